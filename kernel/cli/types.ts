@@ -1,0 +1,69 @@
+/** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
+export interface OptionSpec {
+  type: "string" | "number" | "boolean" | "list";
+  description: string;
+  short?: string;
+  /** The word for the value in help: `--port N`. */
+  value?: string;
+  choices?: readonly string[];
+}
+
+export interface ArgSpec {
+  name: string;
+  description?: string;
+  optional?: boolean;
+  /** Takes all remaining words. */
+  rest?: boolean;
+}
+
+export interface Command {
+  name: string;
+  /** One line, for the list of commands. */
+  summary: string;
+  /** Further help: what it is for, in plain words. */
+  description?: string;
+  args?: readonly ArgSpec[];
+  options?: Record<string, OptionSpec>;
+  examples?: readonly string[];
+  commands?: readonly Command[];
+  /** Throw an Error for failure: its message goes to stderr in one line and the exit code is 1. */
+  run?(io: CommandIO): Promise<void> | void;
+}
+
+export interface CommandIO {
+  args: Record<string, string | undefined> & { rest?: string[] };
+  options: Record<string, string | number | boolean | string[] | undefined>;
+  /** `--json` was given. */
+  json: boolean;
+  /** Prints a line on stdout. */
+  print(line?: string): void;
+  /** `--json`: prints the value as JSON; else the lines that `human` makes of it. */
+  show<T>(value: T, human: (value: T) => string | readonly string[]): void;
+  /** Aligned columns; nothing but the header where there are no rows. */
+  table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[];
+  /** Progress of long work: a moving line on a terminal, plain lines elsewhere, on stderr. */
+  progress(text: string): void;
+  /** The running gateway, over HTTP with its token. */
+  gateway: GatewayClient;
+  /** Aborted by SIGINT. */
+  signal: AbortSignal;
+  cwd: string;
+  env: Record<string, string | undefined>;
+}
+
+export interface RequestOptions {
+  query?: Record<string, string | number | boolean | undefined>;
+  headers?: Record<string, string>;
+  /** Another server of the gateway (`browser`): its port is asked from `/kernel/status`. */
+  server?: string;
+  timeoutMs?: number;
+}
+
+export interface GatewayClient {
+  readonly url: string;
+  readonly token: string | undefined;
+  /** The answer's JSON. An error answer is thrown with its message; no gateway there says how to start one. */
+  request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
+  /** The answer's bytes as they come (SSE feeds, files). */
+  stream(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<AsyncIterable<Buffer>>;
+}

@@ -1,0 +1,219 @@
+/** What the chat plugin shares with providers, the agent and hooks. Types only: nobody imports this file at run time. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Client, Logger } from "portico";
+
+declare module "portico" {
+  interface Services {
+    chat: ChatService;
+  }
+  interface Contributions {
+    provider: ChatProvider;
+  }
+  interface Events {
+    "message:received": {
+      /** Changeable: the text of the last user message. */
+      content: string;
+      /** `chat`, `webhook`, `cli`, `cron`, `poll`, … */
+      source: string;
+      model?: string;
+      from?: string;
+      metadata?: Record<string, unknown>;
+    };
+    "message:sent": { content: string; source: string; model?: string; to?: string };
+    "chat:request": { request: ChatRequest; client?: string; stream: boolean };
+    "chat:response": {
+      requestId: string;
+      model: string;
+      channel: string;
+      status: number;
+      content?: string;
+      finishReason?: string;
+      usage?: Usage;
+      ms: number;
+      firstByteMs?: number;
+      attempts: number;
+      client?: string;
+      error?: string;
+    };
+  }
+
+  /** A chat completions request in OpenAI's form; unknown fields are kept. */
+  interface ChatRequest {
+    model: string;
+    messages: ChatMessage[];
+    stream?: boolean | null;
+    tools?: ChatTool[] | null;
+    [field: string]: unknown;
+  }
+  interface ChatMessage {
+    role: string;
+    content?: string | ContentPart[] | null;
+    name?: string;
+    tool_calls?: ToolCallPart[] | null;
+    tool_call_id?: string;
+    reasoning_content?: string | null;
+    [field: string]: unknown;
+  }
+  interface ContentPart {
+    type: string;
+    text?: string;
+    image_url?: { url: string; detail?: string };
+    [field: string]: unknown;
+  }
+  interface ChatTool {
+    type: string;
+    function?: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null };
+    [field: string]: unknown;
+  }
+  interface ToolCallPart {
+    index?: number;
+    id?: string;
+    type?: string;
+    function?: { name?: string; arguments?: string };
+  }
+  interface Usage {
+    prompt_tokens: number;
+    completion_tokens: number;
+    total_tokens: number;
+    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number; [field: string]: number | undefined };
+    completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
+  }
+  interface ChatCompletion {
+    id: string;
+    object: "chat.completion";
+    created: number;
+    model: string;
+    choices: { index: number; message: ChatMessage; finish_reason: string | null; logprobs?: unknown }[];
+    usage?: Usage;
+    [field: string]: unknown;
+  }
+  interface ChatChunk {
+    id: string;
+    object: "chat.completion.chunk";
+    created: number;
+    model: string;
+    choices: { index: number; delta: Partial<ChatMessage>; finish_reason: string | null; logprobs?: unknown }[];
+    usage?: Usage | null;
+    [field: string]: unknown;
+  }
+
+  /** One channel and model that a request is tried on. */
+  interface Target {
+    channel: string;
+    /** The upstream's own name of the model. */
+    model: string;
+    /** Without a trailing slash. */
+    baseUrl: string;
+    apiKey?: string;
+    /** The channel's extra headers. */
+    headers: Record<string, string>;
+    /** The whole channel entry of the configuration, for keys of the provider's own (`apiVersion`, `region`). */
+    options: Record<string, unknown>;
+    log: Logger;
+    signal: AbortSignal;
+    /** `chatcmpl-…` and unix seconds for answers of providers that bring none. */
+    id: string;
+    created: number;
+    /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
+    fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
+  }
+
+  /**
+   * A backend of chat models. It has either `complete`/`stream` (in process, or with a client of its own), or `wire`
+   * (the kernel-side HTTP client sends, retries, streams and cancels; the provider only translates). Requests and
+   * answers are in OpenAI's form on this side.
+   */
+  interface ChatProvider {
+    name: string;
+    description?: string;
+    /** Where `baseUrl` is left out. Absent: `baseUrl` is required. */
+    defaultBaseUrl?: string;
+    /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
+    builtinChannel?: string;
+    /** In-process: the answer. Without `stream`, this one is streamed in pieces. */
+    complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
+    /** In-process: the answer's pieces; strings are text deltas. */
+    stream?(request: ChatRequest, target: Target & CallInfo): AsyncIterable<ChatChunk | string>;
+    wire?: WireProvider;
+    /** The ids that the upstream lists, for `GET /v1/models`; for in-process providers. */
+    models?(target: Target): Promise<string[]> | string[];
+  }
+
+  interface CallInfo {
+    requestId: string;
+    client: Client;
+    sessionKey: string;
+    /** Parameter paths that the target could not express, for `x-portico-dropped`. */
+    dropped: string[];
+  }
+
+  interface WireProvider {
+    /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
+    encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
+    /** A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. */
+    decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
+    /** A fresh translator for one stream. Absent: the upstream's stream is already in OpenAI's form. */
+    decoder?(sent: WireRequest, target: Target): StreamDecoder;
+    /** Reads an answer of status >= 400 (or an error event's body): the message and code to pass on. */
+    error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
+    /** The request that lists models, and how to read its answer. */
+    listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
+    /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
+    embeddings?: { encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>; decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> };
+  }
+
+  interface WireRequest {
+    method: "GET" | "POST";
+    url: string;
+    headers: Record<string, string>;
+    body?: string | Buffer;
+    /** Parameter paths that were dropped. */
+    dropped: string[];
+    /** Whatever `decode`/`decoder` wants to remember of this one request. */
+    state?: unknown;
+  }
+
+  /**
+   * Bytes of the upstream in, bytes of an OpenAI SSE stream out. The caller adds nothing: role first, one
+   * finish_reason per choice, the usage chunk only when the request asked for it, `data: [DONE]` last.
+   */
+  interface StreamDecoder {
+    /** May be handed bytes cut anywhere. Throws `upstreamError(…)` for an error event. */
+    push(bytes: Buffer): Buffer | undefined;
+    /** The upstream ended cleanly. Throws where it was cut short (no finish, no terminal event). */
+    end(): Buffer | undefined;
+    /** What the upstream said of its usage so far, whether or not the client asked for it. */
+    usage?: Usage;
+    finishReason?: string;
+  }
+
+  interface UpstreamProblem {
+    message: string;
+    /** The upstream's own code, passed on. */
+    code?: string;
+    type?: string;
+    param?: string;
+    /** `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on with its status. `upstream`: everything else. */
+    kind: "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
+    /** Seconds, where the body says so (the header is read by the caller). */
+    retryAfter?: number;
+  }
+
+  /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
+  interface ChatService {
+    complete(request: ChatRequest, options?: ChatOptions): Promise<ChatCompletion>;
+    stream(request: ChatRequest, options?: ChatOptions): AsyncIterable<ChatChunk>;
+    /** Everything `GET /v1/models` lists. */
+    models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
+  }
+  interface ChatOptions {
+    signal?: AbortSignal;
+    sessionKey?: string;
+    /** Only this channel. */
+    channel?: string;
+    client?: Client;
+    requestId?: string;
+    /** Emit `chat:request`/`chat:response` (default true). `message:*` events are the caller's. */
+    events?: boolean;
+  }
+}
