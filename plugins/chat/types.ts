@@ -1,6 +1,10 @@
-/** What the chat plugin shares with providers, the agent and hooks. Types only: nobody imports this file at run time. */
+/**
+ * What the chat plugin shares with providers, the agent and hooks. Types only: nobody imports this file at run time.
+ * Parts for providers (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data URLs) are in `kernel/stream`,
+ * exported from "portico".
+ */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Client, Logger } from "portico";
+import type { Client, Logger, UpstreamProblem } from "portico";
 
 declare module "portico" {
   interface Services {
@@ -75,7 +79,11 @@ declare module "portico" {
     prompt_tokens: number;
     completion_tokens: number;
     total_tokens: number;
-    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number; [field: string]: number | undefined };
+    prompt_tokens_details?: {
+      cached_tokens?: number;
+      cache_write_tokens?: number;
+      [field: string]: number | undefined;
+    };
     completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
   }
   interface ChatCompletion {
@@ -150,16 +158,28 @@ declare module "portico" {
   interface WireProvider {
     /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
     encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
+    /**
+     * The upstream speaks OpenAI's own format (`openai`, `azure` v1): where this returns an address, the caller's own bytes are
+     * sent there (with the model's name replaced) and the answer goes back byte for byte; bodies that deviate are mended on
+     * the way. `encode` is still called for requests that came from inside or were changed. Undefined: always `encode`.
+     */
+    passThrough?(target: Target, stream: boolean): { url: string; headers: Record<string, string> } | undefined;
     /** A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. */
     decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
-    /** A fresh translator for one stream. Absent: the upstream's stream is already in OpenAI's form. */
+    /**
+     * A fresh translator for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
+     * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
+     */
     decoder?(sent: WireRequest, target: Target): StreamDecoder;
     /** Reads an answer of status >= 400 (or an error event's body): the message and code to pass on. */
     error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
     /** The request that lists models, and how to read its answer. */
     listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
     /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
-    embeddings?: { encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>; decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> };
+    embeddings?: {
+      encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
+      decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
+    };
   }
 
   interface WireRequest {
@@ -185,18 +205,6 @@ declare module "portico" {
     /** What the upstream said of its usage so far, whether or not the client asked for it. */
     usage?: Usage;
     finishReason?: string;
-  }
-
-  interface UpstreamProblem {
-    message: string;
-    /** The upstream's own code, passed on. */
-    code?: string;
-    type?: string;
-    param?: string;
-    /** `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on with its status. `upstream`: everything else. */
-    kind: "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
-    /** Seconds, where the body says so (the header is read by the caller). */
-    retryAfter?: number;
   }
 
   /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */

@@ -1,0 +1,142 @@
+/** Writes an OpenAI chat completion stream (`chat.completion.chunk` events) as bytes. */
+
+/** Token counts as OpenAI names them. */
+interface UsageLike {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+}
+
+export interface ChunkWriterOptions {
+  /** The same on every chunk: `chatcmpl-…`. */
+  id: string;
+  /** Unix seconds. */
+  created: number;
+  /** May be given later through `setModel`, up to the first thing written. */
+  model: string;
+  /** The caller asked for it with `stream_options.include_usage`: otherwise `usage()` writes nothing. */
+  includeUsage?: boolean;
+}
+
+/**
+ * Collects events until `take()`, so that what one read brought leaves as one write. The role goes out by itself before
+ * the first delta of each choice.
+ */
+export interface ChunkWriter {
+  setModel(model: string): void;
+  /** Writes the role alone, where it should be out before any content. */
+  role(choice?: number): void;
+  text(content: string, choice?: number): void;
+  /** The content as the bytes of a JSON string without its quotes, already escaped: copied as they are. */
+  textLiteral(escaped: Buffer, choice?: number): void;
+  /** `delta.reasoning_content`. */
+  reasoning(content: string, choice?: number): void;
+  reasoningLiteral(escaped: Buffer, choice?: number): void;
+  /** The start of a tool call. `index` counts the calls of a choice from 0. */
+  toolCall(index: number, id: string, name: string, args?: string, choice?: number): void;
+  /** A further fragment of the arguments of a call that was started. */
+  toolArguments(index: number, fragment: string, choice?: number): void;
+  /** Any other delta. */
+  delta(delta: Record<string, unknown>, choice?: number): void;
+  /** The choice's finish reason. A second one is ignored. */
+  finish(reason: string, choice?: number): void;
+  /** The usage chunk, where the caller asked for it. */
+  usage(usage: UsageLike): void;
+  /** `data: [DONE]`. */
+  done(): void;
+  /** The bytes since the last call; undefined where there are none. */
+  take(): Buffer | undefined;
+}
+
+/** See {@link ChunkWriter}. */
+export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
+  // A "binary string": one char per byte of UTF-8. Appending and encoding such strings are plain copies.
+  let out = "";
+  let head = "";
+  const started = new Set<number>();
+  const finished = new Set<number>();
+  let model = options.model;
+
+  function prefix(choice: number): string {
+    if (head === "") {
+      const fields = { id: options.id, object: "chat.completion.chunk", created: options.created, model };
+      head = `data: ${bytesOf(JSON.stringify(fields)).slice(0, -1)},"choices":[`;
+    }
+    return `${head}{"index":${choice},"delta":`;
+  }
+
+  function open(choice: number): string {
+    const start = prefix(choice);
+    if (!started.has(choice)) {
+      started.add(choice);
+      out += `${start}{"role":"assistant","content":""},"finish_reason":null}]}\n\n`;
+    }
+    return start;
+  }
+
+  function write(choice: number, delta: string): void {
+    // `open` appends too: it must have run before `out` is read.
+    const start = open(choice);
+    out += `${start}${delta},"finish_reason":null}]}\n\n`;
+  }
+
+  return {
+    setModel(value) {
+      if (head === "") model = value;
+    },
+    role(choice = 0) {
+      open(choice);
+    },
+    text(content, choice = 0) {
+      write(choice, `{"content":${bytesOf(JSON.stringify(content))}}`);
+    },
+    textLiteral(escaped, choice = 0) {
+      write(choice, `{"content":"${escaped.toString("latin1")}"}`);
+    },
+    reasoning(content, choice = 0) {
+      write(choice, `{"reasoning_content":${bytesOf(JSON.stringify(content))}}`);
+    },
+    reasoningLiteral(escaped, choice = 0) {
+      write(choice, `{"reasoning_content":"${escaped.toString("latin1")}"}`);
+    },
+    toolCall(index, id, name, args = "", choice = 0) {
+      const call = { index, id, type: "function", function: { name, arguments: args } };
+      write(choice, bytesOf(JSON.stringify({ tool_calls: [call] })));
+    },
+    toolArguments(index, fragment, choice = 0) {
+      if (fragment === "") return;
+      write(choice, bytesOf(JSON.stringify({ tool_calls: [{ index, function: { arguments: fragment } }] })));
+    },
+    delta(delta, choice = 0) {
+      write(choice, bytesOf(JSON.stringify(delta)));
+    },
+    finish(reason, choice = 0) {
+      if (finished.has(choice)) return;
+      finished.add(choice);
+      const start = open(choice);
+      out += `${start}{},"finish_reason":${JSON.stringify(reason)}}]}\n\n`;
+    },
+    usage(usage) {
+      if (options.includeUsage !== true) return;
+      prefix(0);
+      out += `${head}],"usage":${JSON.stringify(usage)}}\n\n`;
+    },
+    done() {
+      out += "data: [DONE]\n\n";
+    },
+    take() {
+      if (out === "") return undefined;
+      const bytes = Buffer.from(out, "latin1");
+      out = "";
+      return bytes;
+    },
+  };
+}
+
+/** UTF-8 as a binary string; text that is ASCII already is returned as it is. */
+function bytesOf(text: string): string {
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) > 127) return Buffer.from(text, "utf8").toString("latin1");
+  }
+  return text;
+}

@@ -1,0 +1,4 @@
+export * from "./chunk-writer.ts";
+export * from "./data-url.ts";
+export * from "./sse-parser.ts";
+export * from "./upstream-error.ts";
