@@ -1,0 +1,247 @@
+import { PorticoError } from "./errors.ts";
+import { runAs, running } from "./owner.ts";
+import type {
+  BusEvent,
+  BusHandler,
+  Dispose,
+  EmitOptions,
+  EmitResult,
+  EventName,
+  Events,
+  EventSpec,
+  HandlerResult,
+  Logger,
+  OnOptions,
+  Outcome,
+} from "./types.ts";
+
+interface Entry {
+  handler: BusHandler;
+  priority: number;
+  timeoutMs: number;
+  owner: string;
+}
+interface Queue {
+  waiting: { event: BusEvent; entries: readonly Entry[] }[];
+  dropped: number;
+  work?: Promise<void>;
+}
+type Observer = (event: BusEvent, result: EmitResult) => void;
+
+const none: readonly Entry[] = [];
+/** An event that causes itself (`cron:fired` → `message:received` → …) stops here. */
+const maxDepth = 8;
+/** Beyond this many waiting events of one name the oldest is dropped, and said. */
+const maxQueue = 1000;
+
+/**
+ * The event bus: handlers run one after another by priority, each with a deadline; one that throws or hangs is an
+ * outcome and harms nobody. An emit in flight keeps the handlers that it began with.
+ */
+export function createBus(log: Logger) {
+  const specs = new Map<string, EventSpec>();
+  const handlers = new Map<string, readonly Entry[]>();
+  const queues = new Map<string, Queue>();
+  let observers: readonly Observer[] = [];
+
+  function declare<K extends EventName>(name: K, spec: EventSpec<K>): Dispose {
+    const before = specs.get(name);
+    specs.set(name, spec as unknown as EventSpec);
+    return () => {
+      if (specs.get(name) !== (spec as unknown)) return;
+      if (before) specs.set(name, before);
+      else specs.delete(name);
+    };
+  }
+
+  function on<K extends EventName>(name: K, handler: BusHandler<K>, options: OnOptions = {}): Dispose {
+    const entry: Entry = {
+      handler: handler as unknown as BusHandler,
+      priority: options.priority ?? 0,
+      timeoutMs: options.timeoutMs ?? 10_000,
+      owner: options.owner ?? "kernel",
+    };
+    // A stable sort keeps registration order within one priority.
+    handlers.set(
+      name,
+      [...(handlers.get(name) ?? none), entry].sort((a, b) => b.priority - a.priority),
+    );
+    return () => {
+      const left = (handlers.get(name) ?? none).filter((other) => other !== entry);
+      if (left.length) handlers.set(name, left);
+      else handlers.delete(name);
+    };
+  }
+
+  function onAny(observer: Observer): Dispose {
+    observers = [...observers, observer];
+    return () => {
+      observers = observers.filter((other) => other !== observer);
+    };
+  }
+
+  function emit<K extends EventName>(
+    name: K,
+    context: Events[K],
+    options: EmitOptions = {},
+  ): Promise<EmitResult<K>> {
+    const spec = specs.get(name);
+    if (!spec) return Promise.reject(new PorticoError("internal_error", `Nobody has declared the event ${name}.`));
+    const entries = handlers.get(name) ?? none;
+    if (entries === none && observers.length === 0) {
+      return Promise.resolve({ context, messages: [], outcomes: [] });
+    }
+    const chain = running()?.chain;
+    if (chain && chain.length >= maxDepth) {
+      const path = [...chain, name].join(" → ");
+      return Promise.reject(new PorticoError("event_loop", `Events cause each other without end: ${path}.`));
+    }
+    const event = createEvent(name, context, options);
+    if (spec.mode === "notify") {
+      if (entries.length) enqueue(name, event as unknown as BusEvent, entries);
+      const result: EmitResult<K> = { context, messages: [], outcomes: [] };
+      observe(event as unknown as BusEvent, result as unknown as EmitResult);
+      return Promise.resolve(result);
+    }
+    return runSeries(spec, event as unknown as BusEvent, entries).then((result) => {
+      observe(event as unknown as BusEvent, result);
+      return result as unknown as EmitResult<K>;
+    });
+  }
+
+  function enqueue(name: string, event: BusEvent, entries: readonly Entry[]): void {
+    let queue = queues.get(name);
+    if (!queue) queues.set(name, (queue = { waiting: [], dropped: 0 }));
+    if (queue.waiting.length >= maxQueue) {
+      queue.waiting.shift();
+      if (queue.dropped++ % maxQueue === 0) log.warn({ event: name, dropped: queue.dropped }, "handlers are too slow");
+    }
+    queue.waiting.push({ event, entries });
+    queue.work ??= drainQueue(queue);
+  }
+
+  async function drainQueue(queue: Queue): Promise<void> {
+    for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
+      for (const entry of next.entries) await runOne(entry, next.event);
+    }
+    queue.work = undefined;
+  }
+
+  async function runSeries(spec: EventSpec, event: BusEvent, entries: readonly Entry[]): Promise<EmitResult> {
+    const changes: readonly string[] = spec.changes ?? [];
+    const context = { ...(event.context as object) } as Record<string, unknown>;
+    const outcomes: Outcome[] = [];
+    const messages: string[] = [];
+    const done = (answer?: object) => ({ ...answer, context, messages, outcomes }) as unknown as EmitResult;
+    for (const entry of entries) {
+      const view = changeableView(context, changes);
+      const said: string[] = [];
+      const seen = { ...event, context: view, messages: said } as unknown as BusEvent;
+      const { outcome, result } = await runOne(entry, seen);
+      outcomes.push(outcome);
+      if (!outcome.ok) continue;
+      for (const field of changes) context[field] = view[field];
+      messages.push(...said);
+      if (spec.mode !== "answer" || !result) continue;
+      if ("block" in result && result.block !== undefined) return done({ block: String(result.block) });
+      if ("reply" in result && result.reply !== undefined) return done({ reply: String(result.reply) });
+    }
+    return done();
+  }
+
+  async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
+    const began = performance.now();
+    const outcome = (rest: Partial<Outcome>): Outcome => ({
+      owner: entry.owner,
+      ok: true,
+      ms: performance.now() - began,
+      ...rest,
+    });
+    const controller = new AbortController();
+    try {
+      const given = runAs(entry.owner, () => entry.handler(event, { signal: controller.signal }), event.name);
+      if (!(given instanceof Object && "then" in given)) return { outcome: outcome({}), result: given };
+      const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, controller);
+      return { outcome: outcome({}), result };
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
+      return { outcome: outcome({ ok: false, error, timedOut: error instanceof DeadlineError || undefined }) };
+    }
+  }
+
+  function observe(event: BusEvent, result: EmitResult): void {
+    for (const observer of observers) {
+      try {
+        observer(event, result);
+      } catch (error) {
+        log.error({ err: error, event: event.name }, "observer failed");
+      }
+    }
+  }
+
+  return {
+    declare,
+    on,
+    onAny,
+    emit,
+    has: (name: string): boolean => handlers.has(name) || observers.length > 0,
+    handles: (name: string): boolean => handlers.has(name),
+    spec: (name: string): EventSpec | undefined => specs.get(name),
+    specs: (): ReadonlyMap<string, EventSpec> => specs,
+    /** Resolves when every waiting `notify` event has been handled. */
+    async drain(): Promise<void> {
+      await Promise.all([...queues.values()].map((queue) => queue.work));
+    },
+  };
+}
+export type Bus = ReturnType<typeof createBus>;
+
+/** A handler was still running at its deadline; its signal has been aborted. */
+export class DeadlineError extends Error {
+  override name = "DeadlineError";
+}
+
+async function withDeadline<T>(work: Promise<T>, timeoutMs: number, controller: AbortController): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new DeadlineError(`still running after ${timeoutMs} ms`);
+      controller.abort(error);
+      reject(error);
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => {}); // a rejection after the deadline has been answered already
+  }
+}
+
+function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent<K> {
+  const colon = name.indexOf(":");
+  return {
+    type: name.slice(0, colon),
+    action: name.slice(colon + 1),
+    name,
+    sessionKey: options.sessionKey ?? "main",
+    timestamp: new Date(),
+    context,
+    messages: [],
+  };
+}
+
+/** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */
+function changeableView(context: Record<string, unknown>, changes: readonly string[]): Record<string, unknown> {
+  const view: Record<string, unknown> = {};
+  for (const key of Object.keys(context)) {
+    const writable = changes.includes(key);
+    const value = writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
+    Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
+  }
+  for (const key of changes) {
+    if (!(key in view)) Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
+  }
+  return view;
+}

@@ -1,0 +1,206 @@
+/**
+ * Loads a plugin or a hook from TypeScript: bundled by esbuild to CommonJS text and evaluated, so that an old version
+ * is collected like any object (Node never frees an ES module). Bundles are cached on disk: an unchanged extension
+ * is loaded again without esbuild.
+ */
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, join, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+export interface LoadedModule {
+  exports: Record<string, unknown>;
+  /** Every file that went into it, absolute, the entry among them. */
+  inputs: readonly string[];
+  /** Changes when the content of any input does. */
+  hash: string;
+}
+
+/** A file that does not load, with the place where that is known. */
+export class LoadError extends Error {
+  override name = "LoadError";
+  constructor(
+    message: string,
+    readonly file?: string,
+    readonly line?: number,
+    readonly column?: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export interface LoaderOptions {
+  /** Modules that extensions import from the gateway itself: `portico`. */
+  host: Record<string, unknown>;
+  /** The directory that caches the bundle of this entry. */
+  cacheDir(entry: string): string;
+  /** Maps stack traces back to the source; costs time at load. */
+  sourceMaps(entry: string): boolean;
+}
+
+interface Bundle {
+  code: string;
+  inputs: { path: string; size: number; mtimeMs: number; hash: string }[];
+}
+type Evaluate = (code: string, entry: string) => (...args: unknown[]) => void;
+
+/** Raised when the form of cached bundles changes. */
+const cacheVersion = 3;
+
+export function createLoader(options: LoaderOptions) {
+  /** Builds (or takes from the cache) without evaluating. */
+  async function compile(entry: string): Promise<{ code: string; inputs: string[]; hash: string }> {
+    const cacheFile = join(options.cacheDir(entry), `${sha(entry).slice(0, 16)}-${basename(dirname(entry))}.cjs`);
+    let bundle = readCached(cacheFile);
+    if (!bundle) {
+      bundle = await build(entry, options.sourceMaps(entry));
+      writeCached(cacheFile, bundle);
+    }
+    return {
+      code: bundle.code,
+      inputs: bundle.inputs.map((input) => input.path),
+      hash: sha(bundle.inputs.map((input) => input.hash).join()).slice(0, 16),
+    };
+  }
+
+  /** Compiles and evaluates. `evaluate` lets hooks guard the evaluation (an endless loop). */
+  async function load(entry: string, evaluate: Evaluate = evaluateIndirectly): Promise<LoadedModule> {
+    const { code, inputs, hash } = await compile(entry);
+    const require = createRequire(entry);
+    const module = { exports: {} as Record<string, unknown> };
+    const hostRequire = (id: string) => (Object.hasOwn(options.host, id) ? options.host[id] : require(id));
+    try {
+      evaluate(code, entry)(module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry));
+    } catch (thrown) {
+      throw asLoadError(thrown, entry);
+    }
+    return { exports: module.exports, inputs, hash };
+  }
+
+  return { compile, load };
+}
+export type Loader = ReturnType<typeof createLoader>;
+
+/** Wraps the bundle as Node wraps CommonJS, on its first line, so that line numbers stay. */
+export function wrapBundle(code: string, entry: string): string {
+  return `(function(exports,require,module,__filename,__dirname){${code}\n})\n//# sourceURL=${pathToFileURL(entry).href}`;
+}
+
+const evaluateIndirectly: Evaluate = (code, entry) => {
+  // biome-ignore lint/security/noGlobalEval: this is the loader
+  // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
+  return (0, eval)(wrapBundle(code, entry));
+};
+
+async function build(entry: string, sourceMaps: boolean): Promise<Bundle> {
+  const esbuild = await import("esbuild");
+  const before = Date.now();
+  const result = await esbuild
+    .build({
+      entryPoints: [entry],
+      absWorkingDir: dirname(entry),
+      bundle: true,
+      write: false,
+      format: "cjs",
+      platform: "node",
+      target: "node20",
+      packages: "external",
+      external: ["portico"],
+      metafile: true,
+      sourcemap: sourceMaps ? "inline" : false,
+      sourcesContent: false,
+      logLevel: "silent",
+      logOverride: { "empty-import-meta": "silent" },
+      supported: { "dynamic-import": false },
+      define: {
+        "import.meta.url": JSON.stringify(pathToFileURL(entry).href),
+        "import.meta.dirname": JSON.stringify(dirname(entry)),
+        "import.meta.filename": JSON.stringify(entry),
+      },
+    })
+    .catch((failure: unknown) => {
+      throw asLoadError(failure, entry);
+    });
+  const inputs = Object.keys(result.metafile.inputs).map((input) => {
+    const path = resolve(dirname(entry), input);
+    const { size, mtimeMs } = statSync(path);
+    // A file written while it was being read may be newer than what was bundled: never take its stamp from the cache.
+    return { path, size, mtimeMs: mtimeMs >= before - 5 ? -1 : mtimeMs, hash: sha(readFileSync(path)) };
+  });
+  return { code: result.outputFiles[0]?.text ?? "", inputs };
+}
+
+function readCached(file: string): Bundle | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+  const lineEnd = text.indexOf("\n");
+  try {
+    const { version, inputs } = JSON.parse(text.slice(2, lineEnd)) as { version: number; inputs: Bundle["inputs"] };
+    if (version !== cacheVersion || !inputs.every(isUnchanged)) return undefined;
+    return { code: text.slice(lineEnd + 1), inputs };
+  } catch {
+    return undefined; // torn or of another version: built anew
+  }
+}
+
+function isUnchanged(input: Bundle["inputs"][number]): boolean {
+  const now = statSync(input.path, { throwIfNoEntry: false });
+  if (!now || now.size !== input.size) return false;
+  return now.mtimeMs === input.mtimeMs || sha(readFileSync(input.path)) === input.hash;
+}
+
+function writeCached(file: string, bundle: Bundle): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const temporary = `${file}.${process.pid}.tmp`;
+    writeFileSync(temporary, `//${JSON.stringify({ version: cacheVersion, inputs: bundle.inputs })}\n${bundle.code}`);
+    renameSync(temporary, file);
+  } catch {
+    // A read-only installation runs without the cache.
+  }
+}
+
+/** esbuild's messages and thrown errors, as one line that begins with `file:line:column`. */
+function asLoadError(thrown: unknown, entry: string): LoadError {
+  if (thrown instanceof LoadError) return thrown;
+  const first = (thrown as { errors?: { text: string; location?: Location | null }[] })?.errors?.[0];
+  if (first) {
+    const { text, location } = first;
+    const hint = /Top-level await/.test(text) ? "top-level await is not supported here: move it into a function" : text;
+    if (!location) return new LoadError(hint, entry, undefined, undefined, { cause: thrown });
+    const file = resolve(dirname(entry), location.file);
+    const at = `${relative(dirname(entry), file)}:${location.line}:${location.column + 1}`;
+    return new LoadError(`${at}: ${hint}`, file, location.line, location.column + 1, { cause: thrown });
+  }
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const place = placeOf(error, dirname(entry));
+  const at = place ? `${relative(dirname(entry), place.file)}:${place.line}:${place.column}: ` : "";
+  return new LoadError(`${at}${error.message}`, place?.file ?? entry, place?.line, place?.column, { cause: error });
+}
+interface Location {
+  file: string;
+  line: number;
+  column: number;
+}
+
+/** The first frame of an error's stack that lies below a directory. */
+export function placeOf(error: Error, dir: string): Location | undefined {
+  for (const line of (error.stack ?? "").split("\n")) {
+    const match = /(?:file:\/\/)?(\/[^():]+):(\d+):(\d+)\)?$/.exec(line);
+    const file = match?.[1] && decodeURI(match[1]);
+    if (match && file && file.startsWith(`${dir}/`)) {
+      return { file, line: Number(match[2]), column: Number(match[3]) };
+    }
+  }
+  return undefined;
+}
+
+function sha(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}

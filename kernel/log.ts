@@ -1,0 +1,105 @@
+/** The log: pino lines to standard output, to a file, and to whoever follows. The only importer of pino. */
+import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from "node:fs";
+import { dirname } from "node:path";
+import pino from "pino";
+import type { Logger } from "./types.ts";
+
+export interface LogBook {
+  log: Logger & { level: string };
+  /** The last lines, oldest first, as JSON text without the line break. */
+  recent(): readonly string[];
+  follow(line: (text: string) => void): () => void;
+  /** From now on this text shows as `[redacted]` in every line. */
+  addSecret(secret: string): void;
+  setLevel(level: string): void;
+  close(): Promise<void>;
+}
+
+export interface LogOptions {
+  level?: string;
+  /** Where lines are kept; a file of more than 10 MB moves to `<file>.1` at the next start. */
+  file?: string;
+  /** Standard output or a test's collector; absent: none. */
+  write?: (line: string) => void;
+}
+
+const secretKeys = ["token", "password", "apiKey", "secret", "authorization", "cookie"];
+const redactPaths = [
+  ...secretKeys,
+  ...secretKeys.map((key) => `*.${key}`),
+  ...secretKeys.map((key) => `*.*.${key}`),
+  'headers["x-api-key"]',
+  'headers["x-service-token"]',
+  'headers["x-service-password"]',
+];
+const keptLines = 1000;
+const maxFileBytes = 10 * 1024 * 1024;
+
+/** Redaction by key catches what is named, by value (`addSecret`) what slipped into a message or an error. */
+export function createLog(options: LogOptions = {}): LogBook {
+  const recent: string[] = [];
+  const followers = new Set<(line: string) => void>();
+  const secrets = new Set<string>();
+  const file = options.file ? openFile(options.file) : undefined;
+
+  const log = pino(
+    {
+      level: options.level ?? "info",
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: redactPaths, censor: "[redacted]" },
+      serializers: { err: describeError },
+    },
+    { write: (line: string) => keep(hideSecrets(line, secrets)) },
+  );
+
+  function keep(line: string): void {
+    recent.push(line.trimEnd());
+    if (recent.length > keptLines) recent.splice(0, recent.length - keptLines);
+    options.write?.(line);
+    file?.write(line);
+    for (const follower of followers) follower(line.trimEnd());
+  }
+
+  return {
+    log,
+    recent: () => recent,
+    follow(follower) {
+      followers.add(follower);
+      return () => void followers.delete(follower);
+    },
+    addSecret(secret) {
+      if (secret.length >= 6) secrets.add(secret);
+    },
+    setLevel(level) {
+      log.level = level;
+    },
+    close: () => new Promise((resolve) => (file ? file.end(() => resolve()) : resolve())),
+  };
+}
+
+function hideSecrets(line: string, secrets: ReadonlySet<string>): string {
+  let shown = line;
+  for (const secret of secrets) {
+    if (shown.includes(secret)) shown = shown.replaceAll(secret, "[redacted]");
+  }
+  return shown;
+}
+
+/** Only these fields: an error's own properties may hold a request with its credentials. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message, stack, code } = error as Error & { code?: unknown };
+  const cause = error.cause instanceof Error ? describeError(error.cause) : undefined;
+  return { type: name, message, code, stack, cause };
+}
+
+function openFile(file: string): WriteStream | undefined {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > maxFileBytes) renameSync(file, `${file}.1`);
+  const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
+  stream.on("error", () => {}); // a full disk must not stop the gateway; standard output still has the lines
+  return stream;
+}

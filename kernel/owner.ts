@@ -1,0 +1,21 @@
+/** Who is running: lets stray errors (timers, detached promises) and nested events be traced to their owner. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+export interface Running {
+  /** `plugin:cron`, `hook:hello`. */
+  owner: string;
+  /** The events being handled, outermost first. */
+  chain: readonly string[];
+}
+
+const storage = new AsyncLocalStorage<Running>();
+
+export function runAs<T>(owner: string, work: () => T, event?: string): T {
+  const chain = storage.getStore()?.chain ?? [];
+  return storage.run({ owner, chain: event ? [...chain, event] : chain }, work);
+}
+
+/** The owner on whose behalf the current code runs; undefined for the kernel itself. */
+export function running(): Running | undefined {
+  return storage.getStore();
+}

@@ -1,0 +1,47 @@
+import type { Dispose } from "./types.ts";
+
+/** What one owner has registered: an ordered list of undos, run last to first, each exactly once. */
+export class Scope {
+  #undos: { label: string; undo: Dispose }[] = [];
+  #controller = new AbortController();
+
+  /** Aborted when disposal begins. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The labels of what is registered, oldest first. */
+  get effects(): string[] {
+    return this.#undos.map((entry) => entry.label);
+  }
+
+  /** Registers an undo. On a disposed scope it is undone at once. The result undoes it early. */
+  add(label: string, undo: Dispose): Dispose {
+    if (this.signal.aborted) {
+      void undo();
+      return () => {};
+    }
+    const entry = { label, undo };
+    this.#undos.push(entry);
+    return () => {
+      const at = this.#undos.indexOf(entry);
+      if (at < 0) return;
+      this.#undos.splice(at, 1);
+      return undo();
+    };
+  }
+
+  /** Runs every undo, also when one throws; the errors are answered. */
+  async dispose(): Promise<Error[]> {
+    this.#controller.abort();
+    const errors: Error[] = [];
+    for (let entry = this.#undos.pop(); entry; entry = this.#undos.pop()) {
+      try {
+        await entry.undo();
+      } catch (error) {
+        errors.push(error instanceof Error ? error : new Error(String(error)));
+      }
+    }
+    return errors;
+  }
+}
