@@ -1,0 +1,86 @@
+import { Kind, OptionalKind, type TSchema } from "@sinclair/typebox";
+import { Errors } from "@sinclair/typebox/errors";
+import { isRecord } from "./key-path.ts";
+
+/**
+ * The value with its schema's defaults filled in. What needs nothing is returned as it is; nothing is changed in place.
+ * With `sections`, an object that is absent but required is made from the defaults of its members.
+ */
+export function fillDefaults(schema: TSchema, value: unknown, options: { sections?: boolean } = {}): unknown {
+  return fill(schema, value, options.sections === true);
+}
+
+function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
+  let value = given;
+  if (value === undefined) {
+    if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
+    else if (sections && schema[Kind] === "Object" && !(OptionalKind in schema)) value = {};
+    else return undefined;
+  }
+  if (typeof value !== "object" || value === null || !(sections || mayFill(schema))) return value;
+  if (schema["anyOf"]) {
+    for (const variant of schema["anyOf"] as TSchema[]) {
+      const filled = fill(variant, value, sections);
+      if (Errors(variant, [], filled).First() === undefined) return filled;
+    }
+    return value;
+  }
+  if (schema["allOf"])
+    return (schema["allOf"] as TSchema[]).reduce((filled, part) => fill(part, filled, sections), value);
+  if (Array.isArray(value)) return fillItems(schema, value, sections);
+  return fillMembers(schema, value as Record<string, unknown>, sections);
+}
+
+function fillItems(schema: TSchema, value: unknown[], sections: boolean): unknown[] {
+  const items = schema["items"] as TSchema | TSchema[] | undefined;
+  if (items === undefined) return value;
+  let copy: unknown[] | undefined;
+  for (const [i, item] of value.entries()) {
+    const itemSchema = Array.isArray(items) ? items[i] : items;
+    if (!itemSchema) continue;
+    const filled = fill(itemSchema, item, sections);
+    if (filled !== item) (copy ??= [...value])[i] = filled;
+  }
+  return copy ?? value;
+}
+
+function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: boolean): Record<string, unknown> {
+  let copy: Record<string, unknown> | undefined;
+  const member = (key: string, memberSchema: TSchema) => {
+    const old = Object.hasOwn(value, key) ? value[key] : undefined;
+    const filled = fill(memberSchema, old, sections);
+    if (filled !== old) (copy ??= { ...value })[key] = filled;
+  };
+  const known = (schema["properties"] ?? {}) as Record<string, TSchema>;
+  for (const key of Object.keys(known)) member(key, known[key]!);
+  const rest = mapValueSchema(schema);
+  if (rest) for (const key of Object.keys(value)) if (!Object.hasOwn(known, key)) member(key, rest);
+  return copy ?? value;
+}
+
+/** The schema of a map's values: of a `Type.Record`, or of the keys an object does not name. */
+export function mapValueSchema(schema: TSchema): TSchema | undefined {
+  const rest = schema["additionalProperties"];
+  if (isRecord(rest)) return rest as unknown as TSchema;
+  const patterns = schema["patternProperties"] as Record<string, TSchema> | undefined;
+  return patterns && Object.values(patterns)[0];
+}
+
+const mayFillCache = new WeakMap<TSchema, boolean>();
+
+// Bodies of requests can be large while most of their schema has no default: whole subtrees are passed over.
+function mayFill(schema: TSchema): boolean {
+  let known = mayFillCache.get(schema);
+  if (known === undefined) {
+    mayFillCache.set(schema, false); // a recursive schema ends here
+    known = schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
+    mayFillCache.set(schema, known);
+  }
+  return known;
+}
+
+function schemasBelow(schema: TSchema): TSchema[] {
+  const members = Object.values((schema["properties"] ?? {}) as Record<string, unknown>);
+  const below: unknown[] = [schema["items"], schema["anyOf"], schema["allOf"], members, mapValueSchema(schema)];
+  return below.flat().filter(isRecord) as unknown as TSchema[];
+}

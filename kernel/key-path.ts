@@ -1,0 +1,57 @@
+import { PorticoError } from "./errors.ts";
+
+/** The way into a JSON value: object keys as strings, array positions as numbers. */
+export type KeyPath = readonly (string | number)[];
+
+const PLAIN = /^[^\s.[\]"']+$/;
+
+/** Writes a path as people do: `messages[2].role`, `channels["my.channel"].baseUrl`. */
+export function formatKeyPath(path: KeyPath): string {
+  let text = "";
+  for (const step of path) {
+    if (typeof step === "number") text += `[${step}]`;
+    else if (PLAIN.test(step)) text += text === "" ? step : `.${step}`;
+    else text += `[${JSON.stringify(step)}]`;
+  }
+  return text;
+}
+
+/** Reads what `formatKeyPath` writes. Throws `invalid_request_error` for anything else. */
+export function parseKeyPath(text: string): (string | number)[] {
+  const path: (string | number)[] = [];
+  const step = /(?:^|\.)([^\s.[\]"']+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]/y;
+  while (step.lastIndex < text.length) {
+    const at = step.lastIndex;
+    const found = step.exec(text);
+    if (!found)
+      throw new PorticoError(
+        "invalid_request_error",
+        `"${text}" is not a key: "${text.slice(at)}" is not understood. Write it as a.b, a[0] or a["x.y"].`,
+      );
+    if (found[1] !== undefined) path.push(found[1]);
+    else if (found[2] !== undefined) path.push(Number(found[2]));
+    else path.push(unquote(found[3]!));
+  }
+  if (path.length === 0)
+    throw new PorticoError("invalid_request_error", 'The key is empty. Write it as a.b, a[0] or a["x.y"].');
+  return path;
+}
+
+function unquote(quoted: string): string {
+  return quoted.slice(1, -1).replace(/\\(.)/g, "$1");
+}
+
+/** What lies at a path, by own properties only; undefined where nothing does. */
+export function valueAt(value: unknown, path: KeyPath): unknown {
+  let here = value;
+  for (const step of path) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
+    here = (here as Record<string | number, unknown>)[step];
+  }
+  return here;
+}
+
+/** A plain JSON object: not null, not an array. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

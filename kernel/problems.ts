@@ -1,0 +1,170 @@
+import type { TSchema } from "@sinclair/typebox";
+import { type ValueError, ValueErrorType as T } from "@sinclair/typebox/errors";
+import { formatKeyPath } from "./key-path.ts";
+
+/** One way in which a value breaks its schema. */
+export interface Problem {
+  path: (string | number)[];
+  /** What is wrong, to be read after the name of the path: `must be a string, not a number`. */
+  message: string;
+  kind: "unknown" | "missing" | "value";
+  /** Where only certain values are allowed: these, as they are written. */
+  oneOf?: string[];
+}
+
+const MOST = 50;
+
+/** Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path; unions are boiled down. */
+export function problemsIn(errors: Iterable<ValueError>, root: unknown): Problem[] {
+  const problems = new Map<string, Problem>();
+  for (const error of errors) {
+    for (const problem of describe(error, root)) {
+      const key = formatKeyPath(problem.path);
+      if (!problems.has(key)) problems.set(key, problem);
+    }
+    if (problems.size >= MOST) break;
+  }
+  return [...problems.values()];
+}
+
+/** The problem as a sentence: `messages[2].role must be a string, not a number`. */
+export function sentence({ path, message }: Problem, root = "The value"): string {
+  return `${path.length === 0 ? root : formatKeyPath(path)} ${message}`;
+}
+
+function describe(error: ValueError, root: unknown): Problem[] {
+  const path = toPath(error.path, root);
+  if (error.type === T.Union && error.value !== undefined) return describeUnion(error, path, root);
+  if (error.type === T.ObjectRequiredProperty || error.value === undefined)
+    return [{ path, message: "is missing", kind: "missing" }];
+  if (error.type === T.ObjectAdditionalProperties || error.type === T.IntersectUnevaluatedProperties) {
+    return [{ path, message: "is not a known key", kind: "unknown" }];
+  }
+  return [demand(error, path)];
+}
+
+// The variant that the value was probably meant to be is the one to talk about: the one whose literal members
+// (`kind: "cron"`) fit, and of several the one with the least to complain about.
+function describeUnion(error: ValueError, path: (string | number)[], root: unknown): Problem[] {
+  const variants = error.errors.map((iterator) => problemsIn(iterator, root));
+  const entered = variants.filter(
+    (problems) => problems.length > 0 && problems.every((p) => p.path.length > path.length),
+  );
+  if (entered.length === 0) return [demand(error, path)];
+  const misfit = (problems: Problem[]) => problems.find((p) => p.oneOf && p.path.length === path.length + 1);
+  const fitting = entered.filter((problems) => !misfit(problems));
+  if (fitting.length === 0 && entered.length > 1) {
+    const misfits = entered.flatMap((problems) => misfit(problems) ?? []);
+    const first = misfits[0]!;
+    if (misfits.every((p) => p.path.at(-1) === first.path.at(-1))) {
+      const oneOf = [...new Set(misfits.flatMap((p) => p.oneOf ?? []))];
+      return [{ ...first, oneOf, message: `must be ${orList(oneOf)}` }];
+    }
+  }
+  return (fitting.length > 0 ? fitting : entered).reduce((best, problems) =>
+    problems.length < best.length ? problems : best,
+  );
+}
+
+function demand(error: ValueError, path: (string | number)[]): Problem {
+  const literals = literalsOf(error.schema);
+  if (!literals) return { path, message: rule(error), kind: "value" };
+  return { path, message: `must be ${orList(literals)}, not ${shown(error.value)}`, kind: "value", oneOf: literals };
+}
+
+function rule(error: ValueError): string {
+  const { schema } = error;
+  switch (error.type) {
+    case T.Union:
+    case T.String:
+    case T.Number:
+    case T.Integer:
+    case T.Boolean:
+    case T.Object:
+    case T.Array:
+    case T.Null:
+    case T.Tuple:
+      return `must be ${orList(expected(schema))}, not ${typeName(error.value)}`;
+    case T.StringMinLength:
+      return schema["minLength"] === 1 ? "must not be empty" : `must have at least ${schema["minLength"]} characters`;
+    case T.StringMaxLength:
+      return `must have at most ${schema["maxLength"]} characters`;
+    case T.StringPattern:
+      return `must match ${schema["pattern"]}`;
+    case T.StringFormat:
+      return `must be a valid ${schema["format"]}`;
+    case T.ArrayMinItems:
+      return schema["minItems"] === 1 ? "must not be empty" : `must have at least ${schema["minItems"]} entries`;
+    case T.ArrayMaxItems:
+      return `must have at most ${schema["maxItems"]} entries`;
+    case T.ObjectMinProperties:
+      return `must have at least ${schema["minProperties"]} members`;
+    case T.ObjectMaxProperties:
+      return `must have at most ${schema["maxProperties"]} members`;
+    case T.NumberMinimum:
+    case T.IntegerMinimum:
+      return `must be ${schema["minimum"]} or more`;
+    case T.NumberMaximum:
+    case T.IntegerMaximum:
+      return `must be ${schema["maximum"]} or less`;
+    case T.NumberExclusiveMinimum:
+    case T.IntegerExclusiveMinimum:
+      return `must be more than ${schema["exclusiveMinimum"]}`;
+    case T.NumberExclusiveMaximum:
+    case T.IntegerExclusiveMaximum:
+      return `must be less than ${schema["exclusiveMaximum"]}`;
+    default:
+      return `is not allowed: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
+  }
+}
+
+function literalsOf(schema: TSchema): string[] | undefined {
+  if ("const" in schema) return [JSON.stringify(schema["const"])];
+  const variants = (schema["anyOf"] as TSchema[] | undefined)?.map(literalsOf);
+  return variants?.every((variant) => variant !== undefined) ? variants.flat() : undefined;
+}
+
+/** What a schema takes, in words: literals as they are written, else the name of the type. */
+function expected(schema: TSchema): string[] {
+  if (schema["anyOf"]) return [...new Set((schema["anyOf"] as TSchema[]).flatMap(expected))];
+  if ("const" in schema) return [JSON.stringify(schema["const"])];
+  const names: Record<string, string> = {
+    integer: "a whole number",
+    array: "a list",
+    object: "an object",
+    null: "null",
+  };
+  const type = String(schema["type"] ?? "of another kind");
+  return [names[type] ?? (schema["type"] ? `a ${type}` : type)];
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+// A wrong value may be a secret that slid into the wrong place: only short plain words are repeated.
+function shown(value: unknown): string {
+  if (typeof value !== "string") return typeName(value);
+  return /^[\w .:/-]{0,24}$/.test(value) ? JSON.stringify(value) : "that text";
+}
+
+function orList(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+// TypeBox gives JSON pointers; whether `/0` is a position or a key shows only in the value.
+function toPath(pointer: string, root: unknown): (string | number)[] {
+  let here = root;
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((escaped) => {
+      const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
+      const inList = Array.isArray(here);
+      here = typeof here === "object" && here !== null ? (here as Record<string, unknown>)[step] : undefined;
+      return inList ? Number(step) : step;
+    });
+}

@@ -1,0 +1,37 @@
+import { FormatRegistry, type Static, type TSchema } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { fillDefaults } from "./defaults.ts";
+import { PorticoError } from "./errors.ts";
+import { formatKeyPath } from "./key-path.ts";
+import { problemsIn, sentence } from "./problems.ts";
+import type { Check } from "./types.ts";
+
+// TypeBox refuses every value of a format that it was not told about.
+const FORMATS: Record<string, (text: string) => boolean> = {
+  uri: (text) => URL.canParse(text),
+  "date-time": (text) =>
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) && !Number.isNaN(Date.parse(text)),
+};
+for (const [name, test] of Object.entries(FORMATS)) if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, test);
+
+/**
+ * Turns a TypeBox schema into a check of values from outside. The code is generated at the first `parse` and kept.
+ * `parse` fills in defaults (the value handed in stays as it was) and throws `invalid_request_error` about the first
+ * problem, with its place in `param`: `messages[2].role`.
+ */
+export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
+  let check: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
+  return {
+    schema,
+    parse(given) {
+      check ??= TypeCompiler.Compile(schema);
+      const value = fillDefaults(schema, given);
+      if (check.Check(value)) return value as Static<S>;
+      const [problem] = problemsIn(check.Errors(value), value);
+      if (!problem) throw new PorticoError("invalid_request_error", "The value does not fit.");
+      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, {
+        ...(problem.path.length > 0 ? { param: formatKeyPath(problem.path) } : {}),
+      });
+    },
+  };
+}
