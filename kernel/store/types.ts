@@ -84,7 +84,7 @@ export interface Store {
   // ------------------------------------------------------------------------------------ rate limits
   /**
    * Never more than `max` in any window of `windowMs`. Exact up to 1,000 (every hit is kept); above that the window is
-   * cut into 1,000 slots and errs on the strict side. Survives a crash of the process.
+   * cut into 100 slots and errs on the strict side. Survives a crash of the process.
    */
   take(key: string, cost: number, max: number, windowMs: number): Promise<Take>;
 
@@ -160,6 +160,8 @@ export interface Store {
   check(): Promise<string[]>;
   /** A consistent copy, written beside running work. The file must not exist. */
   backup(file: string): Promise<{ bytes: number }>;
+  /** Forgets keys, values and rate limits whose time is over. */
+  sweep(): Promise<void>;
   /** Gives free space back to the disk. */
   compact(): Promise<{ before: number; after: number }>;
   /** Writes what waits and closes. Later calls reject. */

@@ -1,0 +1,67 @@
+/** Small values by namespace and key. */
+import {
+  all,
+  first,
+  fromJson,
+  type Operation,
+  type Param,
+  prefixEnd,
+  run,
+  toJson,
+  type Transaction,
+} from "./operation.ts";
+
+const ALIVE = "(expires_at IS NULL OR expires_at > ?)";
+
+export function* getValue(tx: Transaction, namespace: string, key: string): Operation<unknown> {
+  const row = yield* first<{ value: string }>(
+    `SELECT value FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`,
+    namespace,
+    key,
+    tx.now,
+  );
+  return fromJson(row?.value);
+}
+
+export function* setValue(
+  tx: Transaction,
+  entry: { namespace: string; key: string; value: unknown; ttlMs?: number },
+): Operation<void> {
+  yield* run(
+    `INSERT INTO kv (namespace, key, value, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
+    entry.namespace,
+    entry.key,
+    toJson(entry.value) ?? "null",
+    entry.ttlMs === undefined ? null : tx.now + entry.ttlMs,
+  );
+}
+
+export function* deleteValue(tx: Transaction, namespace: string, key: string): Operation<boolean> {
+  return (yield* run(`DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`, namespace, key, tx.now)) > 0;
+}
+
+export function* listValues<T>(
+  tx: Transaction,
+  namespace: string,
+  prefix: string,
+): Operation<{ key: string; value: T }[]> {
+  const range: Param[] = prefix === "" ? [] : [prefix, prefixEnd(prefix)];
+  const rows = yield* all<{ key: string; value: string }>(
+    `SELECT key, value FROM kv WHERE namespace = ? AND ${ALIVE} ${prefix === "" ? "" : "AND key >= ? AND key < ?"}
+     ORDER BY key`,
+    namespace,
+    tx.now,
+    ...range,
+  );
+  return rows.map((row) => ({ key: row.key, value: fromJson(row.value) as T }));
+}
+
+export function* clearValues(namespace: string): Operation<number> {
+  return yield* run("DELETE FROM kv WHERE namespace = ?", namespace);
+}
+
+/** Forgets what has expired, in every table that has a time of expiry. */
+export function* sweep(tx: Transaction): Operation<void> {
+  for (const table of ["kv", "known", "limits"]) yield* run(`DELETE FROM ${table} WHERE expires_at <= ?`, tx.now);
+}

@@ -1,0 +1,126 @@
+/**
+ * The tables, as steps that only go forward: a released step is never edited, a change is a new step at the end.
+ * Written so that SQLite and PostgreSQL both take them.
+ */
+export const migrations: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE items (
+      seq {serial},
+      id TEXT NOT NULL UNIQUE,
+      kind TEXT NOT NULL,
+      lane TEXT NOT NULL,
+      state TEXT NOT NULL,
+      body TEXT NOT NULL,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      max_attempts INTEGER NOT NULL,
+      created_at BIGINT NOT NULL,
+      run_at BIGINT NOT NULL,
+      started_at BIGINT,
+      finished_at BIGINT,
+      retry_at BIGINT,
+      result TEXT,
+      error TEXT,
+      drained_by TEXT
+    )`,
+    // run_at 0 means at once: what is waiting in a lane is found in its order, however long the lane is
+    "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE state = 'queued'",
+    "CREATE INDEX items_drained ON items (drained_by) WHERE drained_by IS NOT NULL",
+    "CREATE INDEX items_by_state ON items (kind, state, seq)",
+    "CREATE INDEX items_ended ON items (finished_at) WHERE finished_at IS NOT NULL",
+    `CREATE TABLE lanes (
+      kind TEXT NOT NULL,
+      lane TEXT NOT NULL,
+      ready_at BIGINT NOT NULL,
+      ord BIGINT NOT NULL,
+      since BIGINT NOT NULL,
+      head TEXT,
+      token BIGINT NOT NULL DEFAULT 0,
+      worker TEXT,
+      lease_until BIGINT,
+      PRIMARY KEY (kind, lane)
+    )`,
+    "CREATE INDEX lanes_ready ON lanes (kind, ready_at, ord)",
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
+    "INSERT INTO counters (name, value) VALUES ('token', 0)",
+    "CREATE TABLE known (key TEXT PRIMARY KEY, answer TEXT, at BIGINT NOT NULL, expires_at BIGINT NOT NULL)",
+    "CREATE INDEX known_expiry ON known (expires_at)",
+    `CREATE TABLE schedules (
+      kind TEXT NOT NULL,
+      id TEXT NOT NULL,
+      name TEXT,
+      enabled INTEGER NOT NULL,
+      next_at BIGINT,
+      body TEXT NOT NULL,
+      state TEXT,
+      poll_cursor TEXT,
+      rev BIGINT NOT NULL,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      PRIMARY KEY (kind, id)
+    )`,
+    "CREATE INDEX schedules_due ON schedules (kind, next_at) WHERE enabled = 1 AND next_at IS NOT NULL",
+    "CREATE TABLE limits (key TEXT PRIMARY KEY, hits TEXT NOT NULL, expires_at BIGINT NOT NULL)",
+    "CREATE INDEX limits_expiry ON limits (expires_at)",
+    `CREATE TABLE kv (
+      namespace TEXT NOT NULL,
+      key TEXT NOT NULL,
+      value TEXT NOT NULL,
+      expires_at BIGINT,
+      PRIMARY KEY (namespace, key)
+    )`,
+    "CREATE INDEX kv_expiry ON kv (expires_at) WHERE expires_at IS NOT NULL",
+    `CREATE TABLE sessions (
+      id TEXT PRIMARY KEY,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      messages INTEGER NOT NULL DEFAULT 0,
+      last_seq BIGINT NOT NULL DEFAULT 0,
+      meta TEXT NOT NULL
+    )`,
+    "CREATE INDEX sessions_used ON sessions (updated_at)",
+    `CREATE TABLE messages (
+      session TEXT NOT NULL,
+      seq BIGINT NOT NULL,
+      role TEXT NOT NULL,
+      body TEXT NOT NULL,
+      turn_id TEXT,
+      at BIGINT NOT NULL,
+      PRIMARY KEY (session, seq)
+    )`,
+    `CREATE TABLE deliveries (
+      id TEXT PRIMARY KEY,
+      at BIGINT NOT NULL,
+      source TEXT NOT NULL,
+      outcome TEXT NOT NULL,
+      item_id TEXT,
+      meta TEXT NOT NULL,
+      payload TEXT
+    )`,
+    "CREATE INDEX deliveries_at ON deliveries (at)",
+    `CREATE TABLE runs (
+      id TEXT PRIMARY KEY,
+      owner TEXT NOT NULL,
+      at BIGINT NOT NULL,
+      status TEXT NOT NULL,
+      ended_at BIGINT,
+      item_id TEXT,
+      data TEXT
+    )`,
+    "CREATE INDEX runs_owner ON runs (owner, at)",
+    "CREATE INDEX runs_status ON runs (status, at)",
+    `CREATE TABLE usage_minutes (
+      minute BIGINT NOT NULL,
+      client TEXT NOT NULL,
+      channel TEXT NOT NULL,
+      model TEXT NOT NULL,
+      requests BIGINT NOT NULL,
+      errors BIGINT NOT NULL,
+      prompt_tokens BIGINT NOT NULL,
+      completion_tokens BIGINT NOT NULL,
+      cached_tokens BIGINT NOT NULL,
+      cost DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (minute, client, channel, model)
+    )`,
+    "CREATE INDEX usage_client ON usage_minutes (client, minute)",
+  ],
+];

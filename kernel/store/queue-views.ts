@@ -1,0 +1,108 @@
+/** Looking at the queue, and forgetting what has ended. */
+import { all, first, type Operation, optional, type Param, pageSize, run } from "./operation.ts";
+import type { ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "./types.ts";
+import { type ItemRow, toItem } from "./work.ts";
+
+export function* getItem(id: string): Operation<WorkItem | undefined> {
+  const row = yield* first<ItemRow>("SELECT * FROM items WHERE id = ?", id);
+  return row && toItem(row);
+}
+
+export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
+  const conditions: string[] = [];
+  const params: Param[] = [];
+  for (const [column, value] of [
+    ["kind", filter.kind],
+    ["lane", filter.lane],
+    ["state", filter.state],
+  ] as const) {
+    if (value === undefined) continue;
+    conditions.push(`${column} = ?`);
+    params.push(value);
+  }
+  if (filter.before !== undefined) {
+    conditions.push("seq < ?");
+    params.push(filter.before);
+  }
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+  const rows = yield* all<ItemRow>(
+    `SELECT * FROM items ${where} ORDER BY seq DESC LIMIT ?`,
+    ...params,
+    pageSize(filter.limit),
+  );
+  return rows.map(toItem);
+}
+
+export function* pruneItems(before: number, dead: boolean): Operation<number> {
+  return yield* run(
+    `DELETE FROM items WHERE finished_at < ? AND state IN ('done', 'cancelled'${dead ? ", 'dead'" : ""})`,
+    before,
+  );
+}
+
+export function* queueStats(): Operation<QueueStats> {
+  const kinds: QueueStats["kinds"] = {};
+  const rows = yield* all<{ kind: string; state: ItemState; n: number }>(
+    "SELECT kind, state, COUNT(*) AS n FROM items GROUP BY kind, state",
+  );
+  for (const row of rows) {
+    kinds[row.kind] ??= {};
+    Object.assign(kinds[row.kind] ?? {}, { [row.state]: row.n });
+  }
+  let oldestAt: number | undefined;
+  for (const kind of Object.keys(kinds)) {
+    for (const state of ["queued", "running", "held"]) {
+      const row = yield* first<{ at: number }>(
+        "SELECT created_at AS at FROM items WHERE kind = ? AND state = ? ORDER BY seq LIMIT 1",
+        kind,
+        state,
+      );
+      if (row && (oldestAt === undefined || row.at < oldestAt)) oldestAt = row.at;
+    }
+  }
+  return oldestAt === undefined ? { kinds } : { kinds, oldestAt };
+}
+
+export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> {
+  const rows = yield* all<{
+    kind: string;
+    lane: string;
+    ready_at: number;
+    head: string | null;
+    worker: string | null;
+    lease_until: number | null;
+    queued: number;
+  }>(
+    `SELECT l.kind, l.lane, l.ready_at, l.head, l.worker, l.lease_until, COUNT(i.seq) AS queued
+     FROM lanes l LEFT JOIN items i ON i.kind = l.kind AND i.lane = l.lane AND i.state = 'queued'
+     GROUP BY l.kind, l.lane, l.ready_at, l.head, l.worker, l.lease_until
+     ORDER BY queued DESC, l.kind, l.lane LIMIT ?`,
+    pageSize(limit, 100),
+  );
+  return rows.map((row) => {
+    const status: LaneStatus = { lane: row.lane, kind: row.kind, queued: row.queued, readyAt: row.ready_at };
+    const worker = optional(row.worker);
+    const leaseUntil = optional(row.lease_until);
+    const head = optional(row.head);
+    if (worker !== undefined) status.worker = worker;
+    if (leaseUntil !== undefined) status.leaseUntil = leaseUntil;
+    if (head !== undefined) status.head = head;
+    return status;
+  });
+}
+
+/** Contradictions between lanes and items, in plain words. */
+export function* queueProblems(): Operation<string[]> {
+  const problems: string[] = [];
+  const lost = yield* first<{ n: number }>(
+    `SELECT COUNT(*) AS n FROM items i WHERE i.state IN ('queued', 'running')
+     AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.kind = i.kind AND l.lane = i.lane)`,
+  );
+  if (lost && lost.n > 0) problems.push(`${lost.n} waiting items are in no lane`);
+  const orphans = yield* first<{ n: number }>(
+    `SELECT COUNT(*) AS n FROM items i WHERE i.state = 'held'
+     AND NOT EXISTS (SELECT 1 FROM items d WHERE d.id = i.drained_by AND d.state IN ('queued', 'running'))`,
+  );
+  if (orphans && orphans.n > 0) problems.push(`${orphans.n} items wait for a turn that has ended`);
+  return problems;
+}

@@ -1,0 +1,162 @@
+/** Cron slots and polls: rows that move forward by compare-and-swap. */
+import { all, first, fromJson, type Operation, optional, run, toJson, type Transaction } from "./operation.ts";
+import type { NewSchedule, PollCommit, Schedule, ScheduleSlot } from "./types.ts";
+
+interface ScheduleRow {
+  kind: string;
+  id: string;
+  name: string | null;
+  enabled: number;
+  next_at: number | null;
+  body: string;
+  state: string | null;
+  rev: number;
+  created_at: number;
+  updated_at: number;
+}
+const COLUMNS = "kind, id, name, enabled, next_at, body, state, rev, created_at, updated_at";
+
+function toSchedule(row: ScheduleRow): Schedule {
+  const schedule: Schedule = {
+    kind: row.kind,
+    id: row.id,
+    enabled: row.enabled === 1,
+    nextAt: row.next_at,
+    body: fromJson(row.body),
+    state: fromJson(row.state),
+    rev: row.rev,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+  const name = optional(row.name);
+  if (name !== undefined) schedule.name = name;
+  return schedule;
+}
+
+export function* putSchedule(
+  tx: Transaction,
+  schedule: NewSchedule,
+  expectedRev: number | undefined,
+): Operation<Schedule | undefined> {
+  const fields = [schedule.name ?? null, schedule.enabled ? 1 : 0, schedule.nextAt, toJson(schedule.body) ?? "null"];
+  if (expectedRev === undefined) {
+    yield* run(
+      `INSERT INTO schedules (kind, id, name, enabled, next_at, body, rev, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)
+       ON CONFLICT (kind, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, next_at = excluded.next_at,
+         body = excluded.body, rev = schedules.rev + 1, updated_at = excluded.updated_at`,
+      schedule.kind,
+      schedule.id,
+      ...fields,
+      tx.now,
+      tx.now,
+    );
+  } else {
+    const changes = yield* run(
+      `UPDATE schedules SET name = ?, enabled = ?, next_at = ?, body = ?, rev = rev + 1, updated_at = ?
+       WHERE kind = ? AND id = ? AND rev = ?`,
+      ...fields,
+      tx.now,
+      schedule.kind,
+      schedule.id,
+      expectedRev,
+    );
+    if (changes === 0) return undefined;
+  }
+  yield* putLarge(schedule.kind, schedule.id, "state", schedule.state);
+  yield* putLarge(schedule.kind, schedule.id, "poll_cursor", schedule.cursor);
+  tx.touch(`schedule:${schedule.kind}`);
+  return yield* getSchedule(schedule.kind, schedule.id);
+}
+
+function* putLarge(kind: string, id: string, column: "state" | "poll_cursor", value: unknown): Operation<void> {
+  if (value === undefined) return;
+  yield* run(
+    `UPDATE schedules SET ${column} = ? WHERE kind = ? AND id = ?`,
+    value === null ? null : toJson(value),
+    kind,
+    id,
+  );
+}
+
+export function* getSchedule(kind: string, id: string): Operation<Schedule | undefined> {
+  const row = yield* first<ScheduleRow>(`SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND id = ?`, kind, id);
+  return row && toSchedule(row);
+}
+
+export function* listSchedules(kind: string): Operation<Schedule[]> {
+  const rows = yield* all<ScheduleRow>(`SELECT ${COLUMNS} FROM schedules WHERE kind = ? ORDER BY created_at, id`, kind);
+  return rows.map(toSchedule);
+}
+
+export function* deleteSchedule(tx: Transaction, kind: string, id: string): Operation<boolean> {
+  tx.touch(`schedule:${kind}`);
+  return (yield* run("DELETE FROM schedules WHERE kind = ? AND id = ?", kind, id)) > 0;
+}
+
+export function* dueSchedules(kind: string, now: number, limit: number): Operation<Schedule[]> {
+  const rows = yield* all<ScheduleRow>(
+    `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND enabled = 1 AND next_at IS NOT NULL AND next_at <= ?
+     ORDER BY next_at, id LIMIT ?`,
+    kind,
+    now,
+    limit,
+  );
+  return rows.map(toSchedule);
+}
+
+export function* nextDueAt(kind: string): Operation<number | undefined> {
+  const row = yield* first<{ at: number | null }>(
+    "SELECT MIN(next_at) AS at FROM schedules WHERE kind = ? AND enabled = 1 AND next_at IS NOT NULL",
+    kind,
+  );
+  return optional(row?.at);
+}
+
+export function* scheduleCursor(kind: string, id: string): Operation<unknown> {
+  const row = yield* first<{ poll_cursor: string | null }>(
+    "SELECT poll_cursor FROM schedules WHERE kind = ? AND id = ?",
+    kind,
+    id,
+  );
+  return fromJson(row?.poll_cursor);
+}
+
+export function* tick(tx: Transaction, slot: ScheduleSlot): Operation<number | undefined> {
+  const at = slot.expectedNext === null ? "next_at IS NULL" : "next_at = ?";
+  const row = yield* first<{ rev: number }>(
+    `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND ${at} RETURNING rev`,
+    slot.next,
+    tx.now,
+    slot.kind,
+    slot.id,
+    ...(slot.expectedNext === null ? [] : [slot.expectedNext]),
+  );
+  if (!row) return undefined;
+  yield* putLarge(slot.kind, slot.id, "state", slot.state);
+  yield* putEnabled(slot.kind, slot.id, slot.enabled);
+  tx.touch(`schedule:${slot.kind}`);
+  return row.rev;
+}
+
+export function* commitPoll(tx: Transaction, poll: PollCommit): Operation<number | undefined> {
+  const row = yield* first<{ rev: number }>(
+    `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
+    poll.next,
+    tx.now,
+    poll.kind,
+    poll.id,
+    poll.expectedRev,
+  );
+  if (!row) return undefined;
+  yield* putLarge(poll.kind, poll.id, "state", poll.state);
+  yield* putLarge(poll.kind, poll.id, "poll_cursor", poll.cursor);
+  yield* putEnabled(poll.kind, poll.id, poll.enabled);
+  tx.touch(`schedule:${poll.kind}`);
+  return row.rev;
+}
+
+function* putEnabled(kind: string, id: string, enabled: boolean | undefined): Operation<void> {
+  if (enabled === undefined) return;
+  yield* run("UPDATE schedules SET enabled = ? WHERE kind = ? AND id = ?", enabled ? 1 : 0, kind, id);
+}

@@ -1,0 +1,151 @@
+/** Sessions and their transcripts. */
+import {
+  all,
+  first,
+  fromJson,
+  type Operation,
+  optional,
+  type Param,
+  pageSize,
+  prefixEnd,
+  run,
+  toJson,
+  type Transaction,
+} from "./operation.ts";
+import type { NewMessage, Session, StoredMessage } from "./types.ts";
+
+interface SessionRow {
+  id: string;
+  created_at: number;
+  updated_at: number;
+  messages: number;
+  meta: string;
+}
+
+function toSession(row: SessionRow): Session {
+  return {
+    id: row.id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    messages: row.messages,
+    meta: fromJson(row.meta) as Record<string, unknown>,
+  };
+}
+
+export function* getSession(id: string): Operation<Session | undefined> {
+  const row = yield* first<SessionRow>("SELECT * FROM sessions WHERE id = ?", id);
+  return row && toSession(row);
+}
+
+export function* putSession(tx: Transaction, id: string, meta: Record<string, unknown>): Operation<Session> {
+  const known = yield* getSession(id);
+  const merged = mergeMeta(known?.meta, meta);
+  yield* run(
+    `INSERT INTO sessions (id, created_at, updated_at, meta) VALUES (?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, meta = excluded.meta`,
+    id,
+    tx.now,
+    tx.now,
+    toJson(merged),
+  );
+  return {
+    id,
+    createdAt: known?.createdAt ?? tx.now,
+    updatedAt: tx.now,
+    messages: known?.messages ?? 0,
+    meta: merged,
+  };
+}
+
+/** A key set to `null` goes. */
+export function mergeMeta(
+  known: Record<string, unknown> | undefined,
+  change: Record<string, unknown>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries({ ...known, ...change }).filter(([, value]) => value !== null && value !== undefined),
+  );
+}
+
+export function* listSessions(filter: { limit?: number; before?: number; prefix?: string }): Operation<Session[]> {
+  const conditions: string[] = [];
+  const params: Param[] = [];
+  if (filter.before !== undefined) {
+    conditions.push("updated_at < ?");
+    params.push(filter.before);
+  }
+  if (filter.prefix) {
+    conditions.push("id >= ? AND id < ?");
+    params.push(filter.prefix, prefixEnd(filter.prefix));
+  }
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+  const rows = yield* all<SessionRow>(
+    `SELECT * FROM sessions ${where} ORDER BY updated_at DESC, id LIMIT ?`,
+    ...params,
+    pageSize(filter.limit, 100),
+  );
+  return rows.map(toSession);
+}
+
+export function* appendMessages(tx: Transaction, id: string, messages: readonly NewMessage[]): Operation<void> {
+  const row = yield* first<{ last_seq: number }>(
+    `INSERT INTO sessions (id, created_at, updated_at, messages, last_seq, meta) VALUES (?, ?, ?, ?, ?, '{}')
+     ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at,
+       messages = sessions.messages + excluded.messages, last_seq = sessions.last_seq + excluded.last_seq
+     RETURNING last_seq`,
+    id,
+    tx.now,
+    tx.now,
+    messages.length,
+    messages.length,
+  );
+  let seq = (row?.last_seq ?? messages.length) - messages.length;
+  for (const message of messages) {
+    seq++;
+    yield* run(
+      "INSERT INTO messages (session, seq, role, body, turn_id, at) VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      seq,
+      message.role,
+      toJson(message.body) ?? "null",
+      message.turnId ?? null,
+      message.at ?? tx.now,
+    );
+  }
+}
+
+export function* transcript(
+  id: string,
+  range: { after?: number; limit?: number; last?: number },
+): Operation<StoredMessage[]> {
+  const newestFirst = range.last !== undefined;
+  const rows = yield* all<{ seq: number; role: string; body: string; turn_id: string | null; at: number }>(
+    `SELECT seq, role, body, turn_id, at FROM messages WHERE session = ? AND seq > ?
+     ORDER BY seq ${newestFirst ? "DESC" : "ASC"} LIMIT ?`,
+    id,
+    range.after ?? 0,
+    pageSize(range.last ?? range.limit, 100_000, 100_000),
+  );
+  if (newestFirst) rows.reverse();
+  return rows.map((row) => {
+    const message: StoredMessage = { seq: row.seq, role: row.role, body: fromJson(row.body), at: row.at };
+    const turnId = optional(row.turn_id);
+    if (turnId !== undefined) message.turnId = turnId;
+    return message;
+  });
+}
+
+export function* clearSession(tx: Transaction, id: string): Operation<number> {
+  yield* run("UPDATE sessions SET messages = 0, updated_at = ? WHERE id = ?", tx.now, id);
+  return yield* run("DELETE FROM messages WHERE session = ?", id);
+}
+
+export function* deleteSession(id: string): Operation<boolean> {
+  yield* run("DELETE FROM messages WHERE session = ?", id);
+  return (yield* run("DELETE FROM sessions WHERE id = ?", id)) > 0;
+}
+
+export function* pruneSessions(before: number): Operation<number> {
+  yield* run("DELETE FROM messages WHERE session IN (SELECT id FROM sessions WHERE updated_at < ?)", before);
+  return yield* run("DELETE FROM sessions WHERE updated_at < ?", before);
+}

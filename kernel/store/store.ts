@@ -1,0 +1,175 @@
+/** The store's face, made of the operations and whichever engine runs them. */
+import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./key-value.ts";
+import { take } from "./limits.ts";
+import {
+  addDelivery,
+  getDelivery,
+  getRun,
+  listDeliveries,
+  listRuns,
+  pruneDeliveries,
+  pruneRuns,
+  putRun,
+  updateDelivery,
+} from "./logs.ts";
+import type { Engine, Operation, Transaction } from "./operation.ts";
+import { getItem, laneStatus, listItems, pruneItems, queueProblems, queueStats } from "./queue-views.ts";
+import {
+  commitPoll,
+  deleteSchedule,
+  dueSchedules,
+  getSchedule,
+  listSchedules,
+  nextDueAt,
+  putSchedule,
+  scheduleCursor,
+  tick,
+} from "./schedules.ts";
+import {
+  appendMessages,
+  clearSession,
+  deleteSession,
+  getSession,
+  listSessions,
+  pruneSessions,
+  putSession,
+  transcript,
+} from "./sessions.ts";
+import type { Batch, Dedup, Enqueued, Store } from "./types.ts";
+import { addUsage, pruneUsage, sumUsage } from "./usage.ts";
+import {
+  addItems,
+  anythingReady,
+  cancel,
+  claim,
+  drain,
+  extend,
+  finish,
+  firstUse,
+  knownKey,
+  nextWorkAt,
+  pending,
+  remember,
+  replay,
+} from "./work.ts";
+
+function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
+  if (!batch) return;
+  if (batch.items) yield* addItems(tx, batch.items);
+  for (const delivery of batch.deliveries ?? []) yield* addDelivery(tx, delivery);
+  for (const entry of batch.runs ?? []) yield* putRun(entry);
+  for (const part of batch.messages ?? []) {
+    if (part.messages.length > 0) yield* appendMessages(tx, part.session, part.messages);
+    if (part.meta) yield* putSession(tx, part.session, part.meta);
+  }
+  for (const entry of batch.kv ?? []) yield* setValue(tx, entry);
+  if (batch.usage) yield* addUsage(tx, batch.usage);
+}
+
+function* enqueue(tx: Transaction, batch: Batch & { dedup?: Dedup }): Operation<Enqueued> {
+  if (batch.dedup && !(yield* firstUse(tx, batch.dedup))) {
+    const duplicate = yield* knownKey(tx, batch.dedup.key);
+    if (duplicate) return { duplicate };
+  }
+  yield* addBatch(tx, batch);
+  return {};
+}
+
+/** `write` for an operation whose `undefined` or `false` means that nothing was written, then the batch. */
+function* withBatch<T>(tx: Transaction, operation: Operation<T>, batch: Batch | undefined): Operation<T> {
+  const result = yield* operation;
+  if (result !== undefined && result !== false) yield* addBatch(tx, batch);
+  return result;
+}
+
+/** A store over an engine. */
+export function createStore(engine: Engine): Store {
+  const { read, write } = engine;
+  return {
+    now: () => engine.now(),
+
+    enqueue: (batch) => write((tx) => enqueue(tx, batch)),
+    known: (key) => read((tx) => knownKey(tx, key)),
+    remember: (dedup) => write((tx) => remember(tx, dedup)),
+    claim: async (worker, max, leaseMs, kinds) => {
+      if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];
+      return write((tx) => claim(tx, worker, max, leaseMs, kinds), { soft: true });
+    },
+    extend: (held, leaseMs) => write((tx) => extend(tx, held, leaseMs), { soft: true }),
+    finish: (held, outcome, emits) => write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
+    drain: (lane, kind, max, by) => write((tx) => drain(tx, lane, kind, max, by)),
+    pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
+    nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
+    onWork: engine.onWork,
+    items: {
+      get: (id) => read(() => getItem(id)),
+      list: (filter = {}) => read(() => listItems(filter)),
+      cancel: (id) => write((tx) => cancel(tx, id)),
+      replay: (id) => write((tx) => replay(tx, id)),
+      prune: (before, options) => write(() => pruneItems(before, options?.dead === true)),
+      stats: () => read(queueStats),
+      lanes: (limit) => read(() => laneStatus(limit)),
+    },
+
+    schedules: {
+      put: (schedule, expectedRev) => write((tx) => putSchedule(tx, schedule, expectedRev)),
+      get: (kind, id) => read(() => getSchedule(kind, id)),
+      list: (kind) => read(() => listSchedules(kind)),
+      delete: (kind, id) => write((tx) => deleteSchedule(tx, kind, id)),
+      due: (kind, now, limit) => read(() => dueSchedules(kind, now, limit)),
+      nextDueAt: (kind) => read(() => nextDueAt(kind)),
+      cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
+    },
+    tick: (slot, batch) => write((tx) => withBatch(tx, tick(tx, slot), batch)),
+    commitPoll: (poll, batch) => write((tx) => withBatch(tx, commitPoll(tx, poll), batch)),
+
+    take: (key, cost, max, windowMs) => write((tx) => take(tx, key, cost, max, windowMs), { soft: true }),
+
+    kv: {
+      get: <T>(namespace: string, key: string) => read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
+      set: (namespace, key, value, options) => write((tx) => setValue(tx, { namespace, key, value, ...options })),
+      delete: (namespace, key) => write((tx) => deleteValue(tx, namespace, key)),
+      list: async (namespace, prefix = "") =>
+        (await read((tx) => listValues(tx, namespace, prefix))).map((entry) => entry.key),
+      entries: <T>(namespace: string, prefix = "") => read((tx) => listValues<T>(tx, namespace, prefix)),
+      clear: (namespace) => write(() => clearValues(namespace)),
+    },
+
+    sessions: {
+      get: (id) => read(() => getSession(id)),
+      put: (id, meta) => write((tx) => putSession(tx, id, meta)),
+      list: (filter = {}) => read(() => listSessions(filter)),
+      append: (id, messages) => write((tx) => appendMessages(tx, id, messages)),
+      transcript: (id, range = {}) => read(() => transcript(id, range)),
+      clear: (id) => write((tx) => clearSession(tx, id)),
+      delete: (id) => write(() => deleteSession(id)),
+      prune: (before) => write(() => pruneSessions(before)),
+    },
+    deliveries: {
+      append: (delivery) => write((tx) => addDelivery(tx, delivery)),
+      get: (id) => read(() => getDelivery(id)),
+      list: (filter = {}) => read(() => listDeliveries(filter)),
+      update: (id, change) => write(() => updateDelivery(id, change)),
+      prune: (options) => write(() => pruneDeliveries(options)),
+    },
+    runs: {
+      put: (entry) => write(() => putRun(entry)),
+      get: (id) => read(() => getRun(id)),
+      list: (filter) => read(() => listRuns(filter)),
+      prune: (owner, keep) => write(() => pruneRuns(owner, keep)),
+    },
+    usage: {
+      append: (records) => write((tx) => addUsage(tx, records), { soft: true }),
+      sum: (filter = {}) => read(() => sumUsage(filter)),
+      prune: (before) => write(() => pruneUsage(before)),
+    },
+
+    open: () => engine.open(),
+    health: () => engine.health(),
+    check: async () => [...(await engine.check()), ...(await read(queueProblems))],
+    sweep: () => write(sweep),
+    backup: (file) => engine.backup(file),
+    compact: () => engine.compact(),
+    close: () => engine.close(),
+  };
+}

@@ -1,0 +1,65 @@
+/** Usage of models, summed up per minute. */
+import { all, type Operation, type Param, run, type Transaction } from "./operation.ts";
+import type { UsageFilter, UsageRecord, UsageSum } from "./types.ts";
+
+const MINUTE = 60_000;
+const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;
+
+export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
+  for (const record of records) {
+    const at = record.at ?? tx.now;
+    yield* run(
+      `INSERT INTO usage_minutes
+         (minute, client, channel, model, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (minute, client, channel, model) DO UPDATE SET
+         requests = usage_minutes.requests + excluded.requests,
+         errors = usage_minutes.errors + excluded.errors,
+         prompt_tokens = usage_minutes.prompt_tokens + excluded.prompt_tokens,
+         completion_tokens = usage_minutes.completion_tokens + excluded.completion_tokens,
+         cached_tokens = usage_minutes.cached_tokens + excluded.cached_tokens,
+         cost = usage_minutes.cost + excluded.cost`,
+      at - (at % MINUTE),
+      record.key ?? "",
+      record.channel ?? "",
+      record.model ?? "",
+      record.requests ?? 1,
+      record.errors ?? 0,
+      record.promptTokens ?? 0,
+      record.completionTokens ?? 0,
+      record.cachedTokens ?? 0,
+      record.cost ?? 0,
+    );
+  }
+}
+
+export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
+  const groups = new Map<string, string>();
+  for (const by of filter.by ?? []) {
+    if (by === "key") groups.set("key", "client");
+    else if (by === "channel" || by === "model") groups.set(by, by);
+    else groups.set("at", `minute - minute % ${PERIODS[by]}`);
+  }
+  const wheres: [string, Param | undefined][] = [
+    ["minute >= ?", filter.since === undefined ? undefined : filter.since - (filter.since % MINUTE)],
+    ["minute < ?", filter.until],
+    ["channel = ?", filter.channel],
+    ["model = ?", filter.model],
+    ["client = ?", filter.key],
+  ];
+  const set = wheres.filter((entry): entry is [string, Param] => entry[1] !== undefined);
+  const selected = [...groups].map(([name, sql]) => `${sql} AS "${name}", `).join("");
+  const rows = yield* all<Record<string, unknown>>(
+    `SELECT ${selected} COALESCE(SUM(requests), 0) AS requests, COALESCE(SUM(errors), 0) AS errors,
+       COALESCE(SUM(prompt_tokens), 0) AS "promptTokens", COALESCE(SUM(completion_tokens), 0) AS "completionTokens",
+       COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost
+     FROM usage_minutes ${set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : ""}
+     ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
+    ...set.map(([, value]) => value),
+  );
+  return rows.map((row) => ({ ...row }) as unknown as UsageSum);
+}
+
+export function* pruneUsage(before: number): Operation<number> {
+  return yield* run("DELETE FROM usage_minutes WHERE minute < ?", before);
+}
