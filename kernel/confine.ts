@@ -19,11 +19,12 @@ function isInside(root: string, path: string): boolean {
 }
 
 /** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
-function spelledInside(root: string, userPath: string): string {
+function spelledInside(rootPath: string, userPath: string): string {
+  const root = resolve(rootPath);
   if (userPath === "" || userPath.includes("\0")) throw refusal("The path is empty or holds a NUL character.");
   if (userPath.split(/[/\\]/).includes("..")) throw refusal("The path must not hold '..'.");
   const full = resolve(root, userPath);
-  if (full === resolve(root) || !isInside(resolve(root), full)) {
+  if (full === root || !isInside(root, full)) {
     throw refusal(
       "The path lies outside the directory that is allowed for it: give a name relative to that directory.",
     );

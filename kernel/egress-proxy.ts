@@ -7,7 +7,7 @@ import type { AgentOptions, IncomingMessage, ServerResponse } from "node:http";
 import { Agent, createServer, request, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { connect } from "node:net";
-import { type Duplex, pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
 import { isPorticoError, PorticoError } from "./errors.ts";
 import { addressKind } from "./guard/addresses.ts";
 import { pinnedLookup } from "./guard/fetch.ts";
@@ -193,7 +193,11 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     upstream.once("response", (message) => {
       res.sendDate = false;
       res.writeHead(message.statusCode ?? 502, message.statusMessage, endToEnd(message));
-      pipeline(message, res, () => {});
+      // Not `pipeline`: what it makes for each use costs a third of the time of a small request.
+      message.once("close", () => {
+        if (!message.complete) res.destroy();
+      });
+      message.pipe(res);
     });
     upstream.on("error", (error) => {
       res.off("close", gone);
@@ -202,7 +206,7 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
       if (stale) exchange(req, res, url, true);
       else answer(res, refuse(error, url.hostname, port, url.href));
     });
-    if (body) pipeline(req, upstream, () => {});
+    if (body) req.pipe(upstream);
     else upstream.end();
   }
 
@@ -213,9 +217,10 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     client.on("error", () => client.destroy());
     let upstream: Socket | undefined;
     try {
-      const addresses = await judge(host.replace(/^\[|\]$/g, ""), port);
+      const name = host.replace(/^\[|\]$/g, "");
+      const addresses = await judge(name, port);
       if (client.destroyed) return;
-      upstream = connectTo(host, port, addresses, connectTimeoutMs);
+      upstream = connectTo(name, port, addresses, connectTimeoutMs);
       tunnels.add(upstream);
       client.once("close", () => upstream?.destroy());
       await new Promise<void>((resolve, reject) => {

@@ -95,8 +95,19 @@ function kindOfV6(address: string): AddressKind {
   return carried.map(kindOfV4).reduce(worst, open ? "public" : "private");
 }
 
+// Sixteen range checks for each sub-resource of a page would be felt.
+const remembered = new Map<string, AddressKind | undefined>();
+
 /** What an address is; `undefined` for something that is no IP address. A zone (`fe80::1%eth0`) is left out of the judgement. */
 export function addressKind(address: string): AddressKind | undefined {
+  if (remembered.has(address)) return remembered.get(address);
+  if (remembered.size >= 1_000) remembered.clear();
+  const kind = judge(address);
+  if (address.length < 64) remembered.set(address, kind);
+  return kind;
+}
+
+function judge(address: string): AddressKind | undefined {
   const bare = address.replace(/%.*$/s, "");
   if (isIPv4(bare)) return kindOfV4(bare);
   return isIPv6(bare) ? kindOfV6(bare) : undefined;

@@ -130,8 +130,16 @@ export async function guardedFetch(
   options: GuardedFetchOptions = {},
 ): Promise<GuardedResponse> {
   const { maxBytes = 10 * 1024 * 1024, timeoutMs = 30_000, redirects = 5 } = options;
-  const late = AbortSignal.timeout(timeoutMs);
-  const signal = options.signal === undefined ? late : AbortSignal.any([late, options.signal]);
+  const controller = new AbortController();
+  const { signal } = controller;
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    controller.abort();
+  }, timeoutMs);
+  const stop = (): void => controller.abort();
+  if (options.signal?.aborted) stop();
+  options.signal?.addEventListener("abort", stop, { once: true });
   let hop: Hop = {
     method: options.method ?? "GET",
     headers: { "user-agent": "portico", "accept-encoding": "gzip, br", ...options.headers },
@@ -152,7 +160,7 @@ export async function guardedFetch(
           if (redirected >= redirects) {
             throw new PorticoError("too_many_redirects", `More than ${redirects} redirects.`, { status: 502 });
           }
-          if (!URL.canParse(location, checked.url)) {
+          if (!URL.canParse(location, checked.url.href)) {
             throw new PorticoError("upstream_error", "The answer redirects to something that is not a URL.");
           }
           const next = new URL(location, checked.url);
@@ -169,11 +177,14 @@ export async function guardedFetch(
     }
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
-    if (late.aborted) {
+    if (late) {
       throw new PorticoError("upstream_timeout", `No full answer within ${timeoutMs} ms.`, { cause: error });
     }
     if (isPorticoError(error)) throw error;
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     throw new PorticoError("upstream_error", `The request failed: ${reason}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    options.signal?.removeEventListener("abort", stop);
   }
 }

@@ -149,7 +149,13 @@ export function createGuard(options: GuardOptions): Guard {
       const bracketed = isIP(host) === 6 ? `[${host}]` : host;
       const text = `http://${bracketed}:${port}/`;
       const url = URL.canParse(text) ? new URL(text) : undefined;
-      if (url === undefined || url.pathname !== "/" || url.username !== "" || !(port > 0 && port < 65536)) {
+      if (
+        url === undefined ||
+        url.pathname !== "/" ||
+        url.search + url.hash !== "" ||
+        url.username !== "" ||
+        !(port > 0 && port < 65536)
+      ) {
         throw new PorticoError("invalid_request_error", "This is not a host and port.", { param: "host" });
       }
       const name = plainHost(url.hostname);
