@@ -1,0 +1,183 @@
+/** Who a request comes from: the owner (token or password), a client key, or nobody. */
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { isPorticoError, PorticoError } from "../errors.ts";
+import type { Access, Authenticator, Client, Logger } from "../types.ts";
+import { createThrottle, type Throttle } from "./throttle.ts";
+
+export interface AuthSettings {
+  readonly token?: string | undefined;
+  readonly password?: string | undefined;
+}
+
+export interface AuthOptions {
+  settings: () => AuthSettings;
+  authenticators: () => readonly Authenticator[];
+  log: Logger;
+  /** Failures by address; default 20 in 60 s. */
+  throttle?: Throttle;
+}
+
+export interface Caller {
+  readonly address: string;
+}
+
+export interface Auth {
+  /**
+   * The client behind a request. Answers at once where the credential is the owner's; asks the authenticators
+   * otherwise. `caller.address` is only looked at after a failure. Throws (or rejects with) `unauthorized`,
+   * `too_many_attempts`, or `forbidden` for a client key on a route of the owner's.
+   */
+  authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client>;
+}
+
+/** Nobody in particular. */
+export const ANONYMOUS: Client = Object.freeze({ kind: "anonymous" });
+const OWNER: Client = Object.freeze({ kind: "owner" });
+
+const BEARER = 'Bearer realm="portico"';
+const BASIC = 'Basic realm="portico", charset="UTF-8"';
+
+export function createAuth(options: AuthOptions): Auth {
+  const { settings, authenticators, log } = options;
+  const throttle = options.throttle ?? createThrottle();
+  const token = createSecret();
+  const password = createSecret();
+
+  function refuse(access: Access, caller: Caller, presented: boolean, why: string): PorticoError {
+    const wait = presented ? throttle.fail(caller.address) : 0;
+    if (wait > 0) {
+      return new PorticoError(
+        "too_many_attempts",
+        `Too many failed attempts from this address. Try again in ${wait} s.`,
+        {
+          headers: { "retry-after": String(wait) },
+          type: "rate_limit_error",
+        },
+      );
+    }
+    const challenge = access === "control" ? `${BEARER}, ${BASIC}` : BEARER;
+    return new PorticoError("unauthorized", why, {
+      headers: { "www-authenticate": challenge },
+      type: "authentication_error",
+    });
+  }
+
+  /** True, false, or the bearer token that the owner does not know. */
+  function checkOwner(req: IncomingMessage, access: Access): boolean | string {
+    const { authorization } = req.headers;
+    const set = settings();
+    if (authorization !== undefined) {
+      const bearer = bearerOf(authorization);
+      if (bearer !== undefined) {
+        if (set.token ? token.equals(set.token, bearer) : password.equals(set.password, bearer)) return true;
+        return bearer;
+      }
+      if (access !== "control") return false;
+      const basic = basicPasswordOf(authorization);
+      return basic !== undefined && password.equals(set.password, basic);
+    }
+    const header = access === "control" ? req.headers["x-service-password"] : undefined;
+    return typeof header === "string" && password.equals(set.password, header);
+  }
+
+  async function askAuthenticators(req: IncomingMessage, access: Access, caller: Caller, bearer: string) {
+    let failure: unknown;
+    for (const authenticator of authenticators()) {
+      try {
+        const client = await authenticator.authenticate(bearer, req);
+        if (!client) continue;
+        if (client.kind === "owner" || access === "keys") return client;
+        throw new PorticoError("forbidden", "A client key may not do this: use the gateway's own token.", {
+          type: "permission_error",
+        });
+      } catch (error) {
+        if (isPorticoError(error)) throw error;
+        log.error({ err: error, authenticator: authenticator.name }, "an authenticator failed");
+        failure = error;
+      }
+    }
+    // Nobody can say that the credential is wrong while one of those who might know it is broken.
+    if (failure)
+      throw new PorticoError("service_unavailable", "Credentials cannot be checked at the moment. Try again later.");
+    throw refuse(
+      access,
+      caller,
+      true,
+      "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`.",
+    );
+  }
+
+  return {
+    authenticate(req, access, caller) {
+      if (access === "public" || access === "own") return ANONYMOUS;
+      if (occursTwice(req.rawHeaders, "authorization")) {
+        throw refuse(access, caller, true, "The request has two Authorization headers. Send one.");
+      }
+      const verdict = checkOwner(req, access);
+      if (verdict === true) return OWNER;
+      if (typeof verdict === "string" && authenticators().length > 0) {
+        return askAuthenticators(req, access, caller, verdict);
+      }
+      const presented =
+        req.headers.authorization !== undefined ||
+        (access === "control" && req.headers["x-service-password"] !== undefined);
+      throw refuse(
+        access,
+        caller,
+        presented,
+        presented
+          ? "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it."
+          : "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.",
+      );
+    },
+  };
+}
+
+/** The token of `Bearer <token>`; undefined for another scheme or white space around the token. */
+export function bearerOf(authorization: string): string | undefined {
+  if (authorization.length < 8 || authorization.charCodeAt(6) !== 32) return undefined;
+  if (authorization.slice(0, 6).toLowerCase() !== "bearer") return undefined;
+  const token = authorization.slice(7);
+  return /\s/.test(token) ? undefined : token;
+}
+
+function basicPasswordOf(authorization: string): string | undefined {
+  const match = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization);
+  if (!match) return undefined;
+  const pair = Buffer.from(match[1] as string, "base64").toString("utf8");
+  const colon = pair.indexOf(":");
+  return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/** Node keeps the first of several such headers silently; a proxy in front may have looked at the last. */
+export function occursTwice(rawHeaders: readonly string[], name: string): boolean {
+  let seen = false;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const header = rawHeaders[i] as string;
+    if (header.length !== name.length || header.toLowerCase() !== name) continue;
+    if (seen) return true;
+    seen = true;
+  }
+  return false;
+}
+
+/** Compares digests in constant time, so that neither content nor length of the secret shows in the time taken. */
+function createSecret() {
+  let secret: string | undefined;
+  let digest: Buffer | undefined;
+  return {
+    equals(expected: string | undefined, given: string): boolean {
+      if (!expected) return false;
+      if (expected !== secret || digest === undefined) {
+        secret = expected;
+        digest = sha256(expected);
+      }
+      return timingSafeEqual(sha256(given), digest);
+    },
+  };
+}
+
+function sha256(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}

@@ -1,0 +1,66 @@
+/** Turns whatever was thrown into an answer in the form of the surface it happened on. */
+import { isPorticoError, PorticoError } from "../errors.ts";
+import type { Dispose, ErrorForm, Logger } from "../types.ts";
+
+export interface ErrorForms {
+  add(prefix: string, form: ErrorForm): Dispose;
+  /** The body of the answer to an error on this path. */
+  render(path: string, error: PorticoError): string;
+}
+
+const plainForm: ErrorForm = ({ code, message, param, details }) => ({ error: { code, message, param, ...details } });
+
+/** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
+export function createErrorForms(log: Logger): ErrorForms {
+  let forms: { prefix: string; form: ErrorForm }[] = [];
+
+  return {
+    add(prefix, form) {
+      const entry = { prefix: prefix.replace(/\/+$/, ""), form };
+      forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
+      return () => {
+        forms = forms.filter((other) => other !== entry);
+      };
+    },
+
+    render(path, error) {
+      const { code, message, status, type, param, details } = error;
+      const shown = {
+        code,
+        message,
+        status,
+        ...(type !== undefined && { type }),
+        ...(param !== undefined && { param }),
+        ...(details !== undefined && { details }),
+      };
+      const entry = forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+      if (entry) {
+        try {
+          return JSON.stringify(entry.form(shown));
+        } catch (failure) {
+          log.error({ err: failure, prefix: entry.prefix }, "an error form failed");
+        }
+      }
+      return JSON.stringify(plainForm(shown));
+    },
+  };
+}
+
+/** What the caller may see of a failure: a `PorticoError` as it is, anything else as `internal_error`. */
+export function publicError(failure: unknown, requestId: string): PorticoError {
+  if (isPorticoError(failure)) return failure;
+  return new PorticoError("internal_error", `Something went wrong here. The log has the details under ${requestId}.`, {
+    cause: failure,
+    type: "api_error",
+  });
+}
+
+/** Logs what an operator has to know: our own bugs with their stack, other 5xx with their cause; refusals not at all. */
+export function logFailure(log: Logger, failure: unknown, id: string, path: string): void {
+  if (!isPorticoError(failure) || failure.code === "internal_error") {
+    log.error({ id, path, err: failure instanceof Error ? failure : new Error(String(failure)) }, "a request failed");
+  } else if (failure.status >= 500) {
+    const cause = failure.cause === undefined ? {} : { err: failure.cause };
+    log.warn({ id, path, code: failure.code, ...cause }, failure.message);
+  }
+}

@@ -1,0 +1,122 @@
+/** One request and its answer: the `Call` that handlers get. What not every route needs is made at first use. */
+import { randomFillSync } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Call, Check, Client, Logger } from "../types.ts";
+import { addressOf } from "./address.ts";
+import { ANONYMOUS } from "./auth.ts";
+import { checkJsonType, parseJson, readBody } from "./body.ts";
+import type { HttpSettings } from "./settings.ts";
+
+/** What the server knows that its exchanges need. */
+export interface ServerSide {
+  readonly log: Logger;
+  readonly settings: () => HttpSettings;
+  /** Aborted when the server begins to close. */
+  readonly closing: AbortSignal;
+}
+
+export class Exchange implements Call {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly id: string;
+  readonly path: string;
+  readonly server: ServerSide;
+  params: Record<string, string> = NO_PARAMS;
+  client: Client = ANONYMOUS;
+  maxBodyBytes: number | undefined = undefined;
+  /** The client waits for `100 Continue` before it sends its body. */
+  awaitsContinue = false;
+
+  #search: string;
+  #query: URLSearchParams | undefined;
+  #address: string | undefined;
+  #log: Logger | undefined;
+  #abort: AbortController | undefined;
+  #body: Promise<Buffer> | undefined;
+
+  constructor(server: ServerSide, req: IncomingMessage, res: ServerResponse) {
+    this.server = server;
+    this.req = req;
+    this.res = res;
+    this.id = requestId(req);
+    const url = req.url as string;
+    const mark = url.indexOf("?");
+    this.path = mark < 0 ? url : url.slice(0, mark);
+    this.#search = mark < 0 ? "" : url.slice(mark);
+  }
+
+  get method(): string {
+    return this.req.method as string;
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#search));
+  }
+
+  get address(): string {
+    return (this.#address ??= addressOf(this.req, this.server.settings().trustedProxies));
+  }
+
+  get log(): Logger {
+    return (this.#log ??= this.server.log.child({ id: this.id }));
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#abort) {
+      const abort = new AbortController();
+      this.#abort = abort;
+      const { res } = this;
+      if (res.closed || res.destroyed) left();
+      else res.once("close", left);
+      function left(): void {
+        if (!res.writableFinished) abort.abort(new DOMException("The client left.", "AbortError"));
+      }
+    }
+    return this.#abort.signal;
+  }
+
+  body(): Promise<Buffer> {
+    return (this.#body ??= this.#read());
+  }
+
+  async json<T = unknown>(check?: Check<T>): Promise<T> {
+    checkJsonType(this.req);
+    const value = parseJson(await this.body());
+    return check ? check.parse(value) : (value as T);
+  }
+
+  #read(): Promise<Buffer> {
+    const settings = this.server.settings();
+    return readBody(this.req, {
+      maxBytes: this.maxBodyBytes ?? settings.maxBodyBytes,
+      timeoutMs: settings.bodyTimeoutMs,
+      begin: () => {
+        if (!this.awaitsContinue) return;
+        this.awaitsContinue = false;
+        this.res.writeContinue();
+      },
+    });
+  }
+}
+
+const NO_PARAMS: Record<string, string> = Object.freeze(Object.create(null));
+
+const WELL_FORMED = /^[\w.:-]{1,128}$/;
+const ID_BYTES = 15;
+const pool = Buffer.allocUnsafe(ID_BYTES * 256);
+let used = pool.length;
+
+/** The caller's own id where it is well-formed, else a new one. */
+export function requestId(req: IncomingMessage): string {
+  const given = req.headers["x-request-id"];
+  return typeof given === "string" && WELL_FORMED.test(given) ? given : mintId();
+}
+
+/** `req_` and 120 random bits. */
+export function mintId(): string {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  return `req_${pool.toString("base64url", used, (used += ID_BYTES))}`;
+}

@@ -1,0 +1,414 @@
+/**
+ * The HTTP server that routes are mounted on. In order, for each request: request id, Host, Origin and
+ * Sec-Fetch-Site, CORS, route, credentials; the body is only read when the handler asks for it.
+ */
+import http, { type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { isPorticoError, PorticoError } from "../errors.ts";
+import type { Access, Dispose, ErrorForm, Logger, Method, Mount, RouteHandler, RouteOptions } from "../types.ts";
+import type { Auth } from "./auth.ts";
+import { drain, endAndLinger, mustClose } from "./body.ts";
+import { createErrorForms, logFailure, publicError } from "./errors.ts";
+import { Exchange, mintId, type ServerSide } from "./exchange.ts";
+import { corsHeaders, createGuards, isPreflight, preflightHeaders } from "./guards.ts";
+import { send } from "./reply.ts";
+import { createRouter } from "./router.ts";
+import type { HttpSettings } from "./settings.ts";
+import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
+
+export interface HttpServerOptions {
+  /** For log lines. */
+  name: string;
+  log: Logger;
+  /** Called at every request: cheap, and the same arrays as long as nothing changed. */
+  settings: () => HttpSettings;
+  auth: Auth;
+  /** Refuse peers from other machines, wherever the server is bound. */
+  loopbackOnly?: boolean;
+  /** Origins that may call, beside `allowedOrigins`. */
+  origins?: readonly string[];
+}
+
+export interface HttpServer extends Mount {
+  /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
+  listen(port: number, host: string): Promise<number>;
+  /** Takes no more connections, lets running answers end for `graceMs`, then cuts what is left. */
+  close(graceMs: number): Promise<void>;
+  /** 0 until the server listens. */
+  readonly port: number;
+  readonly host: string;
+  /** Answers that are under way. */
+  readonly active: number;
+  routes(): { method: string; path: string; access: Access; summary?: string }[];
+}
+
+interface Route {
+  access: Access;
+  maxBodyBytes: number | undefined;
+  summary: string | undefined;
+  handler: RouteHandler;
+}
+
+/** What goes on on one connection. */
+interface Line {
+  running: number;
+  last: Exchange | undefined;
+}
+
+const CALL = Symbol("call");
+type Carrier = IncomingMessage & { [CALL]: Exchange };
+
+// Longer than the pools of common clients keep a connection, so that it is they who close it.
+const KEEP_ALIVE_MS = 75_000;
+
+export function createServer(options: HttpServerOptions): HttpServer {
+  const { log, settings, auth, loopbackOnly = false, origins = [] } = options;
+  const closing = new AbortController();
+  const side: ServerSide = { log, settings, closing: closing.signal };
+  const guards = createGuards({ settings, loopbackOnly, origins });
+  const forms = createErrorForms(log);
+  const routes = createRouter<Route>({ run, noMatch });
+  const upgrades = createRouter<UpgradeRoute>({ run: () => {}, noMatch: () => {} });
+  const lines = new Map<Duplex, Line>();
+  const upgraded = new Set<Duplex>();
+  const wantsAccessLog = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
+  let active = 0;
+  let host = "";
+  let port = 0;
+  let onQuiet: (() => void) | undefined;
+
+  const server = http.createServer(
+    { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
+    onRequest,
+  );
+
+  function onRequest(req: IncomingMessage, res: ServerResponse): void {
+    const call = begin(req, res);
+    if (call) dispatch(call);
+  }
+
+  /** Everything before the route; undefined where the answer has been given. */
+  function begin(req: IncomingMessage, res: ServerResponse, awaitsContinue = false): Exchange | undefined {
+    if ((req.url as string).charCodeAt(0) !== SLASH) toOriginForm(req);
+    const call = new Exchange(side, req, res);
+    call.awaitsContinue = awaitsContinue;
+    (req as Carrier)[CALL] = call;
+    track(call);
+    res.setHeader("x-request-id", call.id);
+    res.setHeader("x-content-type-options", "nosniff");
+    if (closing.signal.aborted) res.setHeader("connection", "close");
+    try {
+      const origin = guards.check(req);
+      if (origin !== undefined) {
+        setHeaders(res, corsHeaders(origin));
+        if (isPreflight(req)) {
+          setHeaders(res, preflightHeaders(req));
+          res.writeHead(204).end();
+          return undefined;
+        }
+      }
+      if (call.path.includes("%")) checkEncoding(call.path);
+      return call;
+    } catch (error) {
+      fail(call, error);
+      return undefined;
+    }
+  }
+
+  function dispatch(call: Exchange): void {
+    routes.dispatch(call.req, call.res);
+  }
+
+  function run(route: Route, req: IncomingMessage, params: Record<string, string>): void {
+    const call = (req as Carrier)[CALL];
+    call.params = params;
+    call.maxBodyBytes = route.maxBodyBytes;
+    try {
+      const client = auth.authenticate(req, route.access, call);
+      if (client instanceof Promise) {
+        client.then(
+          (known) => {
+            call.client = known;
+            handle(route, call);
+          },
+          (error) => fail(call, error),
+        );
+        return;
+      }
+      call.client = client;
+    } catch (error) {
+      fail(call, error);
+      return;
+    }
+    handle(route, call);
+  }
+
+  function handle(route: Route, call: Exchange): void {
+    try {
+      const result = route.handler(call);
+      if (isThenable(result)) {
+        result.then(
+          (value) => finish(call, value),
+          (error) => fail(call, error),
+        );
+      } else finish(call, result);
+    } catch (error) {
+      fail(call, error);
+    }
+  }
+
+  function finish(call: Exchange, value: unknown): void {
+    const { req, res } = call;
+    if (value === undefined || res.destroyed) return;
+    if (res.headersSent) {
+      log.warn({ id: call.id, path: call.path }, "a handler answered by itself and returned a value too");
+      return;
+    }
+    try {
+      if (call.awaitsContinue) {
+        res.setHeader("connection", "close");
+        send(res, value);
+      } else if (mustClose(req)) {
+        res.setHeader("connection", "close");
+        drain(req, () => send(res, value));
+      } else send(res, value);
+    } catch (error) {
+      fail(call, error);
+    }
+  }
+
+  function fail(call: Exchange, failure: unknown): void {
+    const { req, res, id, path } = call;
+    if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
+      log.debug({ id, path, err: failure }, "the client left before the answer");
+      res.destroy();
+      return;
+    }
+    logFailure(log, failure, id, path);
+    if (res.headersSent) {
+      if (!res.writableEnded) {
+        log.warn({ id, path }, "the answer was cut off after an error");
+        res.destroy();
+      }
+      return;
+    }
+    const error = publicError(failure, id);
+    const body = forms.render(path, error);
+    const late = error.code === "request_timeout";
+    const unread = mustClose(req);
+    res.statusCode = error.status >= 400 && error.status <= 599 ? error.status : 500;
+    if (error.headers) setHeaders(res, error.headers);
+    res.setHeader("content-type", "application/json; charset=utf-8");
+    res.setHeader("content-length", Buffer.byteLength(body));
+    if (late || unread || call.awaitsContinue) res.setHeader("connection", "close");
+    if (unread && !late && !call.awaitsContinue) endAndLinger(req, res, body);
+    else res.end(body);
+  }
+
+  function noMatch(req: IncomingMessage): void {
+    const call = (req as Carrier)[CALL];
+    const methods = routes.methods(call.path);
+    const path = call.path.slice(0, 200);
+    if (methods.length === 0) {
+      fail(call, new PorticoError("not_found", `There is nothing at ${path}.`, { type: "invalid_request_error" }));
+      return;
+    }
+    const allow = methods.join(", ");
+    const message = `${path} does not take ${call.method}. It takes ${allow}.`;
+    fail(call, new PorticoError("method_not_allowed", message, { headers: { allow }, type: "invalid_request_error" }));
+  }
+
+  function track(call: Exchange): void {
+    const { req, res } = call;
+    const { socket } = req;
+    const line = lines.get(socket);
+    if (line) {
+      line.running++;
+      line.last = call;
+    }
+    active++;
+    const logged = wantsAccessLog === undefined || wantsAccessLog("info");
+    const started = logged ? performance.now() : 0;
+    const sent = logged ? socket.bytesWritten : 0;
+    res.on("close", () => {
+      active--;
+      if (line && --line.running === 0) {
+        line.last = undefined;
+        if (closing.signal.aborted) socket.destroySoon();
+      }
+      if (!logged) return;
+      log.info(
+        {
+          id: call.id,
+          method: req.method,
+          path: call.path,
+          status: res.headersSent ? res.statusCode : 499,
+          ms: Math.round((performance.now() - started) * 10) / 10,
+          bytes: socket.bytesWritten - sent,
+          ...(res.writableFinished ? undefined : { cut: true }),
+        },
+        "request",
+      );
+    });
+  }
+
+  server.on("connection", (socket: Socket) => {
+    server.headersTimeout = settings().headersTimeoutMs;
+    lines.set(socket, { running: 0, last: undefined });
+    socket.once("close", () => forget(socket));
+  });
+
+  function forget(socket: Duplex): void {
+    upgraded.delete(socket);
+    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
+  }
+
+  server.on("checkContinue", (req: IncomingMessage, res: ServerResponse) => {
+    const call = begin(req, res, true);
+    if (call) dispatch(call);
+  });
+
+  server.on("checkExpectation", (req: IncomingMessage, res: ServerResponse) => {
+    const call = begin(req, res, true);
+    if (call)
+      fail(call, new PorticoError("expectation_failed", "The only expectation that is met here is 100-continue."));
+  });
+
+  server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
+      ignoreUpgrade(req, socket, head);
+      server.emit("connection", socket);
+      return;
+    }
+    upgraded.add(socket);
+    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
+    handleUpgrade({ server: side, guards, auth, forms, find: (path) => upgrades.find("GET", path) }, req, socket, head);
+  });
+
+  server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {
+    const line = lines.get(socket);
+    const call = line?.last;
+    if (failure.code === "ECONNRESET" || !socket.writable || (line && line.running > 1) || call?.res.headersSent) {
+      socket.destroy();
+      return;
+    }
+    const id = call?.id ?? mintId();
+    const error = protocolError(failure.code);
+    endRaw(socket, error, id, forms.render(call?.path ?? "", error));
+  });
+
+  return {
+    route(
+      method: Method,
+      path: string,
+      { access, maxBodyBytes, summary }: RouteOptions,
+      handler: RouteHandler,
+    ): Dispose {
+      return routes.add(method, path, { access, maxBodyBytes, summary, handler });
+    },
+    upgrade(path, { access, origins: extra }, handler) {
+      return upgrades.add("GET", path, { access, handler, ...(extra && { origins: extra }) });
+    },
+    errors: (prefix: string, form: ErrorForm): Dispose => forms.add(prefix, form),
+
+    listen(wantedPort, wantedHost) {
+      return new Promise((resolve, reject) => {
+        const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, wantedHost, wantedPort));
+        server.once("error", onError);
+        server.listen(wantedPort, wantedHost, () => {
+          server.off("error", onError);
+          server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
+          host = wantedHost;
+          port = (server.address() as AddressInfo).port;
+          guards.bind(host, port);
+          resolve(port);
+        });
+      });
+    },
+
+    async close(graceMs) {
+      closing.abort();
+      if (!server.listening) return;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const [socket, line] of lines) {
+        if (line.running === 0) (socket as Socket).destroySoon();
+        else if (line.last && !line.last.res.headersSent) line.last.res.setHeader("connection", "close");
+      }
+      if (lines.size > 0) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, graceMs);
+          onQuiet = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      for (const socket of [...lines.keys(), ...upgraded]) socket.destroy();
+      await closed;
+    },
+
+    get port() {
+      return port;
+    },
+    get host() {
+      return host;
+    },
+    get active() {
+      return active;
+    },
+    routes: () =>
+      routes
+        .list()
+        .map(({ method, path, route: { access, summary } }) => ({ method, path, access, ...(summary && { summary }) })),
+  };
+}
+
+const SLASH = 47;
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
+}
+
+function setHeaders(res: ServerResponse, headers: Record<string, string>): void {
+  for (const name in headers) res.setHeader(name, headers[name] as string);
+}
+
+/** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */
+function toOriginForm(req: IncomingMessage): void {
+  const match = /^https?:\/\/([^/?#@]+)([^#]*)/i.exec(req.url as string);
+  if (!match) return;
+  req.headers.host = match[1] as string;
+  const rest = match[2] as string;
+  req.url = rest.startsWith("/") ? rest : `/${rest}`;
+}
+
+function checkEncoding(path: string): void {
+  try {
+    if (!decodeURIComponent(path).includes("\0")) return;
+  } catch {}
+  throw new PorticoError("invalid_request_error", "The path of the request is not properly percent-encoded.");
+}
+
+function protocolError(code: string | undefined): PorticoError {
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", { status: 431 });
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return new PorticoError("request_timeout", "The request did not arrive in time.");
+  }
+  return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): PorticoError {
+  if (error.code === "EADDRINUSE") {
+    return new PorticoError(
+      "port_in_use",
+      `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`,
+      { cause: error },
+    );
+  }
+  return new PorticoError("cannot_listen", `Cannot listen on ${host}:${port} (${error.code ?? error.message}).`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,108 @@
+/** Server-sent events for feeds. */
+import type { Call } from "../types.ts";
+import { Exchange } from "./exchange.ts";
+
+export interface SseOptions {
+  /** A comment goes out after this much silence; default 15000, 0 never. */
+  keepAliveMs?: number;
+  /** A client that lets more than this pile up is cut off: a feed cannot wait for one reader. Default 1 MiB. */
+  maxBufferedBytes?: number;
+  /** End when the server begins to close, instead of using up its grace; default true. A stream that ends by itself says false. */
+  endOnClose?: boolean;
+  headers?: Record<string, string>;
+}
+
+export interface Sse {
+  /**
+   * Sends one event; `data` that is no string goes as JSON. False: the client is slow, `await drained()` before
+   * sending more if you can.
+   */
+  send(event: string | undefined, data: unknown): boolean;
+  comment(text: string): boolean;
+  /** Resolves when the client has caught up, or is gone. */
+  drained(): Promise<void>;
+  close(): void;
+  /** True once the stream has ended, from either side. */
+  readonly closed: boolean;
+  /** Called once at the end, from either side; at once when it has ended already. */
+  onClose(done: () => void): void;
+}
+
+/** Begins an event stream as the answer to a call. The handler then returns nothing. */
+export function openSse(call: Call, options: SseOptions = {}): Sse {
+  const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true, headers } = options;
+  const { res } = call;
+  const stopping = endOnClose && call instanceof Exchange ? call.server.closing : undefined;
+  const done: (() => void)[] = [];
+  let closed = false;
+
+  res.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+    ...headers,
+  });
+  res.flushHeaders();
+
+  const timer = keepAliveMs > 0 ? setInterval(() => write(": keep-alive\n\n"), keepAliveMs).unref() : undefined;
+
+  function write(text: string): boolean {
+    if (closed) return false;
+    timer?.refresh();
+    if (res.write(text)) return true;
+    if (res.writableLength > maxBufferedBytes) res.destroy();
+    return false;
+  }
+  function close(): void {
+    if (!closed) res.end();
+    ended();
+  }
+  function ended(): void {
+    if (closed) return;
+    closed = true;
+    clearInterval(timer);
+    stopping?.removeEventListener("abort", close);
+    for (const act of done.splice(0)) act();
+  }
+
+  res.once("close", ended);
+  if (res.destroyed) ended();
+  else if (stopping?.aborted) close();
+  else stopping?.addEventListener("abort", close);
+
+  return {
+    send(event, data) {
+      const text = typeof data === "string" ? data : JSON.stringify(data);
+      const name = event === undefined ? "" : `event: ${event.replace(/[\r\n]/g, " ")}\n`;
+      return write(`${name}${lines("data", text)}\n`);
+    },
+    comment: (text) => write(`${lines("", text)}\n`),
+    drained() {
+      if (closed || !res.writableNeedDrain) return Promise.resolve();
+      return new Promise((resolve) => {
+        const settle = (): void => {
+          res.off("drain", settle);
+          res.off("close", settle);
+          resolve();
+        };
+        res.on("drain", settle);
+        res.on("close", settle);
+      });
+    },
+    close,
+    get closed() {
+      return closed;
+    },
+    onClose(act) {
+      if (closed) act();
+      else done.push(act);
+    },
+  };
+}
+
+function lines(field: string, text: string): string {
+  return text
+    .split(/\r\n|\r|\n/)
+    .map((line) => `${field}: ${line}\n`)
+    .join("");
+}

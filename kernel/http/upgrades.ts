@@ -1,0 +1,93 @@
+/** WebSocket upgrades: the same guards and credentials as for requests, answered on the raw socket. */
+import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import { PorticoError } from "../errors.ts";
+import type { Access, UpgradeHandler } from "../types.ts";
+import { addressOf } from "./address.ts";
+import type { Auth } from "./auth.ts";
+import { type ErrorForms, logFailure, publicError } from "./errors.ts";
+import { requestId, type ServerSide } from "./exchange.ts";
+import type { Guards } from "./guards.ts";
+
+export interface UpgradeRoute {
+  access: Access;
+  origins?: readonly string[];
+  handler: UpgradeHandler;
+}
+
+export interface UpgradeParts {
+  server: ServerSide;
+  guards: Guards;
+  auth: Auth;
+  forms: ErrorForms;
+  find(path: string): UpgradeRoute | undefined;
+}
+
+/** Checks one upgrade and hands the socket to its handler, or answers the refusal and closes it. */
+export function handleUpgrade(parts: UpgradeParts, req: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const { server, guards, auth, forms } = parts;
+  const id = requestId(req);
+  const path = (req.url as string).split("?")[0] as string;
+  // Node has taken its own listeners off; without one, a reset would end the process.
+  socket.on("error", () => socket.destroy());
+
+  function refuse(failure: unknown): void {
+    logFailure(server.log, failure, id, path);
+    const error = publicError(failure, id);
+    endRaw(socket, error, id, forms.render(path, error));
+  }
+  function accept(route: UpgradeRoute): void {
+    if (socket.destroyed) return;
+    try {
+      route.handler(req, socket, head);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  try {
+    const route = parts.find(path);
+    guards.check(req, route?.origins);
+    if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
+    const address = addressOf(req, server.settings().trustedProxies);
+    const client = auth.authenticate(req, route.access, { address });
+    if (client instanceof Promise) client.then(() => accept(route), refuse);
+    else accept(route);
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+/** Answers an error on a socket that has no `ServerResponse`. */
+export function endRaw(socket: Duplex, error: PorticoError, id: string, body: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const headers = Object.entries({
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "x-request-id": id,
+    "x-content-type-options": "nosniff",
+    connection: "close",
+    ...error.headers,
+  });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const head = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? "Error"}\r\n${lines}\r\n`;
+  socket.end(head + body, () => socket.destroy());
+}
+
+/**
+ * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests. Node takes every Upgrade
+ * header as one that it must follow; a server is free to ignore it. So the request is put back without the offer.
+ */
+export function ignoreUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const last = /\bclose\b/i.test(req.headers.connection ?? "");
+  const offer = new Set(["upgrade", "http2-settings", "connection"]);
+  let text = `${req.method} ${req.url} HTTP/${req.httpVersion}\r\n${last ? "connection: close\r\n" : ""}`;
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    const name = req.rawHeaders[i] as string;
+    if (!offer.has(name.toLowerCase())) text += `${name}: ${req.rawHeaders[i + 1]}\r\n`;
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), head]));
+}
