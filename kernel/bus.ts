@@ -80,11 +80,7 @@ export function createBus(log: Logger) {
     };
   }
 
-  function emit<K extends EventName>(
-    name: K,
-    context: Events[K],
-    options: EmitOptions = {},
-  ): Promise<EmitResult<K>> {
+  function emit<K extends EventName>(name: K, context: Events[K], options: EmitOptions = {}): Promise<EmitResult<K>> {
     const spec = specs.get(name);
     if (!spec) return Promise.reject(new PorticoError("internal_error", `Nobody has declared the event ${name}.`));
     const entries = handlers.get(name) ?? none;

@@ -22,7 +22,10 @@ export function createServices() {
     use<K extends ServiceName>(name: K): Services[K] {
       const service = this.find(name);
       if (service) return service;
-      throw new PorticoError("service_unavailable", `The ${name} service is not running: see \`portico plugins list\`.`);
+      throw new PorticoError(
+        "service_unavailable",
+        `The ${name} service is not running: see \`portico plugins list\`.`,
+      );
     },
     /** Called whenever a service is provided. */
     onProvide(tell: () => void): Dispose {

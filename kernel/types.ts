@@ -44,7 +44,15 @@ export interface Events {
   "gateway:startup": { version: string; port: number };
   "gateway:shutdown": { reason: string };
   "config:changed": { keys: string[] };
-  "hook:failed": { hook: string; event: string; error: string; file?: string; line?: number; failures: number; resting: boolean };
+  "hook:failed": {
+    hook: string;
+    event: string;
+    error: string;
+    file?: string;
+    line?: number;
+    failures: number;
+    resting: boolean;
+  };
 }
 export type EventName = keyof Events & string;
 
@@ -216,7 +224,14 @@ export interface RouteOptions {
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** Renders an error below a path prefix in that surface's own form. */
-export type ErrorForm = (error: { code: string; message: string; status: number; type?: string; param?: string; details?: Record<string, unknown> }) => unknown;
+export type ErrorForm = (error: {
+  code: string;
+  message: string;
+  status: number;
+  type?: string;
+  param?: string;
+  details?: Record<string, unknown>;
+}) => unknown;
 
 export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
@@ -280,6 +295,8 @@ export interface PluginContext extends Mount {
   server(options: ServerOptions): Promise<ServerHandle>;
   /** The gateway's own address once it listens, as `http://127.0.0.1:18789`. */
   url(): string;
+  /** Every port that this gateway listens on: nobody may be led to them (see `createGuard`). */
+  ports(): readonly number[];
 
   /** Declares an event; emitting an undeclared one is an error. */
   event<K extends EventName>(name: K, spec: EventSpec<K>): Dispose;
@@ -303,7 +320,11 @@ export interface PluginContext extends Mount {
   tool<P extends TSchema>(tool: Tool<P>): Dispose;
 
   /** Background work. Runs never overlap; an error is logged and the next run comes in time. */
-  task(name: string, options: { everyMs: number; immediately?: boolean }, run: (signal: AbortSignal) => unknown): Dispose;
+  task(
+    name: string,
+    options: { everyMs: number; immediately?: boolean },
+    run: (signal: AbortSignal) => unknown,
+  ): Dispose;
   /** A clean-up of the plugin's own, awaited at unloading. */
   defer(undo: Dispose): void;
   /** Takes a changed configuration without a reload of the plugin; a throw keeps the old one. Without it, the plugin is reloaded. */
@@ -332,6 +353,10 @@ export interface HookContext {
   readonly env: Record<string, string | undefined>;
   /** Aborted at the deadline. */
   readonly signal: AbortSignal;
+  /** Aborted when this version of the hook is replaced or removed: timers and watchers that it started end with it. */
+  readonly unloaded: AbortSignal;
+  /** Absolute; `state` is for files that a hook keeps, `hook` its own directory. */
+  readonly paths: { readonly home: string; readonly state: string; readonly workspace: string; readonly hook: string };
   readonly kv: HookKv;
   /** Asks a model: a text, a list of messages, or a whole chat request. Answers the text. */
   chat(input: string | readonly object[] | Record<string, unknown>): Promise<string>;

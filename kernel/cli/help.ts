@@ -1,0 +1,56 @@
+/** Help that teaches: what a command is for, how it is written, and a line to copy. */
+import { commonOptions } from "./parse.ts";
+import type { Command, OptionSpec } from "./types.ts";
+
+export function helpFor(command: Command, path: readonly string[]): string {
+  const lines: string[] = [];
+  if (command.summary) lines.push(command.summary, "");
+  lines.push(`Usage: ${usageOf(command, path)}`);
+  if (command.description) lines.push("", command.description.trim());
+  if (command.commands?.length) {
+    lines.push("", "Commands:", ...columns(command.commands.map((sub) => [signature(sub), sub.summary])));
+  }
+  if (command.args?.some((arg) => arg.description)) {
+    lines.push(
+      "",
+      "Arguments:",
+      ...columns(command.args.map((arg) => [arg.name.toUpperCase(), arg.description ?? ""])),
+    );
+  }
+  const own = Object.entries(command.options ?? {});
+  if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
+  if (command.run) lines.push("", "Common options:", ...columns(Object.entries(commonOptions).map(optionRow)));
+  if (command.examples?.length) lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
+  if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);
+  return lines.join("\n");
+}
+
+/** Two columns with a margin, the second wrapped by the terminal. */
+export function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.min(34, Math.max(0, ...rows.map(([first]) => first.length)));
+  return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd());
+}
+
+function usageOf(command: Command, path: readonly string[]): string {
+  const words = [...path];
+  if (command.commands?.length && !command.run) words.push("COMMAND");
+  for (const arg of command.args ?? []) words.push(argWord(arg));
+  if (command.run) words.push("[options]");
+  return words.join(" ");
+}
+
+function signature(command: Command): string {
+  return [command.name, ...(command.args ?? []).map(argWord)].join(" ");
+}
+
+function argWord(arg: { name: string; optional?: boolean; rest?: boolean }): string {
+  const word = arg.name.toUpperCase() + (arg.rest ? "…" : "");
+  return arg.optional ? `[${word}]` : word;
+}
+
+function optionRow([name, spec]: [string, OptionSpec]): [string, string] {
+  const short = spec.short ? `-${spec.short}, ` : "";
+  const value = spec.type === "boolean" ? "" : ` ${spec.value ?? (spec.type === "number" ? "N" : "VALUE")}`;
+  const choices = spec.choices ? ` (${spec.choices.join(", ")})` : "";
+  return [`${short}--${name}${value}`, spec.description + choices];
+}

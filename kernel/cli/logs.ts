@@ -1,0 +1,39 @@
+import { prettyLine } from "../pretty.ts";
+import type { Command } from "./types.ts";
+
+const logs: Command = {
+  name: "logs",
+  summary: "The gateway's log lines",
+  options: {
+    follow: { type: "boolean", short: "f", description: "Go on printing lines as they come" },
+    lines: { type: "number", short: "n", description: "How many of the last lines (default 100)" },
+    level: { type: "string", description: "Only this level and above", choices: ["debug", "info", "warn", "error"] },
+  },
+  examples: ["portico logs", "portico logs --follow --level warn", "portico logs --json -n 1000"],
+  async run(io) {
+    const levels = ["trace", "debug", "info", "warn", "error", "fatal"];
+    const least = levels.indexOf(String(io.options["level"] ?? "trace"));
+    const print = (entry: { level: string }) => {
+      if (levels.indexOf(entry.level) < least) return;
+      const line = JSON.stringify(entry);
+      io.print(io.json ? line : prettyLine(line).trimEnd());
+    };
+    const query = { lines: (io.options["lines"] as number | undefined) ?? 100 };
+    if (!io.options["follow"]) {
+      const { lines } = await io.gateway.request<{ lines: { level: string }[] }>("GET", "/kernel/logs", undefined, {
+        query,
+      });
+      for (const entry of lines) print(entry);
+      return;
+    }
+    const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query: { ...query, follow: true } });
+    let rest = "";
+    for await (const chunk of bytes) {
+      rest += chunk.toString("utf8");
+      const events = rest.split("\n\n");
+      rest = events.pop() ?? "";
+      for (const event of events) if (event.startsWith("data: ")) print(JSON.parse(event.slice(6)));
+    }
+  },
+};
+export default logs;

@@ -1,0 +1,128 @@
+/** Turns words of the command line into a command with its options and arguments. */
+import { parseArgs } from "node:util";
+import { didYouMean } from "../nearest.ts";
+import type { ArgSpec, Command, OptionSpec } from "./types.ts";
+
+/** Wrong use of the command line: shown in one line, exit code 2. */
+export class UsageError extends Error {
+  override name = "UsageError";
+}
+
+/** Options that every command takes. */
+export const commonOptions: Record<string, OptionSpec> = {
+  url: { type: "string", value: "URL", description: "The gateway's address (default: the one running from this home)" },
+  token: { type: "string", value: "T", description: "Its token (default: the one in this home's configuration)" },
+  json: { type: "boolean", description: "Print JSON" },
+  home: { type: "string", value: "DIR", description: "Portico's home (default: $PORTICO_HOME or ~/.portico)" },
+  config: { type: "string", value: "FILE", description: "The configuration file (default: <home>/portico.json)" },
+  help: { type: "boolean", short: "h", description: "Show this help" },
+};
+
+export type OptionValue = string | number | boolean | string[] | undefined;
+export interface Parsed {
+  options: Record<string, OptionValue>;
+  args: Record<string, string | undefined> & { rest?: string[] };
+}
+
+/** Follows `cron jobs add` down the tree of subcommands; answers the last command and the words after it. */
+export function findCommand(
+  root: Command,
+  words: readonly string[],
+): { command: Command; path: string[]; words: string[] } {
+  let command = root;
+  const path = [root.name];
+  let left = [...words];
+  while (command.commands?.length) {
+    const at = left.findIndex((word) => !word.startsWith("-"));
+    const word = left[at];
+    const next = command.commands.find((sub) => sub.name === word);
+    if (!next || at > 0) {
+      if (word !== undefined && at === 0 && !command.run)
+        throw unknownWord(
+          word,
+          command.commands.map((sub) => sub.name),
+          path,
+        );
+      break;
+    }
+    left = left.slice(1);
+    command = next;
+    path.push(next.name);
+  }
+  return { command, path, words: left };
+}
+
+export function unknownWord(word: string, known: readonly string[], path: readonly string[]): UsageError {
+  const near = didYouMean(word, known);
+  const hint = near ? ` Did you mean ${near}?` : "";
+  return new UsageError(`There is no command "${[...path, word].join(" ")}".${hint} See portico --help.`);
+}
+
+export function parseWords(command: Command, path: readonly string[], words: readonly string[]): Parsed {
+  const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
+  const { values, positionals, tokens } = parseArgs({
+    args: [...words],
+    strict: false,
+    allowPositionals: true,
+    allowNegative: true,
+    tokens: true,
+    options: Object.fromEntries(
+      Object.entries(specs).map(([name, spec]) => [
+        name,
+        {
+          type: spec.type === "boolean" ? ("boolean" as const) : ("string" as const),
+          multiple: spec.type === "list",
+          ...(spec.short ? { short: spec.short } : {}),
+        },
+      ]),
+    ),
+  });
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const spec = specs[token.name] ?? specs[token.name.replace(/^no-/, "")];
+    if (!spec) throw unknownOption(token.rawName, Object.keys(specs), path);
+    if (spec.type !== "boolean" && token.value === undefined) {
+      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${spec.value ?? "VALUE"}.`);
+    }
+  }
+  const options: Record<string, OptionValue> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const spec = specs[name];
+    if (spec) options[name] = typedValue(name, spec, value as string | boolean | string[]);
+  }
+  return { options, args: options["help"] ? {} : nameArgs(command.args ?? [], positionals, path) };
+}
+
+function unknownOption(given: string, known: readonly string[], path: readonly string[]): UsageError {
+  const near = didYouMean(given.replace(/^-+/, ""), known);
+  const hint = near ? ` Did you mean --${near}?` : "";
+  return new UsageError(`${path.join(" ")} has no option ${given}.${hint} See ${path.join(" ")} --help.`);
+}
+
+function typedValue(name: string, spec: OptionSpec, value: string | boolean | string[]): OptionValue {
+  if (spec.type === "number") {
+    const number = Number(value);
+    if (value === "" || !Number.isFinite(number)) throw new UsageError(`--${name} takes a number, not "${value}".`);
+    return number;
+  }
+  if (spec.choices && !spec.choices.includes(String(value))) {
+    throw new UsageError(`--${name} takes ${spec.choices.join(", ")}, not "${value}".`);
+  }
+  return value;
+}
+
+function nameArgs(specs: readonly ArgSpec[], words: readonly string[], path: readonly string[]): Parsed["args"] {
+  const args: Record<string, string | undefined> = {};
+  const missing = specs.find((spec, at) => !spec.optional && words[at] === undefined);
+  if (missing)
+    throw new UsageError(`${path.join(" ")} needs ${missing.name.toUpperCase()}. See ${path.join(" ")} --help.`);
+  const restAt = specs.findIndex((spec) => spec.rest);
+  if (restAt < 0 && words.length > specs.length) {
+    throw new UsageError(`${path.join(" ")} takes no argument "${words[specs.length]}". See ${path.join(" ")} --help.`);
+  }
+  for (const [at, spec] of specs.entries())
+    args[spec.name] = spec.rest ? words.slice(at).join(" ") || undefined : words[at];
+  return restAt < 0
+    ? (args as Parsed["args"])
+    : (Object.assign(args, { rest: words.slice(restAt) }) as unknown as Parsed["args"]);
+}

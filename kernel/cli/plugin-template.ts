@@ -1,0 +1,66 @@
+/** The files that `portico plugins new` writes. */
+import { join } from "node:path";
+
+/** File name → text. The tsconfig lets an editor find the types of "portico" in this installation. */
+export function providerTemplate(name: string, packageDir: string): Record<string, string> {
+  return { "plugin.ts": pluginText(name), "tsconfig.json": editorConfig(packageDir) };
+}
+
+/** What an editor needs to resolve `import … from "portico"` outside the package. */
+export function editorConfig(packageDir: string): string {
+  const compilerOptions = {
+    target: "es2023",
+    module: "nodenext",
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    types: ["node"],
+    typeRoots: [join(packageDir, "node_modules/@types")],
+    paths: { portico: [join(packageDir, "kernel/index.ts")] },
+  };
+  const files = [join(packageDir, "plugins/chat/types.ts"), join(packageDir, "plugins/agent/types.ts")];
+  return `${JSON.stringify({ compilerOptions, files, include: ["./**/*.ts"] }, null, 2)}\n`;
+}
+
+function pluginText(name: string): string {
+  return `/**
+ * ${name}: a chat provider. A save is live at once; \`portico plugins info ${name}\` shows its state.
+ *
+ * Its channel needs no configuration: ask for the model "${name}/demo" (or any other name after the slash).
+ * To reach a real service instead, call it in \`complete\` and pass \`target.signal\` on, so that a client that leaves
+ * ends the call.
+ */
+import { type ChatProvider, type ChatRequest, definePlugin } from "portico";
+
+const provider: ChatProvider = {
+  name: "${name}",
+  description: "Answers in capitals",
+  builtinChannel: "${name}",
+  models: () => ["demo"],
+
+  /** Text pieces; a client that asked for no stream gets them as one answer. */
+  async *stream(request: ChatRequest) {
+    for (const word of lastUserText(request).toUpperCase().split(/(?<= )/)) yield word;
+  },
+
+  async complete(request: ChatRequest) {
+    return lastUserText(request).toUpperCase();
+  },
+};
+
+function lastUserText(request: ChatRequest): string {
+  const message = request.messages.findLast((one) => one.role === "user");
+  const content = message?.content ?? "";
+  return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("");
+}
+
+export default definePlugin({
+  name: "${name}",
+  description: "An example chat provider",
+  setup(ctx) {
+    ctx.add("provider", provider);
+  },
+});
+`;
+}

@@ -1,0 +1,117 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PluginRecord } from "../extensions/plugins.ts";
+import { type PathOptions, resolvePaths } from "../paths.ts";
+import { providerTemplate } from "./plugin-template.ts";
+import type { Command, CommandIO } from "./types.ts";
+
+const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
+
+const plugins: Command = {
+  name: "plugins",
+  summary: "List, inspect, make, switch and reload plugins",
+  commands: [
+    {
+      name: "list",
+      summary: "All plugins with their state",
+      run: async (io) => {
+        const answer = await io.gateway.request<{ plugins: PluginRecord[] }>("GET", "/kernel/plugins");
+        io.show(answer, ({ plugins: all }) =>
+          io.table(
+            ["NAME", "STATE", "ROOT", "SETUP", ""],
+            all.map((one) => [
+              one.name,
+              one.state,
+              one.root,
+              one.setupMs === undefined ? "" : `${one.setupMs} ms`,
+              one.error ?? one.description,
+            ]),
+          ),
+        );
+      },
+    },
+    {
+      name: "info",
+      summary: "One plugin: its version, what it registered, its last error",
+      args: [name],
+      run: async (io) => io.show(await io.gateway.request<PluginRecord>("GET", pathOf(io)), describe),
+    },
+    {
+      name: "new",
+      summary: "Write a working chat provider to start from",
+      description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
+      args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
+      examples: ["portico plugins new my-provider"],
+      run: makePlugin,
+    },
+    {
+      name: "enable",
+      summary: "Switch a plugin on",
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/enable"))),
+    },
+    {
+      name: "disable",
+      summary: "Switch a plugin off",
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<PluginRecord>("POST", pathOf(io, "/disable"))),
+    },
+    {
+      name: "reload",
+      summary: "Load a plugin anew",
+      args: [name],
+      run: async (io) => {
+        const record = await io.gateway.request<PluginRecord>("POST", pathOf(io, "/reload"));
+        report(io, record);
+        if (record.error) throw new Error(record.error);
+      },
+    },
+  ],
+};
+export default plugins;
+
+function pathOf(io: CommandIO, tail = ""): string {
+  return `/kernel/plugins/${encodeURIComponent(io.args["name"] ?? "")}${tail}`;
+}
+
+function report(io: CommandIO, record: PluginRecord): void {
+  io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
+}
+
+function describe(one: PluginRecord): string[] {
+  const rows: [string, string | number | undefined][] = [
+    ["State", one.state],
+    ["Error", one.error],
+    ["About", one.description],
+    ["Directory", one.dir],
+    ["Replaced by", one.shadowedBy],
+    ["Version", one.hash && `${one.hash} (generation ${one.generation}, loaded ${one.loadedAt ?? "but not set up"})`],
+    ["Load, setup", one.setupMs === undefined ? undefined : `${one.loadMs} ms, ${one.setupMs} ms`],
+  ];
+  return [
+    one.name,
+    ...rows.filter(([, value]) => value !== undefined).map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
+    ...(one.effects.length ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)] : []),
+  ];
+}
+
+async function makePlugin(io: CommandIO): Promise<void> {
+  const plugin = io.args["name"] ?? "";
+  if (!/^[a-z][a-z0-9-]{0,63}$/.test(plugin))
+    throw new Error(`"${plugin}" is no plugin name: use lower-case letters, digits and dashes.`);
+  const paths = resolvePaths(io.options as PathOptions, io.env);
+  const dir = join(paths.home, "plugins", plugin);
+  if (existsSync(dir)) throw new Error(`There is a plugin ${plugin} already. Choose another name.`);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  for (const [file, text] of Object.entries(providerTemplate(plugin, paths.package))) {
+    writeFileSync(join(dir, file), text, { mode: 0o600 });
+  }
+  const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
+    () => io.gateway.request<PluginRecord>("GET", pathOf(io)),
+    () => undefined,
+  );
+  io.show({ plugin, dir, state: record?.state }, () => [
+    `Wrote ${join(dir, "plugin.ts")}${record ? ` (${record.state})` : ""}.`,
+    `Its model answers as ${plugin}/demo at /v1/chat/completions. Edit the file: a save is live at once.`,
+  ]);
+}

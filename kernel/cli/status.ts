@@ -1,0 +1,56 @@
+import type { Command } from "./types.ts";
+
+interface Status {
+  version: string;
+  pid: number;
+  uptimeMs: number;
+  url: string;
+  home: string;
+  servers: Record<string, string>;
+  memory: { rssBytes: number };
+  config: { file: string; problem?: { message: string; line?: number } };
+  notReady: { name: string; error: string }[];
+  plugins: { name: string; state: string; error?: string }[];
+  hooks: { name: string; state: string; error?: string }[];
+}
+
+const status: Command = {
+  name: "status",
+  summary: "What runs, and what is wrong",
+  examples: ["portico status", "portico status --json"],
+  async run(io) {
+    io.show(await io.gateway.request<Status>("GET", "/kernel/status"), describe);
+  },
+};
+export default status;
+
+function describe(status: Status): string[] {
+  const { problem } = status.config;
+  const lines = [
+    `Portico ${status.version} at ${status.url} (pid ${status.pid}), up ${duration(status.uptimeMs)}, ${Math.round(status.memory.rssBytes / 1e6)} MB`,
+    `Home           ${status.home}`,
+    `Configuration  ${status.config.file}`,
+  ];
+  for (const [name, url] of Object.entries(status.servers)) lines.push(`${name.padEnd(13)}  ${url}`);
+  lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
+  if (problem) {
+    const at = problem.line ? ` (line ${problem.line})` : "";
+    lines.push("", `The changed configuration is not in force${at}: ${problem.message}`);
+  }
+  const wrong = [...status.plugins, ...status.hooks].filter(({ error }) => error);
+  if (wrong.length) lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
+  return lines;
+}
+
+function tally(records: readonly { state: string }[]): string {
+  const counts = new Map<string, number>();
+  for (const { state } of records) counts.set(state, (counts.get(state) ?? 0) + 1);
+  return [...counts].map(([state, count]) => `${count} ${state}`).join(", ") || "none";
+}
+
+function duration(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}

@@ -1,0 +1,281 @@
+/** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { type Bus, createBus } from "./bus.ts";
+import { type ConfigStore, openConfig } from "./config/config.ts";
+import { ensureToken } from "./config/token.ts";
+import { PorticoError } from "./errors.ts";
+import { declareKernelEvents } from "./events.ts";
+import type { PluginParts } from "./extensions/context.ts";
+import type { Loader } from "./extensions/load.ts";
+import { createPluginHost, type PluginHost, pluginRoots } from "./extensions/plugins.ts";
+import { createHookHost, type HookHost } from "./hooks/host.ts";
+import { createAuth } from "./http/auth.ts";
+import { createServer, type HttpServer } from "./http/server.ts";
+import { createLog, type LogBook } from "./log.ts";
+import { createContributions, createServices } from "./registry.ts";
+import { mountKernelRoutes } from "./routes.ts";
+import { openStore } from "./store/index.ts";
+import type { Paths } from "./types.ts";
+
+export interface GatewayOptions {
+  paths: Paths;
+  env: Record<string, string | undefined>;
+  version: string;
+  loader: Loader;
+  /** Replaces `gateway.port` of the configuration. */
+  port?: number;
+  /** Where log lines go beside the log file. */
+  write?: (line: string) => void;
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly port: number;
+  /** The owner's token; undefined where only a password is set. */
+  readonly token: string | undefined;
+  /** True when the token was made at this start. */
+  readonly tokenIsNew: boolean;
+  /** The loopback servers that plugins opened, by name. */
+  readonly servers: Readonly<Record<string, string>>;
+  readonly log: LogBook;
+  readonly config: ConfigStore;
+  readonly plugins: PluginHost;
+  readonly hooks: HookHost;
+  readonly bus: Bus;
+  /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
+  stop(reason: string): Promise<void>;
+}
+
+/** What `/kernel/*` shows and steers. */
+export interface GatewayParts extends Omit<Gateway, "stop" | "token" | "tokenIsNew" | "servers"> {
+  startedAt: number;
+  version: string;
+  paths: Paths;
+  servers(): Record<string, string>;
+  unready(): { name: string; error: string }[];
+}
+
+const disposeTimeoutMs = 5_000;
+
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { paths, version, loader } = options;
+  const startedAt = Date.now();
+  const config = await openConfig({ file: paths.config, env: options.env });
+  const logBook = createLog({ file: join(paths.state, "logs", "portico.log"), write: options.write });
+  const { log } = logBook;
+  const bus = createBus(log);
+  declareKernelEvents(bus);
+  const services = createServices();
+  const contributions = createContributions();
+  const undos: (() => unknown)[] = [];
+  const running = new Set<Promise<unknown>>();
+  const readiness = new Map<object, { name: string; check: () => string | undefined }>();
+
+  const settings = () => config.kernel.gateway;
+  const auth = createAuth({
+    settings: () => settings().auth,
+    authenticators: () => contributions.list("authenticator"),
+    log,
+  });
+  const httpSettings = () => ({ ...settings().http, trustedProxies: settings().trustedProxies });
+  const server = createServer({ name: "gateway", log, settings: httpSettings, auth });
+  const servers = createServerPool();
+
+  const parts: PluginParts = {
+    version,
+    paths,
+    log,
+    bus,
+    services,
+    contributions,
+    mount: server,
+    config,
+    anySchema: Type.Any(),
+    url: () => `http://127.0.0.1:${server.port}`,
+    ports: () => [server.port, ...servers.ports()],
+    openServer: servers.open,
+    busy(work) {
+      running.add(work);
+      const done = () => void running.delete(work);
+      work.then(done, done);
+      return work;
+    },
+    addReadiness(name, check) {
+      const key = {};
+      readiness.set(key, { name, check });
+      return () => void readiness.delete(key);
+    },
+  };
+  const plugins = createPluginHost({
+    roots: () => pluginRoots(paths, config.kernel.plugins.trust),
+    loader,
+    parts,
+    enabled: (name) => config.kernel.plugins.entries[name]?.enabled !== false,
+  });
+  const hooks = createHookHost({ paths, env: options.env, log, bus, services, contributions, config, loader, version });
+
+  function createServerPool() {
+    const open = new Map<string, { server: HttpServer; holders: number; ready: Promise<unknown> }>();
+    return {
+      urls: () =>
+        Object.fromEntries([...open].map(([name, { server: one }]) => [name, `http://127.0.0.1:${one.port}`])),
+      ports: () => [...open.values()].map(({ server: one }) => one.port),
+      closeAll: (graceMs: number) => Promise.all([...open.values()].map(({ server: one }) => one.close(graceMs))),
+      open: (async ({ name, portOffset, origins }) => {
+        let entry = open.get(name);
+        if (!entry) {
+          const one = createServer({ name, log, settings: httpSettings, auth, loopbackOnly: true, origins });
+          const port = wantedPort === 0 ? 0 : server.port + portOffset;
+          entry = { server: one, holders: 0, ready: one.listen(port, "127.0.0.1") };
+          open.set(name, entry);
+        }
+        const { server: one } = entry;
+        entry.holders++;
+        const release = async () => {
+          if (!entry || --entry.holders > 0) return;
+          if (open.get(name) === entry) open.delete(name);
+          await one.close(0);
+        };
+        try {
+          await entry.ready;
+        } catch (error) {
+          await release();
+          throw error;
+        }
+        return { server: Object.assign(one, { url: `http://127.0.0.1:${one.port}` }), release };
+      }) satisfies PluginParts["openServer"],
+    };
+  }
+
+  let wantedPort = 0;
+  let token: { token?: string; generated: boolean };
+  try {
+    await plugins.prepare();
+    config.check();
+    logBook.setLevel(config.kernel.log.level);
+    token = await ensureToken(config);
+    for (const secret of config.secrets()) logBook.addSecret(secret);
+    const url = config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`;
+    const store = openStore({ url, log });
+    undos.push(() => store.close());
+    services.provide("store", store);
+    wantedPort = options.port ?? settings().port;
+    await server.listen(wantedPort, bindAddress());
+  } catch (error) {
+    await logBook.close();
+    throw error;
+  }
+
+  function bindAddress(): string {
+    const { bind } = settings();
+    const isLoopback = bind === "localhost" || bind === "::1" || bind.startsWith("127.");
+    if (isLoopback || !token.generated) return bind;
+    throw new PorticoError(
+      "config_error",
+      `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,
+    );
+  }
+
+  let stopping: Promise<void> | undefined;
+  const gateway: Gateway = {
+    get url() {
+      return `http://${hostForUrl(settings().bind)}:${server.port}`;
+    },
+    get port() {
+      return server.port;
+    },
+    get token() {
+      return settings().auth.token;
+    },
+    tokenIsNew: token.generated,
+    get servers() {
+      return servers.urls();
+    },
+    log: logBook,
+    config,
+    plugins,
+    hooks,
+    bus,
+    stop: (reason) => (stopping ??= stop(reason)),
+  };
+
+  await plugins.start();
+  await hooks.start();
+  mountKernelRoutes(server, {
+    ...gateway,
+    url: gateway.url,
+    port: server.port,
+    startedAt,
+    version,
+    paths,
+    servers: servers.urls,
+    unready: () => [
+      ...plugins.unready(),
+      ...[...readiness.values()].flatMap(({ name, check }) => {
+        const error = check();
+        return error ? [{ name, error }] : [];
+      }),
+    ],
+  });
+  undos.push(leaveTrace());
+  undos.push(await config.watch(applyConfig));
+  void bus.emit("gateway:startup", { version, port: server.port });
+  log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
+  return gateway;
+
+  async function applyConfig({ keys }: { keys: string[] }): Promise<void> {
+    logBook.setLevel(config.kernel.log.level);
+    for (const secret of config.secrets()) logBook.addSecret(secret);
+    for (const key of ["gateway.port", "gateway.bind", "store.url"]) {
+      if (keys.includes(key)) log.warn({ key }, `${key} takes effect at the next start`);
+    }
+    await plugins.reconfigure(keys);
+    await hooks.reconfigure(keys);
+    void bus.emit("config:changed", { keys });
+  }
+
+  /** Lets the command line find this gateway, whatever port it was started on. */
+  function leaveTrace(): () => void {
+    const file = join(paths.state, "gateway.json");
+    const trace = { pid: process.pid, port: server.port, url: `http://127.0.0.1:${server.port}` };
+    writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
+    return () => rmSync(file, { force: true });
+  }
+
+  async function stop(reason: string): Promise<void> {
+    const graceMs = settings().shutdownTimeoutMs;
+    log.info({ reason }, "portico stops");
+    void bus.emit("gateway:shutdown", { reason });
+    await within(
+      graceMs,
+      Promise.all([server.close(graceMs), servers.closeAll(graceMs), Promise.allSettled([...running]), bus.drain()]),
+    );
+    await within(disposeTimeoutMs, hooks.stop());
+    await within(disposeTimeoutMs, plugins.stop());
+    for (const undo of undos.reverse()) await within(disposeTimeoutMs, Promise.resolve(undo()));
+    await logBook.close();
+  }
+}
+
+function hostForUrl(bind: string): string {
+  if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";
+  return bind.includes(":") ? `[${bind}]` : bind;
+}
+
+/** Waits for the work, but no longer than `ms`; its errors are its own affair. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([
+    work.then(
+      () => {},
+      () => {},
+    ),
+    late,
+  ]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,38 @@
+/**
+ * The public face: everything that a plugin or a hook imports from "portico".
+ *
+ * @example
+ * import { definePlugin, Type } from "portico";
+ * export default definePlugin({ name: "hello", setup(ctx) { … } });
+ */
+import type { Command } from "./cli/types.ts";
+import type { ConfigSchemas, PluginDefinition } from "./types.ts";
+
+export { type Static, type TSchema, Type } from "@sinclair/typebox";
+export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
+export * from "./confine.ts";
+export { startEgressProxy } from "./egress-proxy.ts";
+export { isPorticoError, PorticoError } from "./errors.ts";
+export { guardedFetch } from "./guard/fetch.ts";
+export { createGuard } from "./guard/guard.ts";
+export type * from "./guard/types.ts";
+export { reply } from "./http/reply.ts";
+export { openSse } from "./http/sse.ts";
+export * from "./models/index.ts";
+export { didYouMean } from "./nearest.ts";
+export { compile } from "./schema.ts";
+export type * from "./store/types.ts";
+export * from "./stream/index.ts";
+export * from "./types.ts";
+
+/** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */
+export function definePlugin<const C extends ConfigSchemas = Record<never, never>>(
+  definition: PluginDefinition<C>,
+): PluginDefinition<C> {
+  return definition;
+}
+
+/** Checks a command's definition at compile time. */
+export function defineCommand(command: Command): Command {
+  return command;
+}

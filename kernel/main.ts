@@ -1,0 +1,30 @@
+/** The process: arguments, signals, stray errors, exit codes. Everything else is handed in from here. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { runCli } from "./cli/run.ts";
+import type { Loader } from "./extensions/load.ts";
+
+/** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
+const packageDir = dirname(import.meta.dirname);
+const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
+const interrupted = new AbortController();
+
+/** `start` takes the signals over; any other command is simply ended by them. */
+process.once("SIGINT", () => interrupted.abort());
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+});
+
+let loader: Promise<Loader> | undefined;
+process.exitCode = await runCli({
+  argv: process.argv.slice(2),
+  env: process.env,
+  cwd: process.cwd(),
+  version,
+  signal: interrupted.signal,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  packageDir,
+  loader: () =>
+    (loader ??= import("./extensions/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
+});

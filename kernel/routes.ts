@@ -1,0 +1,77 @@
+/** The kernel's own routes: health, readiness, status, plugins, configuration, log. Those of hooks are beside the hooks. */
+import type { GatewayParts } from "./gateway.ts";
+import { reply } from "./http/reply.ts";
+import { openSse } from "./http/sse.ts";
+import { mountHookRoutes } from "./hooks/routes.ts";
+import type { Call, Mount } from "./types.ts";
+
+export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
+  const { plugins } = gateway;
+  const owner = { access: "gateway" } as const;
+  const uptimeMs = () => Date.now() - gateway.startedAt;
+
+  mount.route("GET", "/health", { access: "public" }, () => ({
+    status: "ok",
+    version: gateway.version,
+    uptimeMs: uptimeMs(),
+  }));
+  mount.route("GET", "/ready", { access: "public" }, () => {
+    const waiting = gateway.unready();
+    // Anyone may ask: names yes, reasons (which may quote files) no.
+    const body = { status: waiting.length ? "not ready" : "ready", plugins: waiting.map(({ name }) => name) };
+    return reply(waiting.length ? 503 : 200, body);
+  });
+
+  mount.route("GET", "/kernel/status", owner, () => ({
+    version: gateway.version,
+    pid: process.pid,
+    uptimeMs: uptimeMs(),
+    url: gateway.url,
+    servers: gateway.servers(),
+    home: gateway.paths.home,
+    workspace: gateway.paths.workspace,
+    memory: { rssBytes: process.memoryUsage.rss(), heapBytes: process.memoryUsage().heapUsed },
+    config: { file: gateway.paths.config, problem: gateway.config.problem },
+    notReady: gateway.unready(),
+    plugins: plugins.list().map(({ name, state, error }) => ({ name, state, error })),
+    hooks: gateway.hooks.list().map(({ name, state, error }) => ({ name, state, error })),
+  }));
+
+  mount.route("GET", "/kernel/plugins", owner, () => ({ plugins: plugins.list() }));
+  mount.route("GET", "/kernel/plugins/:name", owner, ({ params }) => plugins.info(params["name"] ?? ""));
+  mount.route("POST", "/kernel/plugins/:name/reload", owner, ({ params }) => plugins.reload(params["name"] ?? ""));
+  for (const [action, enabled] of [
+    ["enable", true],
+    ["disable", false],
+  ] as const) {
+    mount.route("POST", `/kernel/plugins/:name/${action}`, owner, async ({ params }) => {
+      const { name } = plugins.info(params["name"] ?? "");
+      await gateway.config.set(`plugins.entries.${name}.enabled`, enabled);
+      return plugins.info(name);
+    });
+  }
+  mount.route("POST", "/kernel/plugins/rescan", owner, async () => {
+    await plugins.rescan();
+    return { plugins: plugins.list() };
+  });
+
+  mount.route("GET", "/kernel/events", owner, () => ({
+    events: [...gateway.bus.specs()].map(([name, { mode, description, changes, sample }]) => {
+      return { name, mode, description, changes: changes ?? [], sample };
+    }),
+  }));
+  mount.route("GET", "/kernel/logs", owner, (call) => serveLog(call, gateway));
+  mountHookRoutes(mount, gateway.hooks);
+}
+
+/** `?lines=N` answers the last lines; with `?follow=true` further ones come as server-sent events. */
+function serveLog(call: Call, { log }: GatewayParts): unknown {
+  const count = Number(call.query.get("lines") ?? 100);
+  const recent = log.recent().slice(-Math.max(0, count));
+  if (call.query.get("follow") !== "true") return { lines: recent.map((line) => JSON.parse(line)) };
+  const sse = openSse(call);
+  for (const line of recent) sse.send(undefined, JSON.parse(line));
+  const unfollow = log.follow((line) => sse.send(undefined, JSON.parse(line)));
+  call.signal.addEventListener("abort", unfollow, { once: true });
+  return undefined;
+}

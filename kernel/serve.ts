@@ -1,0 +1,95 @@
+/** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { CommandIO } from "./cli/types.ts";
+import { UsageError } from "./cli/parse.ts";
+import { createPackageLoader } from "./extensions/package-loader.ts";
+import { type Gateway, startGateway } from "./gateway.ts";
+import { running } from "./owner.ts";
+import { type PathOptions, resolvePaths } from "./paths.ts";
+import { prettyLine } from "./pretty.ts";
+
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+export async function serve(io: CommandIO): Promise<void> {
+  const packageDir = dirname(import.meta.dirname);
+  const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
+  const port = checkPort(io.options["port"] as number | undefined);
+  const paths = resolvePaths(io.options as PathOptions, io.env);
+  process.setSourceMapsEnabled(true);
+
+  let gateway: Gateway | undefined;
+  catchStrayErrors(() => gateway);
+  const ended = handleSignals(() => gateway);
+  gateway = await startGateway({
+    paths,
+    env: io.env,
+    version,
+    port,
+    loader: createPackageLoader(packageDir, join(paths.state, "cache")),
+    write: process.stdout.isTTY
+      ? (line) => process.stdout.write(prettyLine(line))
+      : (line) => process.stdout.write(line),
+  });
+  printBanner(io, gateway);
+  process.exit(await ended);
+}
+
+function checkPort(port: number | undefined): number | undefined {
+  if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65535)) return port;
+  throw new UsageError(`--port takes a number from 0 to 65535, not ${port}.`);
+}
+
+function printBanner(io: CommandIO, gateway: Gateway): void {
+  const token = gateway.tokenIsNew ? gateway.token : "<your token>";
+  const shown = gateway.tokenIsNew
+    ? `${gateway.token} (made at this start; kept in the configuration)`
+    : "as configured";
+  io.print(`Portico is running.
+  Base URL   ${gateway.url}/v1
+  Token      ${shown}
+  Dashboard  ${gateway.url}/
+
+Try it:
+  curl ${gateway.url}/v1/chat/completions -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d '{"model":"echo","messages":[{"role":"user","content":"Hello, Portico"}]}'
+`);
+}
+
+/** The first signal stops in order, the second at once. Resolves with the exit code. */
+function handleSignals(gateway: () => Gateway | undefined): Promise<number> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.on(signal, () => {
+        if (stopping) process.exit(exitCodes[signal]);
+        stopping = true;
+        const one = gateway();
+        if (!one) process.exit(exitCodes[signal]);
+        one.stop(signal).then(
+          () => resolve(0),
+          () => resolve(1),
+        );
+      });
+    }
+    process.on("SIGHUP", () => void gateway()?.plugins.rescan());
+  });
+}
+
+/** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
+function catchStrayErrors(gateway: () => Gateway | undefined): void {
+  const handle = (kind: string) => (thrown: unknown) => {
+    const one = gateway();
+    const owner = running()?.owner;
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    if (!one) {
+      process.stderr.write(`portico: ${error.stack}\n`);
+      process.exit(1);
+    }
+    one.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
+    if (owner) return one.hooks.blame(owner, error);
+    if (kind === "unhandled rejection") return;
+    void one.stop(kind).finally(() => process.exit(1));
+  };
+  process.on("uncaughtException", handle("uncaught exception"));
+  process.on("unhandledRejection", handle("unhandled rejection"));
+}

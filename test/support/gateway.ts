@@ -1,0 +1,189 @@
+/** Gateways for tests: one in this process, or a real second process. Each has a home of its own that goes with it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
+import { type Gateway, startGateway as boot } from "../../kernel/gateway.ts";
+import { resolvePaths } from "../../kernel/paths.ts";
+
+export const packageDir = dirname(dirname(import.meta.dirname));
+
+export interface TestOptions {
+  /** The content of `portico.json`; `gateway.port` is 0 unless it says otherwise. */
+  config?: Record<string, unknown>;
+  /** Files to write before the start: path below the home → text. */
+  files?: Record<string, string>;
+  /** A home made by `makeHome`, which then outlives the gateway. */
+  home?: string;
+  env?: Record<string, string | undefined>;
+}
+
+export interface TestGateway {
+  url: string;
+  token: string;
+  home: string;
+  port: number;
+  /** fetch with the token and a JSON body; `server` names another of the gateway's servers. */
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { headers?: Record<string, string>; token?: string | null; server?: string; signal?: AbortSignal },
+  ): Promise<Response>;
+  /** `request`, and its JSON. Throws where the answer is no 2xx. */
+  json<T = any>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Base address of another server (`browser`). */
+  serverUrl(name: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface InProcessGateway extends TestGateway {
+  gateway: Gateway;
+  /** Every log line so far, parsed. */
+  lines: Record<string, unknown>[];
+  /** Writes a file below the home, as an editor would (temporary file, rename). */
+  write(path: string, text: string): void;
+}
+
+export function makeHome(prefix = "portico-test-"): string {
+  return mkdtempSync(join(tmpdir(), prefix));
+}
+
+export async function startGateway(options: TestOptions = {}): Promise<InProcessGateway> {
+  const home = prepareHome(options);
+  const lines: Record<string, unknown>[] = [];
+  const gateway = await boot({
+    paths: resolvePaths({ home }, {}),
+    env: { ...process.env, ...options.env },
+    version: "0.0.0-test",
+    loader: createPackageLoader(packageDir, join(home, "state", "cache")),
+    write: (line) => lines.push(JSON.parse(line)),
+  });
+  const token = gateway.token ?? "";
+  return {
+    gateway,
+    lines,
+    home,
+    token,
+    url: gateway.url,
+    port: gateway.port,
+    ...client(gateway.url, token),
+    write: (path, text) => writeFiles(home, { [path]: text }),
+    async stop() {
+      await gateway.stop("test");
+      if (!options.home) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    },
+  };
+}
+
+export interface SpawnedGateway extends TestGateway {
+  child: ChildProcess;
+  /** What it printed so far, both streams. */
+  output(): string;
+  kill(signal: NodeJS.Signals): Promise<void>;
+}
+
+/** `portico start` as a process of its own, from the sources. Resolves once `/health` answers. */
+export async function spawnGateway(options: TestOptions & { args?: string[] } = {}): Promise<SpawnedGateway> {
+  const home = prepareHome(options);
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", join(packageDir, "kernel/main.ts"), "start", "--home", home, ...(options.args ?? [])],
+    {
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+      cwd: packageDir,
+    },
+  );
+  let output = "";
+  const exited = once(child, "exit");
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+      const match = /Base URL\s+(\S+)\/v1/.exec(output);
+      if (match?.[1]) resolve(match[1]);
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => reject(new Error(`the gateway ended with ${code}:\n${output}`)));
+  });
+  const { gateway } = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
+    gateway?: { auth?: { token?: string } };
+  };
+  const token = gateway?.auth?.token ?? "";
+  const kill = async (signal: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+  };
+  return {
+    child,
+    home,
+    url,
+    token,
+    port: Number(new URL(url).port),
+    ...client(url, token),
+    output: () => output,
+    kill,
+    async stop() {
+      await kill("SIGTERM");
+      if (!options.home) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    },
+  };
+}
+
+function prepareHome(options: TestOptions): string {
+  const home = options.home ?? makeHome();
+  const config = options.config ?? {};
+  const gateway = { port: 0, ...(config["gateway"] as object | undefined) };
+  if (!options.home || options.config)
+    writeFiles(home, { "portico.json": JSON.stringify({ ...config, gateway }, null, 2) });
+  writeFiles(home, options.files ?? {});
+  return home;
+}
+
+function writeFiles(home: string, files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(home, path);
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, text, { mode: 0o600 });
+  }
+}
+
+function client(url: string, token: string) {
+  let servers: Record<string, string> | undefined;
+  async function serverUrl(name: string): Promise<string> {
+    servers ??= ((await json("GET", "/kernel/status")) as { servers: Record<string, string> }).servers;
+    const found = servers[name];
+    if (!found) throw new Error(`no server ${name} among ${Object.keys(servers)}`);
+    return found;
+  }
+  const request: TestGateway["request"] = async (method, path, body, options = {}) => {
+    const base = options.server ? await serverUrl(options.server) : url;
+    const bearer = options.token === undefined ? token : options.token;
+    return fetch(base + path, {
+      method,
+      headers: {
+        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...options.headers,
+      },
+      body:
+        body === undefined
+          ? undefined
+          : typeof body === "string" || body instanceof Uint8Array
+            ? (body as string)
+            : JSON.stringify(body),
+      signal: options.signal,
+    });
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it gets
+  async function json<T = any>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await request(method, path, body);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    return JSON.parse(text) as T;
+  }
+  return { request, json, serverUrl };
+}

@@ -1,0 +1,98 @@
+/**
+ * Runs the suite: every `*.test.ts` in a process of its own, two at a time, so that no test sees another's timers,
+ * environment or servers. A file that registers no test, prints no summary or does not end fails. The last line is
+ * `N passed, N failed`.
+ *
+ * `npm test -- chat router` runs the files whose path holds one of the words.
+ */
+import { spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import { prepareMachine } from "./prepare.ts";
+
+const root = join(import.meta.dirname, "..");
+const fileTimeoutMs = 150_000;
+const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 2);
+
+interface FileResult {
+  file: string;
+  passed: number;
+  failed: number;
+  ms: number;
+  output: string;
+}
+
+const words = process.argv.slice(2);
+const files = readdirSync(root, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".test.ts"))
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
+  .sort();
+
+await prepareMachine();
+const results = await runAll(files);
+const failures = results.filter((result) => result.failed > 0);
+for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
+const passed = results.reduce((sum, result) => sum + result.passed, 0);
+const failed = results.reduce((sum, result) => sum + result.failed, 0);
+if (files.length === 0) console.log("No test file matches.");
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed > 0 || passed === 0 ? 1 : 0);
+
+async function runAll(all: readonly string[]): Promise<FileResult[]> {
+  const waiting = [...all];
+  const done: FileResult[] = [];
+  const worker = async () => {
+    for (let file = waiting.shift(); file; file = waiting.shift()) {
+      const result = await runFile(file);
+      done.push(result);
+      const mark = result.failed ? "✗" : "✓";
+      console.log(
+        `${mark} ${relative(root, join(root, file))}  ${result.passed} passed, ${result.failed} failed  ${result.ms} ms`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return done;
+}
+
+function runFile(file: string): Promise<FileResult> {
+  const began = Date.now();
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--import", "tsx", join(root, file)], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, FORCE_COLOR: "0", NODE_ENV: "test" },
+      detached: true,
+    });
+    let output = "";
+    child.stdout.on("data", (chunk) => (output += chunk));
+    child.stderr.on("data", (chunk) => (output += chunk));
+    const timer = setTimeout(() => {
+      output += `\nstill running after ${fileTimeoutMs / 1000} s: killed`;
+      endGroup(child.pid);
+    }, fileTimeoutMs);
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      endGroup(child.pid);
+      resolve({ file, ...count(output, code), ms: Date.now() - began, output });
+    });
+  });
+}
+
+/** What a test left running goes with it. */
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid) process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nothing was left.
+  }
+}
+
+/** Reads uvu's summary; a file without one, or that ended badly after it, counts as a failure. */
+function count(output: string, code: number | null): { passed: number; failed: number } {
+  const total = /^\s*Total:\s+(\d+)/m.exec(output);
+  const good = /^\s*Passed:\s+(\d+)/m.exec(output);
+  const passed = Number(good?.[1] ?? 0);
+  const failed = Number(total?.[1] ?? 0) - passed;
+  if (!total || Number(total[1]) === 0) return { passed: 0, failed: 1 };
+  return { passed, failed: code === 0 ? failed : Math.max(1, failed) };
+}
