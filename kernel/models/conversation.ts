@@ -1,0 +1,304 @@
+/** Reads a list of messages in OpenAI's form into turns that formats with strict rules can be written from. */
+import type { MessageLike } from "./fields.ts";
+import { refused } from "./fields.ts";
+
+/** One piece of content. `path` is where it stood (`messages[2].content[0]`), for errors. */
+export type Part = TextPart | ImagePart | FilePart | AudioPart;
+export interface TextPart {
+  kind: "text";
+  text: string;
+  path: string;
+  /** Anthropic's cache mark, or OpenAI's breakpoint written as one. */
+  cache?: unknown;
+}
+export interface ImagePart {
+  kind: "image";
+  /** `data:`, `http:` or `https:`. */
+  url: string;
+  path: string;
+  cache?: unknown;
+}
+export interface FilePart {
+  kind: "file";
+  /** A `data:` URL, or bare base64 where the client sent it so. */
+  data?: string;
+  fileId?: string;
+  filename?: string;
+  path: string;
+  cache?: unknown;
+}
+export interface AudioPart {
+  kind: "audio";
+  /** Base64. */
+  data: string;
+  /** `wav`, `mp3`, … */
+  format: string;
+  path: string;
+}
+
+export interface CallPart {
+  /** As the client gave it. */
+  id: string;
+  name: string;
+  /** The parsed arguments; `{}` where there were none. */
+  args: Record<string, unknown>;
+  /** `extra_content` of the call. */
+  extra: unknown;
+  path: string;
+}
+
+export interface ResultPart {
+  callId: string;
+  /** Of the tool whose call this answers. */
+  name: string;
+  parts: Part[];
+  path: string;
+}
+
+export interface UserTurn {
+  role: "user";
+  /** Answers of tools; they come before the parts. */
+  results: ResultPart[];
+  parts: Part[];
+}
+export interface AssistantTurn {
+  role: "assistant";
+  parts: Part[];
+  calls: CallPart[];
+  reasoning: string | undefined;
+  /** `extra_content` of the message. */
+  extra: unknown;
+}
+export interface SystemTurn {
+  role: "system";
+  parts: TextPart[];
+}
+export type Turn = UserTurn | AssistantTurn | SystemTurn;
+
+export interface Conversation {
+  /** In the order of the messages; a group of tool messages is one user turn. */
+  turns: Turn[];
+  /** Paths of what no turn holds: `messages[0].name`, an image's `detail`. */
+  dropped: string[];
+}
+
+/**
+ * Throws `invalid_request_error` (400) with `param` for an unknown role or part, arguments that are no JSON object, a
+ * tool result that answers no call, and a call that no result answers.
+ */
+export function readConversation(messages: readonly MessageLike[]): Conversation {
+  const turns: Turn[] = [];
+  const dropped: string[] = [];
+  /** Calls of the last assistant message that still wait for their result. */
+  let waiting: CallPart[] = [];
+  let results: ResultPart[] | undefined;
+
+  for (const [i, message] of messages.entries()) {
+    const path = `messages[${i}]`;
+    if (message.role === "tool" || message.role === "function") {
+      const result = readResult(message, path, waiting, dropped);
+      waiting = waiting.filter((call) => call.id !== result.callId);
+      if (results === undefined) {
+        results = [];
+        turns.push({ role: "user", results, parts: [] });
+      }
+      results.push(result);
+      continue;
+    }
+    requireResults(waiting);
+    results = undefined;
+    if (typeof message.name === "string") dropped.push(`${path}.name`);
+    const parts = readParts(message.content, `${path}.content`, dropped);
+    switch (message.role) {
+      case "system":
+      case "developer":
+        turns.push({ role: "system", parts: parts.map(textOnly) });
+        break;
+      case "user":
+        turns.push({ role: "user", results: [], parts });
+        break;
+      case "assistant": {
+        const calls = readCalls(message, path);
+        if (parts.length === 0 && typeof message.refusal === "string" && message.refusal !== "") {
+          parts.push({ kind: "text", text: message.refusal, path: `${path}.refusal` });
+        }
+        const reasoning = typeof message.reasoning_content === "string" ? message.reasoning_content : undefined;
+        turns.push({ role: "assistant", parts, calls, reasoning, extra: message.extra_content });
+        waiting = calls;
+        break;
+      }
+      default:
+        throw refused(`${path}.role`, `Unknown role ${JSON.stringify(message.role)}`);
+    }
+  }
+  requireResults(waiting);
+  return { turns, dropped };
+}
+
+/**
+ * The turns as user and assistant in strict alternation, with the system texts apart. Turns without any content are
+ * left out, since no strict format takes them.
+ */
+export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: (UserTurn | AssistantTurn)[] } {
+  const system: TextPart[] = [];
+  const merged: (UserTurn | AssistantTurn)[] = [];
+  for (const turn of turns) {
+    if (turn.role === "system") {
+      system.push(...turn.parts.filter(notEmpty));
+      continue;
+    }
+    const parts = turn.parts.filter(notEmpty);
+    const last = merged.at(-1);
+    if (turn.role === "user") {
+      if (parts.length === 0 && turn.results.length === 0) continue;
+      if (last?.role === "user") {
+        last.results.push(...turn.results);
+        last.parts.push(...parts);
+      } else {
+        merged.push({ role: "user", results: [...turn.results], parts });
+      }
+    } else if (parts.length > 0 || turn.calls.length > 0) {
+      if (last?.role === "assistant" && last.calls.length === 0) {
+        merged.pop();
+        const reasoning = [last.reasoning, turn.reasoning].filter(Boolean).join("\n") || undefined;
+        merged.push({ ...turn, parts: [...last.parts, ...parts], reasoning });
+      } else {
+        merged.push({ ...turn, parts });
+      }
+    }
+  }
+  return { system, turns: merged };
+}
+
+/** The text of parts, joined; other kinds must have been dealt with before. */
+export function textOf(parts: readonly Part[], joint = "\n"): string {
+  return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join(joint);
+}
+
+function notEmpty(part: Part): boolean {
+  return part.kind !== "text" || part.text !== "";
+}
+
+function readParts(content: unknown, path: string, dropped: string[]): Part[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === "string") return [{ kind: "text", text: content, path }];
+  if (!Array.isArray(content)) throw refused(path, "content must be a string or a list of parts");
+  return content.map((part, i) => readPart(part, `${path}[${i}]`, dropped));
+}
+
+function readPart(value: unknown, path: string, dropped: string[]): Part {
+  if (typeof value === "string") return { kind: "text", text: value, path };
+  const part = objectAt(value, path);
+  const mark = part.cache_control ?? (part.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined);
+  const cache = mark === undefined || mark === null ? {} : { cache: mark };
+  switch (part.type) {
+    case "text":
+      return { kind: "text", text: stringAt(part.text, `${path}.text`), path, ...cache };
+    case "refusal":
+      return { kind: "text", text: stringAt(part.refusal, `${path}.refusal`), path };
+    case "image_url": {
+      const bare = typeof part.image_url === "string";
+      const image = bare ? { url: part.image_url } : objectAt(part.image_url, `${path}.image_url`);
+      const detail = (image as { detail?: unknown }).detail;
+      if (typeof detail === "string" && detail !== "auto") dropped.push(`${path}.image_url.detail`);
+      return { kind: "image", url: stringAt(image.url, `${path}.image_url.url`), path: `${path}.image_url`, ...cache };
+    }
+    case "file": {
+      const file = objectAt(part.file, `${path}.file`);
+      return {
+        kind: "file",
+        ...(typeof file.file_data === "string" && { data: file.file_data }),
+        ...(typeof file.file_id === "string" && { fileId: file.file_id }),
+        ...(typeof file.filename === "string" && { filename: file.filename }),
+        path: `${path}.file`,
+        ...cache,
+      };
+    }
+    case "input_audio": {
+      const audio = objectAt(part.input_audio, `${path}.input_audio`);
+      return {
+        kind: "audio",
+        data: stringAt(audio.data, `${path}.input_audio.data`),
+        format: stringAt(audio.format, `${path}.input_audio.format`),
+        path: `${path}.input_audio`,
+      };
+    }
+    default:
+      throw refused(`${path}.type`, `This channel does not take content of type ${JSON.stringify(part.type)}`);
+  }
+}
+
+function textOnly(part: Part): TextPart {
+  if (part.kind === "text") return part;
+  throw refused(part.path, "A system message holds text only");
+}
+
+function readCalls(message: MessageLike, path: string): CallPart[] {
+  const list = message.tool_calls;
+  if (list === undefined || list === null) {
+    const legacy = message.function_call;
+    if (legacy === undefined || legacy === null) return [];
+    const call = objectAt(legacy, `${path}.function_call`);
+    const name = stringAt(call.name, `${path}.function_call.name`);
+    const args = readArguments(call.arguments, `${path}.function_call.arguments`);
+    return [{ id: `call_${name}`, name, args, extra: undefined, path: `${path}.function_call` }];
+  }
+  if (!Array.isArray(list)) throw refused(`${path}.tool_calls`, "tool_calls must be a list");
+  const seen = new Set<string>();
+  return list.map((value, i) => {
+    const at = `${path}.tool_calls[${i}]`;
+    const call = objectAt(value, at);
+    if (call.type !== undefined && call.type !== "function") {
+      throw refused(`${at}.type`, "This channel takes calls of type function only");
+    }
+    const id = stringAt(call.id, `${at}.id`);
+    if (id === "" || seen.has(id)) throw refused(`${at}.id`, "Each tool call of a message needs an id of its own");
+    seen.add(id);
+    const fn = objectAt(call.function, `${at}.function`);
+    const args = readArguments(fn.arguments, `${at}.function.arguments`);
+    return { id, name: stringAt(fn.name, `${at}.function.name`), args, extra: call.extra_content, path: at };
+  });
+}
+
+function readArguments(value: unknown, path: string): Record<string, unknown> {
+  if (value === undefined || value === null || value === "") return {};
+  let parsed = value;
+  if (typeof value === "string") {
+    try {
+      parsed = JSON.parse(value);
+    } catch {
+      throw refused(path, "The arguments of a tool call must be JSON");
+    }
+  }
+  if (parsed === null) return {};
+  return objectAt(parsed, path);
+}
+
+function readResult(message: MessageLike, path: string, waiting: CallPart[], dropped: string[]): ResultPart {
+  const legacy = message.role === "function";
+  const param = legacy ? `${path}.name` : `${path}.tool_call_id`;
+  const call = legacy
+    ? waiting.find((one) => one.name === message.name)
+    : waiting.find((one) => one.id === message.tool_call_id);
+  if (call === undefined) {
+    throw refused(param, "This tool message answers no open call of the assistant message before it");
+  }
+  const parts = readParts(message.content, `${path}.content`, dropped);
+  return { callId: call.id, name: call.name, parts, path };
+}
+
+function requireResults(waiting: readonly CallPart[]): void {
+  const call = waiting[0];
+  if (call === undefined) return;
+  throw refused(call.path, `The tool call ${call.id} has no tool message that answers it`);
+}
+
+function objectAt(value: unknown, path: string): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw refused(path, `${path} must be an object`);
+}
+
+function stringAt(value: unknown, path: string): string {
+  if (typeof value === "string") return value;
+  throw refused(path, `${path} must be a string`);
+}

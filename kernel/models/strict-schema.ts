@@ -1,0 +1,51 @@
+/** JSON Schemas as constrained decoders take them. */
+
+const UNSUPPORTED = [
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+];
+
+/**
+ * The schema with closed objects and without the limits that Claude's decoder refuses; each limit that goes is told in
+ * the description, so that the model still knows of it. A schema that needs no change comes back equal.
+ */
+export function strictSchema(schema: Record<string, unknown>): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  const told: string[] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    if (UNSUPPORTED.includes(key) && typeof value !== "object") told.push(`${key}: ${String(value)}`);
+    else if (key === "minItems" && typeof value === "number" && value > 1) told.push(`minItems: ${value}`);
+    else out[key] = inside(key, value);
+  }
+  if (told.length > 0) out.description = [schema.description, told.join(", ")].filter(Boolean).join("\n");
+  const isObject = schema.type === "object" || (schema.type === undefined && schema.properties !== undefined);
+  if (isObject && out.additionalProperties === undefined) out.additionalProperties = false;
+  return out;
+}
+
+function inside(key: string, value: unknown): unknown {
+  if (key === "properties" || key === "$defs" || key === "definitions") {
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, isRecord(one) ? strictSchema(one) : one]),
+    );
+  }
+  if (key === "items" || key === "anyOf" || key === "allOf" || key === "oneOf") {
+    if (Array.isArray(value)) return value.map((one) => (isRecord(one) ? strictSchema(one) : one));
+    return isRecord(value) ? strictSchema(value) : value;
+  }
+  return value;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,128 @@
+/** Reads `tools`, `tool_choice`, `response_format` and `reasoning_effort` of a request in OpenAI's form. */
+import type { Fields, RequestLike } from "./fields.ts";
+import { refused } from "./fields.ts";
+
+export interface ToolSpec {
+  name: string;
+  description?: string;
+  /** A JSON Schema; absent where the tool takes nothing. */
+  parameters?: Record<string, unknown>;
+  strict: boolean;
+  /** Anthropic's cache mark. */
+  cache?: unknown;
+  /** `tools[0]`. */
+  path: string;
+}
+
+export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "required" } | { kind: "named"; name: string };
+
+export interface ToolUse {
+  /** Those that the choice allows; empty where the request has none. */
+  tools: ToolSpec[];
+  /** Undefined where the request does not say: `auto`. */
+  choice: ToolChoice | undefined;
+}
+
+/** Throws `invalid_request_error` (400) with `param` for tools and choices that only OpenAI has. */
+export function readTools(request: RequestLike): ToolUse {
+  const list = request.tools ?? [];
+  if (!Array.isArray(list)) throw refused("tools", "tools must be a list");
+  const tools = list.map(readTool);
+  const value = request.tool_choice ?? undefined;
+  if (value === undefined) return { tools, choice: undefined };
+  if (value === "none" || value === "auto") return { tools, choice: { kind: value } };
+  if (tools.length === 0) throw refused("tool_choice", "tool_choice needs tools");
+  if (value === "required" || value === "any") return { tools, choice: { kind: "required" } };
+  if (typeof value === "object") {
+    const choice = value as { type?: unknown; function?: { name?: unknown }; allowed_tools?: unknown };
+    if (choice.type === "function") {
+      const name = named(choice.function?.name, tools, "tool_choice.function.name");
+      return { tools, choice: { kind: "named", name } };
+    }
+    if (choice.type === "allowed_tools") return allowed(choice.allowed_tools ?? choice, tools);
+  }
+  throw refused("tool_choice", "tool_choice must be none, auto, required, a function, or allowed_tools");
+}
+
+function readTool(value: unknown, i: number): ToolSpec {
+  const path = `tools[${i}]`;
+  const tool = value as { type?: unknown; function?: Record<string, unknown>; cache_control?: unknown } | null;
+  if (typeof tool !== "object" || tool === null) throw refused(path, `${path} must be an object`);
+  if (tool.type !== "function") throw refused(`${path}.type`, "This channel takes tools of type function only");
+  const fn = tool.function;
+  if (typeof fn?.name !== "string" || fn.name === "") throw refused(`${path}.function.name`, "A tool needs a name");
+  const parameters = fn.parameters ?? undefined;
+  if (parameters !== undefined && (typeof parameters !== "object" || Array.isArray(parameters))) {
+    throw refused(`${path}.function.parameters`, "The parameters of a tool are a JSON Schema object");
+  }
+  return {
+    name: fn.name,
+    ...(typeof fn.description === "string" && { description: fn.description }),
+    ...(parameters !== undefined && { parameters: parameters as Record<string, unknown> }),
+    strict: fn.strict === true,
+    ...(tool.cache_control !== undefined && tool.cache_control !== null && { cache: tool.cache_control }),
+    path,
+  };
+}
+
+function allowed(value: unknown, tools: ToolSpec[]): ToolUse {
+  const path = "tool_choice.allowed_tools";
+  const { mode, tools: names } = value as { mode?: unknown; tools?: unknown };
+  if ((mode !== "auto" && mode !== "required") || !Array.isArray(names)) {
+    throw refused(path, "allowed_tools needs a mode (auto or required) and a list of tools");
+  }
+  const wanted = names.map((one: { function?: { name?: unknown }; name?: unknown }, i) =>
+    named(one?.function?.name ?? one?.name, tools, `${path}.tools[${i}]`),
+  );
+  return { tools: tools.filter((tool) => wanted.includes(tool.name)), choice: { kind: mode } };
+}
+
+function named(name: unknown, tools: ToolSpec[], path: string): string {
+  if (typeof name === "string" && tools.some((tool) => tool.name === name)) return name;
+  throw refused(path, `tool_choice names a tool that is not in tools: ${JSON.stringify(name)}`);
+}
+
+export type ResponseFormat =
+  | { kind: "json" }
+  | { kind: "schema"; name: string; description?: string; schema: Record<string, unknown>; strict: boolean };
+
+/** Undefined for plain text. */
+export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
+  const format = fields.object("response_format");
+  if (format === undefined || format.type === "text") return undefined;
+  if (format.type === "json_object") return { kind: "json" };
+  const spec = format.json_schema as Record<string, unknown> | undefined;
+  if (format.type !== "json_schema" || typeof spec !== "object" || spec === null) {
+    throw refused("response_format", "response_format must be text, json_object, or json_schema with a schema");
+  }
+  const schema = spec.schema ?? {};
+  if (typeof schema !== "object" || Array.isArray(schema)) {
+    throw refused("response_format.json_schema.schema", "The schema must be a JSON Schema object");
+  }
+  return {
+    kind: "schema",
+    name: typeof spec.name === "string" ? spec.name : "answer",
+    ...(typeof spec.description === "string" && { description: spec.description }),
+    schema: schema as Record<string, unknown>,
+    strict: spec.strict === true,
+  };
+}
+
+/** What tells a model to answer in JSON where its format has no other way. */
+export function jsonInstruction(format: ResponseFormat): string {
+  if (format.kind === "json") return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
+  return `Answer with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${JSON.stringify(format.schema)}`;
+}
+
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof EFFORTS)[number];
+
+/** `reasoning_effort`, or `reasoning.effort`. */
+export function readEffort(fields: Fields): Effort | undefined {
+  const nested = fields.object("reasoning");
+  const value = fields.take("reasoning_effort") ?? nested?.effort ?? undefined;
+  if (value === undefined) return undefined;
+  const effort = EFFORTS.find((one) => one === value);
+  if (effort === undefined) throw refused("reasoning_effort", `reasoning_effort must be one of ${EFFORTS.join(", ")}`);
+  return effort;
+}

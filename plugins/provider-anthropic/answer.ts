@@ -1,0 +1,119 @@
+import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
+import { carryThinking, clientCallId, upstreamError } from "portico";
+import { readProblem } from "./problem.ts";
+import type { Sent } from "./request.ts";
+
+/** A `Message`, or whatever else came with status 200. */
+interface Message {
+  type?: string;
+  id?: string;
+  model?: string;
+  content?: ContentBlock[];
+  stop_reason?: string | null;
+  usage?: MessageUsage;
+}
+
+export interface ContentBlock {
+  type: string;
+  text?: string;
+  id?: string;
+  name?: string;
+  input?: unknown;
+  thinking?: string;
+  signature?: string;
+  data?: string;
+}
+
+export interface MessageUsage {
+  input_tokens?: number | null;
+  cache_creation_input_tokens?: number | null;
+  cache_read_input_tokens?: number | null;
+  output_tokens?: number | null;
+  output_tokens_details?: { thinking_tokens?: number | null } | null;
+}
+
+/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  const message = parseObject(body) as Message | undefined;
+  if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
+    throw upstreamError(readProblem(200, body), 200);
+  }
+  const { origin } = sent.state as Sent;
+  const text: string[] = [];
+  const reasoning: string[] = [];
+  const thinking: ThinkingBlock[] = [];
+  const calls: ToolCallPart[] = [];
+  for (const block of message.content) {
+    if (block.type === "text") text.push(block.text ?? "");
+    else if (block.type === "thinking") {
+      if (block.thinking) reasoning.push(block.thinking);
+      if (block.signature) thinking.push({ text: block.thinking ?? "", signature: block.signature });
+    } else if (block.type === "redacted_thinking") thinking.push({ sealed: block.data ?? "" });
+    else if (block.type === "tool_use") {
+      const fn = { name: block.name ?? "", arguments: JSON.stringify(block.input ?? {}) };
+      calls.push({ id: clientCallId(block.id ?? ""), type: "function", function: fn });
+    }
+  }
+  const content = text.join("");
+  const answer: ChatMessage = {
+    role: "assistant",
+    content: content === "" && calls.length > 0 ? null : content,
+    refusal: null,
+    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n") }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    // Only a loop of calls needs the signatures again.
+    ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
+  };
+  const reason = finishReason(message.stop_reason, calls.length > 0);
+  return {
+    id: message.id ? `chatcmpl-${message.id}` : target.id,
+    object: "chat.completion",
+    created: target.created,
+    model: message.model ?? target.model,
+    choices: [{ index: 0, message: answer, logprobs: null, finish_reason: reason }],
+    ...(message.usage && { usage: readUsage(message.usage) }),
+  };
+}
+
+export function finishReason(reason: string | null | undefined, called: boolean): string {
+  switch (reason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return called ? "tool_calls" : "stop";
+    case "refusal":
+      return "content_filter";
+    case "end_turn":
+    case "stop_sequence":
+    case "pause_turn":
+      return "stop";
+    default:
+      return called ? "tool_calls" : "stop";
+  }
+}
+
+/** OpenAI's prompt tokens include those read from and written to the cache; Anthropic's do not. */
+export function readUsage(usage: MessageUsage): Usage {
+  const read = usage.cache_read_input_tokens ?? 0;
+  const written = usage.cache_creation_input_tokens ?? 0;
+  const prompt = (usage.input_tokens ?? 0) + read + written;
+  const completion = usage.output_tokens ?? 0;
+  const reasoning = usage.output_tokens_details?.thinking_tokens;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+export function parseObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,157 @@
+import type { AssistantTurn, ChatMessage, FilePart, Fields, Part, Target, UserTurn } from "portico";
+import { alternate, carriedThinking, parseDataUrl, readConversation, refused, upstreamCallId } from "portico";
+import type { SystemText } from "./request.ts";
+
+type Block = Record<string, unknown>;
+
+export interface EncodedTurns {
+  system: SystemText[];
+  messages: { role: "user" | "assistant"; content: unknown }[];
+  /** The last turn holds results of tools. */
+  endsInToolLoop: boolean;
+  /** The assistant turn before them has signed thinking. */
+  hasThinking: boolean;
+}
+
+const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/** Messages in Anthropic's form; system messages from anywhere are collected. */
+export async function encodeTurns(
+  list: readonly ChatMessage[],
+  target: Target,
+  origin: string,
+  fields: Fields,
+): Promise<EncodedTurns> {
+  const conversation = readConversation(list);
+  for (const path of conversation.dropped) fields.drop(path);
+  const { system, turns } = alternate(conversation.turns);
+  const messages: EncodedTurns["messages"] = [];
+  let hasThinking = false;
+  for (const [i, turn] of turns.entries()) {
+    if (turn.role === "user") {
+      messages.push({ role: "user", content: await userContent(turn, target) });
+      continue;
+    }
+    const thinking = thinkingBlocks(turn, origin);
+    hasThinking = thinking.length > 0;
+    const said = await blocks(turn.parts, target);
+    // A prefill may not end in white space.
+    const last = said.at(-1);
+    if (i === turns.length - 1 && turn.calls.length === 0 && typeof last?.text === "string") {
+      last.text = last.text.trimEnd();
+      if (last.text === "") said.pop();
+    }
+    const calls = turn.calls.map((call) => ({
+      type: "tool_use",
+      id: upstreamCallId(call.id),
+      name: call.name,
+      input: call.args,
+    }));
+    const content = [...thinking, ...said, ...calls];
+    if (content.length > 0) messages.push({ role: "assistant", content: plainText(content) });
+  }
+  const end = turns.at(-1);
+  return { system, messages, endsInToolLoop: end?.role === "user" && end.results.length > 0, hasThinking };
+}
+
+async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
+  const results: Block[] = [];
+  for (const result of turn.results) {
+    const content = await blocks(result.parts.filter(notEmpty), target);
+    results.push({
+      type: "tool_result",
+      tool_use_id: upstreamCallId(result.callId),
+      ...(content.length > 0 && { content: plainText(content) }),
+    });
+  }
+  return plainText([...results, ...(await blocks(turn.parts, target))]);
+}
+
+function notEmpty(part: Part): boolean {
+  return part.kind !== "text" || part.text !== "";
+}
+
+/** A lone text is sent as a string, the short form of the same. */
+function plainText(content: Block[]): unknown {
+  const only = content.length === 1 ? content[0] : undefined;
+  return only?.type === "text" && only.cache_control === undefined ? only.text : content;
+}
+
+function thinkingBlocks(turn: AssistantTurn, origin: string): Block[] {
+  return carriedThinking(turn.extra, origin).map((block) =>
+    "sealed" in block
+      ? { type: "redacted_thinking", data: block.sealed }
+      : { type: "thinking", thinking: block.text, signature: block.signature },
+  );
+}
+
+async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> {
+  const out: Block[] = [];
+  for (const part of parts) {
+    const block = await encodePart(part, target);
+    const cache = "cache" in part ? part.cache : undefined;
+    out.push(cache === undefined ? block : { ...block, cache_control: cache });
+  }
+  return out;
+}
+
+async function encodePart(part: Part, target: Target): Promise<Block> {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image":
+      return { type: "image", source: await imageSource(part.url, part.path, target) };
+    case "file":
+      return fileBlock(part);
+    default:
+      throw refused(part.path, "Claude does not take audio");
+  }
+}
+
+const BASE64_IMAGE = /^data:(image\/[a-z.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+
+async function imageSource(url: string, path: string, target: Target): Promise<Block> {
+  if (/^https?:/i.test(url)) return { type: "url", url };
+  // The usual form goes through as it is, without a turn through bytes.
+  const [, mediaType, data] = BASE64_IMAGE.exec(url) ?? [];
+  const image = mediaType === undefined ? await fetched(url, path, target) : { mediaType, data };
+  const type = image.mediaType === "image/jpg" ? "image/jpeg" : image.mediaType;
+  if (!IMAGES.includes(type)) throw refused(`${path}.url`, `Claude takes images of type ${IMAGES.join(", ")}`);
+  return { type: "base64", media_type: type, data: image.data };
+}
+
+async function fetched(url: string, path: string, target: Target): Promise<{ mediaType: string; data: string }> {
+  if (!/^data:/i.test(url)) throw refused(`${path}.url`, "An image URL must begin with data:, http: or https:");
+  const { mediaType, data } = await target.fetchImage(url);
+  return { mediaType, data: data.toString("base64") };
+}
+
+function fileBlock(part: FilePart): Block {
+  if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+  const title = part.filename === undefined ? {} : { title: part.filename };
+  const file = part.data.startsWith("data:") ? parseDataUrl(part.data) : pdfOf(part.data);
+  const type = file?.mediaType;
+  if (file !== undefined && type === "application/pdf") {
+    return {
+      type: "document",
+      source: { type: "base64", media_type: type, data: file.data.toString("base64") },
+      ...title,
+    };
+  }
+  if (file !== undefined && type?.startsWith("text/")) {
+    return {
+      type: "document",
+      source: { type: "text", media_type: "text/plain", data: file.data.toString("utf8") },
+      ...title,
+    };
+  }
+  if (file !== undefined && type !== undefined && IMAGES.includes(type)) {
+    return { type: "image", source: { type: "base64", media_type: type, data: file.data.toString("base64") } };
+  }
+  throw refused(`${part.path}.file_data`, "Claude takes files of type application/pdf, text and images");
+}
+
+function pdfOf(base64: string): { mediaType: string; data: Buffer } | undefined {
+  const data = Buffer.from(base64, "base64");
+  return data.subarray(0, 5).toString("latin1") === "%PDF-" ? { mediaType: "application/pdf", data } : undefined;
+}

@@ -1,0 +1,16 @@
+/** Claude models over Anthropic's Messages API. */
+import { definePlugin } from "portico";
+import { anthropic } from "./wire.ts";
+
+export default definePlugin({
+  name: "provider-anthropic",
+  description: "Chat models of Anthropic, and of servers that speak its Messages format",
+  setup(ctx) {
+    ctx.add("provider", {
+      name: "anthropic",
+      description: "Anthropic Messages API",
+      defaultBaseUrl: "https://api.anthropic.com",
+      wire: anthropic,
+    });
+  },
+});

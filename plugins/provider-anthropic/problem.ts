@@ -1,0 +1,25 @@
+import type { UpstreamProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem } from "portico";
+
+const KINDS: Record<string, UpstreamProblem["kind"]> = {
+  invalid_request_error: "request",
+  not_found_error: "request",
+  conflict_error: "request",
+  request_too_large: "request",
+  authentication_error: "auth",
+  permission_error: "auth",
+  billing_error: "auth",
+  rate_limit_error: "rate_limit",
+  overloaded_error: "overloaded",
+  timeout_error: "timeout",
+  api_error: "upstream",
+};
+
+/** Reads `{type:"error",error:{type,message}}` of an answer (any status) or of an `error` event (status 0). */
+export function readProblem(status: number, body: Buffer): UpstreamProblem {
+  const plain = readOpenAiProblem(status, body);
+  const type = plain.type;
+  // Anthropic's types say more than a status that a proxy between may have changed.
+  const kind = (type === undefined ? undefined : KINDS[type]) ?? kindOfStatus(status);
+  return { message: plain.message, kind, ...(type !== undefined && { code: type }) };
+}

@@ -1,0 +1,181 @@
+import type { ChatRequest, ClaudeModel, Fields, Target, ToolUse, WireRequest } from "portico";
+import {
+  claudeModel,
+  jsonInstruction,
+  onlyOneChoice,
+  originOf,
+  readFields,
+  readResponseFormat,
+  readTools,
+  strictSchema,
+} from "portico";
+import { encodeTurns } from "./messages.ts";
+import { encodeThinking } from "./thinking.ts";
+
+/** What `decode` and `decoder` remember of the request. */
+export interface Sent {
+  includeUsage: boolean;
+  /** For whom the signatures of the answer's reasoning are good. */
+  origin: string;
+}
+
+/** The Messages request. Throws 400 with `param` for what it cannot express. */
+export async function encodeMessages(request: ChatRequest, target: Target): Promise<WireRequest> {
+  const fields = readFields(request);
+  const model = claudeModel(target.model);
+  const origin = originOf(target);
+  onlyOneChoice(fields);
+
+  const use = readTools(request);
+  const choice = encodeToolChoice(use, fields, model);
+  const { system, messages, endsInToolLoop, hasThinking } = await encodeTurns(request.messages, target, origin, fields);
+  const maxTokens = fields.maxTokens() ?? model.maxOutput;
+  const forced = choice?.type === "any" || choice?.type === "tool";
+  const { thinking, effort } = encodeThinking(fields, model, maxTokens, {
+    forced,
+    // A loop of calls that began without (signed) thinking cannot go on with it.
+    brokenLoop: endsInToolLoop && !hasThinking,
+  });
+  const output: Record<string, unknown> = effort === undefined ? {} : { effort };
+  encodeFormat(fields, model, system, output);
+
+  const stops = fields.stops();
+  const stopSequences = stops.filter((stop, i) => {
+    if (stop.trim() !== "") return true;
+    fields.drop(Array.isArray(request.stop) ? `stop[${i}]` : "stop");
+    return false;
+  });
+  const sampling = encodeSampling(fields, model, thinking !== undefined && thinking.type !== "disabled");
+  const user = fields.string("safety_identifier") ?? fields.string("user");
+  fields.take("user");
+
+  const body = {
+    model: target.model,
+    max_tokens: maxTokens,
+    ...(system.length > 0 && { system: joinSystem(system) }),
+    messages,
+    ...(request.stream === true && { stream: true }),
+    ...encodeTools(use, model, fields),
+    ...(choice !== undefined && { tool_choice: choice }),
+    ...(thinking !== undefined && { thinking }),
+    ...(Object.keys(output).length > 0 && { output_config: output }),
+    ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
+    ...sampling,
+    ...(user !== undefined && { metadata: { user_id: user } }),
+    ...encodeServiceTier(fields),
+  };
+  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
+  const state: Sent = { includeUsage: includeUsage === true, origin };
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/v1/messages`,
+    headers: { ...headersFor(target), "content-type": "application/json" },
+    body: JSON.stringify(body),
+    dropped: fields.dropped(),
+    state,
+  };
+}
+
+export function headersFor(target: Target): Record<string, string> {
+  const key = target.apiKey;
+  return {
+    "anthropic-version": "2023-06-01",
+    ...(key !== undefined &&
+      (key.startsWith("sk-ant-oat") ? { authorization: `Bearer ${key}` } : { "x-api-key": key })),
+    ...target.headers,
+  };
+}
+
+export interface SystemText {
+  text: string;
+  cache?: unknown;
+}
+
+/** One string, as most clients send it; blocks only where a cache mark must stay on its part. */
+function joinSystem(system: readonly SystemText[]): unknown {
+  if (!system.some((part) => part.cache !== undefined)) return system.map((part) => part.text).join("\n");
+  return system.map(({ text, cache }) => ({
+    type: "text",
+    text,
+    ...(cache !== undefined && { cache_control: cache }),
+  }));
+}
+
+type Choice = { type: "auto" | "any" | "none" | "tool"; name?: string; disable_parallel_tool_use?: true };
+
+function encodeToolChoice(use: ToolUse, fields: Fields, model: ClaudeModel): Choice | undefined {
+  const parallel = fields.boolean("parallel_tool_calls");
+  if (use.tools.length === 0) return undefined;
+  const single = parallel === false ? { disable_parallel_tool_use: true as const } : {};
+  const choice = use.choice;
+  if (choice === undefined) return parallel === false ? { type: "auto", ...single } : undefined;
+  switch (choice.kind) {
+    case "none":
+      return { type: "none" };
+    case "auto":
+      return { type: "auto", ...single };
+    default:
+      if (!model.forcedTools) {
+        fields.drop("tool_choice");
+        return { type: "auto", ...single };
+      }
+      return choice.kind === "named" ? { type: "tool", name: choice.name, ...single } : { type: "any", ...single };
+  }
+}
+
+function encodeTools(use: ToolUse, model: ClaudeModel, fields: Fields): { tools?: unknown[] } {
+  if (use.tools.length === 0) return {};
+  const tools = use.tools.map((tool) => {
+    const strict = tool.strict && model.schemas;
+    if (tool.strict && !strict) fields.drop(`${tool.path}.function.strict`);
+    const schema = { type: "object", ...(tool.parameters ?? { properties: {} }) };
+    return {
+      name: tool.name,
+      ...(tool.description !== undefined && { description: tool.description }),
+      input_schema: strict ? strictSchema(schema) : schema,
+      ...(strict && { strict: true }),
+      ...(tool.cache !== undefined && { cache_control: tool.cache }),
+    };
+  });
+  return { tools };
+}
+
+function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[], output: Record<string, unknown>): void {
+  const format = readResponseFormat(fields);
+  if (format === undefined) return;
+  if (format.kind === "schema" && model.schemas) {
+    output.format = { type: "json_schema", schema: strictSchema(format.schema) };
+    return;
+  }
+  system.push({ text: jsonInstruction(format) });
+  if (format.kind === "schema") fields.drop("response_format.json_schema");
+}
+
+function encodeSampling(fields: Fields, model: ClaudeModel, thinks: boolean): Record<string, number> {
+  const temperature = fields.number("temperature");
+  const topP = fields.number("top_p");
+  const topK = fields.number("top_k");
+  const out: Record<string, number> = {};
+  const fixed = model.sampling === "fixed" || thinks;
+  if (temperature !== undefined) {
+    if (!fixed) out.temperature = Math.min(1, temperature);
+    else if (temperature !== 1) fields.drop("temperature");
+  }
+  if (topP !== undefined) {
+    const both = model.sampling === "one" && out.temperature !== undefined;
+    if (!fixed && !both) out.top_p = topP;
+    else if (topP < 0.99) fields.drop("top_p");
+  }
+  if (topK !== undefined) {
+    if (fixed) fields.drop("top_k");
+    else out.top_k = topK;
+  }
+  return out;
+}
+
+function encodeServiceTier(fields: Fields): { service_tier?: string } {
+  const tier = fields.string("service_tier");
+  if (tier === "default" || tier === "standard_only") return { service_tier: "standard_only" };
+  if (tier !== undefined && tier !== "auto") fields.drop("service_tier");
+  return {};
+}

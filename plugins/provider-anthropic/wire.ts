@@ -1,0 +1,28 @@
+import type { Target, WireProvider, WireRequest } from "portico";
+import { decodeMessage } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import { encodeMessages, headersFor } from "./request.ts";
+import { decodeStream } from "./stream.ts";
+
+/** OpenAI's form to Anthropic Messages (version 2023-06-01) and back. */
+export const anthropic: WireProvider = {
+  encode: encodeMessages,
+  decode: decodeMessage,
+  decoder: decodeStream,
+  error: (status, _headers, body) => readProblem(status, body),
+  listModels: { encode: encodeModelList, decode: decodeModelList },
+};
+
+function encodeModelList(target: Target): WireRequest {
+  return {
+    method: "GET",
+    url: `${target.baseUrl}/v1/models?limit=1000`,
+    headers: headersFor(target),
+    dropped: [],
+  };
+}
+
+function decodeModelList(body: Buffer): string[] {
+  const parsed = JSON.parse(body.toString("utf8")) as { data?: { id?: unknown }[] };
+  return (parsed.data ?? []).flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
+}
