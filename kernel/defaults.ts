@@ -14,7 +14,8 @@ function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
   let value = given;
   if (value === undefined) {
     if (schema["default"] !== undefined) value = structuredClone(schema["default"]);
-    else if (sections && schema[Kind] === "Object" && !(OptionalKind in schema)) value = {};
+    else if (sections && (schema[Kind] === "Object" || schema[Kind] === "Record") && !(OptionalKind in schema))
+      value = {};
     else return undefined;
   }
   if (typeof value !== "object" || value === null || !(sections || mayFill(schema))) return value;
@@ -26,7 +27,7 @@ function fill(schema: TSchema, given: unknown, sections: boolean): unknown {
     return value;
   }
   if (schema["allOf"])
-    return (schema["allOf"] as TSchema[]).reduce((filled, part) => fill(part, filled, sections), value);
+    return (schema["allOf"] as TSchema[]).reduce<unknown>((filled, part) => fill(part, filled, sections), value);
   if (Array.isArray(value)) return fillItems(schema, value, sections);
   return fillMembers(schema, value as Record<string, unknown>, sections);
 }
@@ -82,5 +83,5 @@ function mayFill(schema: TSchema): boolean {
 function schemasBelow(schema: TSchema): TSchema[] {
   const members = Object.values((schema["properties"] ?? {}) as Record<string, unknown>);
   const below: unknown[] = [schema["items"], schema["anyOf"], schema["allOf"], members, mapValueSchema(schema)];
-  return below.flat().filter(isRecord) as unknown as TSchema[];
+  return below.flat().filter(isRecord) as unknown[] as TSchema[];
 }

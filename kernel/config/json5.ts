@@ -64,20 +64,25 @@ export function nodeAt(root: Node, path: readonly (string | number)[]): Node | u
 }
 
 /** The plain value of a node. */
-export function valueOf(node: Node): unknown {
+export function plainValue(node: Node): unknown {
   if (node.kind === "scalar") return node.value;
-  if (node.kind === "array") return node.entries.map((entry) => valueOf(entry.node));
+  if (node.kind === "array") return node.entries.map((entry) => plainValue(entry.node));
   const object: Record<string, unknown> = {};
   for (const { key, node: child } of node.entries) {
     // An assignment to `__proto__` would set the prototype.
-    Object.defineProperty(object, key, { value: valueOf(child), enumerable: true, writable: true, configurable: true });
+    Object.defineProperty(object, key, {
+      value: plainValue(child),
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
   }
   return object;
 }
 
 const SPACE = /(?:[\s\uFEFF]|\/\/[^\n\r\u2028\u2029]*|\/\*[\s\S]*?\*\/)*/y;
 const NUMBER = /[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)/y;
-const NAME = /(?:[$_\p{ID_Start}]|\\u[0-9a-fA-F]{4})(?:[$\u200c\u200d\p{ID_Continue}]|\\u[0-9a-fA-F]{4})*/uy;
+const NAME = /(?:[$_\p{ID_Start}]|\\u[0-9a-fA-F]{4})(?:[$\p{ID_Continue}]|\u200c|\u200d|\\u[0-9a-fA-F]{4})*/uy;
 const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
 const WORDS: Record<string, boolean | null> = { true: true, false: false, null: null };
 const MAX_DEPTH = 200;
@@ -118,10 +123,10 @@ export function parse(text: string): Node {
       if (char === undefined || char === "\n" || char === "\r") fail("this string is never closed", start);
       at++;
       if (char === quote) return value;
-      value += char === "\\" ? escape() : char;
+      value += char === "\\" ? escaped() : char;
     }
   };
-  const escape = (): string => {
+  const escaped = (): string => {
     const char = text[at++] ?? "";
     if (char === "x" || char === "u") {
       const digits = text.slice(at, at + (char === "x" ? 2 : 4));

@@ -1,0 +1,174 @@
+import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { mapValueSchema } from "../defaults.ts";
+import { PorticoError } from "../errors.ts";
+import { isRecord, type KeyPath } from "../key-path.ts";
+import type { ConfigSchemas } from "../types.ts";
+
+interface Branch {
+  schema: TSchema | undefined;
+  children: Map<string, Branch>;
+}
+
+/**
+ * Makes one schema of the sections of all owners. Object schemas for the same path are merged; `*` in a path stands for
+ * any key of a map; objects take no other keys than the named ones, unless they say so.
+ */
+export function composeSchema(definitions: Iterable<readonly [owner: string, ConfigSchemas]>): TObject {
+  const root: Branch = { schema: undefined, children: new Map() };
+  for (const [owner, schemas] of definitions) {
+    for (const [path, schema] of Object.entries(schemas)) {
+      let branch = root;
+      for (const step of path.split(".")) {
+        let child = branch.children.get(step);
+        if (!child) branch.children.set(step, (child = { schema: undefined, children: new Map() }));
+        branch = child;
+      }
+      branch.schema = branch.schema
+        ? mergeSchemas(branch.schema, strict(schema), `${path} (from ${owner})`)
+        : strict(schema);
+    }
+  }
+  return join(root, "") as TObject;
+}
+
+function join(branch: Branch, path: string): TSchema {
+  if (branch.children.size === 0) return branch.schema ?? Type.Object({}, { additionalProperties: false });
+  const members: Record<string, TSchema> = {};
+  for (const [key, child] of branch.children) if (key !== "*") members[key] = join(child, `${path}${key}.`);
+  const rest = branch.children.get("*");
+  const below = Type.Object(members, { additionalProperties: rest ? join(rest, `${path}*.`) : false });
+  return branch.schema ? mergeSchemas(branch.schema, below, path.slice(0, -1)) : below;
+}
+
+function mergeSchemas(first: TSchema, second: TSchema, where: string): TSchema {
+  if (!isMap(first) || !isMap(second)) {
+    if (sameShape(first, second)) return first;
+    throw new PorticoError(
+      "invalid_config",
+      `The configuration key ${where} is already defined as something else. Give it another name.`,
+      { status: 500 },
+    );
+  }
+  const members: Record<string, TSchema> = { ...first["properties"] };
+  for (const [key, schema] of Object.entries((second["properties"] ?? {}) as Record<string, TSchema>)) {
+    members[key] = Object.hasOwn(members, key) ? mergeSchemas(members[key]!, schema, `${where}.${key}`) : schema;
+  }
+  const rests = [mapValueSchema(first), mapValueSchema(second)].filter((rest) => rest !== undefined);
+  const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
+  const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!, `${where}.*`) : rests[0];
+  const { description, default: preset } = { ...second, ...first };
+  const merged = Type.Object(members, {
+    additionalProperties: rest ?? open,
+    ...(description === undefined ? {} : { description }),
+    ...(preset === undefined ? {} : { default: preset }),
+  });
+  return OptionalKind in first && OptionalKind in second ? Type.Optional(merged) : merged;
+}
+
+function isMap(schema: TSchema): boolean {
+  return schema[Kind] === "Object" || schema[Kind] === "Record";
+}
+
+// Two owners may describe one key in different words; its type is what must agree.
+function sameShape(first: TSchema, second: TSchema): boolean {
+  const shape = ({ description: _d, ...rest }: TSchema) => JSON.stringify(rest);
+  return shape(first) === shape(second);
+}
+
+function strict<S extends TSchema>(schema: S): S {
+  const copy: Record<string, unknown> & S = { ...schema };
+  const below = (key: string) => {
+    const value = schema[key] as unknown;
+    if (Array.isArray(value))
+      Object.assign(copy, { [key]: value.map((item) => (isRecord(item) ? strict(item as unknown as TSchema) : item)) });
+    else if (isRecord(value)) Object.assign(copy, { [key]: strict(value as unknown as TSchema) });
+  };
+  const eachBelow = (key: string) => {
+    const value = schema[key] as Record<string, TSchema> | undefined;
+    if (value)
+      Object.assign(copy, {
+        [key]: Object.fromEntries(Object.entries(value).map(([name, item]) => [name, strict(item)])),
+      });
+  };
+  below("items");
+  below("anyOf");
+  below("additionalProperties");
+  eachBelow("properties");
+  eachBelow("patternProperties");
+  // The parts of an intersection are each only half of the object: the whole is what must know every key.
+  if (schema[Kind] === "Intersect" && schema["unevaluatedProperties"] === undefined)
+    Object.assign(copy, { unevaluatedProperties: false });
+  if (schema[Kind] === "Object" && schema["additionalProperties"] === undefined)
+    Object.assign(copy, { additionalProperties: false });
+  return copy;
+}
+
+/** The schema of what lies at a path; of several variants, the first that knows the path. */
+export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
+  if (path.length === 0) return schema;
+  const variants = schema["anyOf"] ?? schema["allOf"];
+  if (variants) {
+    for (const variant of variants as TSchema[]) {
+      const found = schemaAt(variant, path);
+      if (found) return found;
+    }
+    return undefined;
+  }
+  const [step, ...further] = path;
+  const members = (schema["properties"] ?? {}) as Record<string, TSchema>;
+  const next =
+    typeof step === "number"
+      ? (schema["items"] as TSchema | undefined)
+      : Object.hasOwn(members, step!)
+        ? members[step!]
+        : schema["additionalProperties"] === true
+          ? Type.Unknown()
+          : mapValueSchema(schema);
+  return next && schemaAt(next, further);
+}
+
+/** The keys that an object schema names. */
+export function namedKeys(schema: TSchema | undefined): string[] {
+  if (!schema) return [];
+  const variants = (schema["anyOf"] ?? schema["allOf"] ?? []) as TSchema[];
+  return [...new Set([...Object.keys(schema["properties"] ?? {}), ...variants.flatMap(namedKeys)])];
+}
+
+/** Every named path of a schema, dotted, without the insides of maps. */
+export function allKeys(schema: TSchema, prefix = ""): string[] {
+  return namedKeys(schema).flatMap((key) => {
+    const below = schemaAt(schema, [key]);
+    return [`${prefix}${key}`, ...(below ? allKeys(below, `${prefix}${key}.`) : [])];
+  });
+}
+
+/** The schema as plain JSON Schema of what a person writes: keys that have a default, or are made of such keys, are not required. */
+export function printable(schema: TSchema): Record<string, unknown> {
+  const plain = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
+  loosen(plain);
+  return { $schema: "https://json-schema.org/draft/2020-12/schema", title: "Portico configuration", ...plain };
+}
+
+function loosen(schema: Record<string, unknown>): void {
+  const members = schema["properties"];
+  if (isRecord(members) && Array.isArray(schema["required"])) {
+    const required = schema["required"].filter((key: string) => !fillable(members[key]));
+    if (required.length > 0) schema["required"] = required;
+    else delete schema["required"];
+  }
+  for (const below of [members, schema["patternProperties"]])
+    if (isRecord(below)) for (const item of Object.values(below)) if (isRecord(item)) loosen(item);
+  for (const below of [schema["items"], schema["anyOf"], schema["allOf"], schema["additionalProperties"]].flat())
+    if (isRecord(below)) loosen(below);
+}
+
+function fillable(schema: unknown): boolean {
+  if (!isRecord(schema)) return false;
+  if (schema["default"] !== undefined) return true;
+  const members = schema["properties"];
+  if (schema["type"] !== "object") return false;
+  return (
+    !Array.isArray(schema["required"]) ||
+    (isRecord(members) && schema["required"].every((key: string) => fillable(members[key])))
+  );
+}

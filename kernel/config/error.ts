@@ -1,0 +1,33 @@
+import { PorticoError } from "../errors.ts";
+
+/** One thing that is wrong with the configuration. */
+export interface ConfigProblem {
+  /** The key as people write it (`gateway.port`); empty for the file as a whole. */
+  key: string;
+  message: string;
+  /** From 1; where it is known. */
+  line?: number;
+  column?: number;
+  /** The known key that was probably meant. */
+  nearest?: string;
+}
+
+/** The configuration cannot be used. The message names every problem with key, line and nearest known key. */
+export class ConfigError extends PorticoError {
+  readonly problems: readonly ConfigProblem[];
+  constructor(problems: readonly ConfigProblem[], name = "the configuration") {
+    super("config_error", `${name}: ${problems.map(problemText).join("; ")}`, { status: 500, details: { problems } });
+    this.problems = problems;
+  }
+}
+
+/** One line about one problem. */
+export function problemText({ key, message, line, column, nearest }: ConfigProblem): string {
+  const place =
+    line === undefined
+      ? ""
+      : key === "" && column !== undefined
+        ? `line ${line}, column ${column}: `
+        : `line ${line}: `;
+  return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
+}

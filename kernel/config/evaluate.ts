@@ -1,0 +1,107 @@
+import type { TSchema } from "@sinclair/typebox";
+import { Errors } from "@sinclair/typebox/errors";
+import { fillDefaults } from "../defaults.ts";
+import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../key-path.ts";
+import { didYouMean } from "../nearest.ts";
+import { type Problem, problemsIn } from "../problems.ts";
+import { allKeys, namedKeys, schemaAt } from "./compose.ts";
+import { ConfigError, type ConfigProblem } from "./error.ts";
+import { type Node, nodeAt, parse, placeOf, SyntaxFault, plainValue } from "./json5.ts";
+import { type Expanded, expandReferences } from "./references.ts";
+
+/** What a text says, before any schema was asked. */
+export interface Reading extends Expanded {
+  text: string;
+  node: Node;
+  /** As it is written, references included. */
+  raw: Record<string, unknown>;
+}
+
+/** Reads a text. Throws a `ConfigError` with line and column where it is not JSON5 or not an object. */
+export function read(text: string, env: Record<string, string | undefined>): Reading {
+  const node = parseOrExplain(text.trim() === "" ? "{}" : text);
+  const raw = plainValue(node);
+  if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }]);
+  return { text, node, raw, ...expandReferences(raw, env) };
+}
+
+function parseOrExplain(text: string): Node {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxFault)) throw error;
+    throw new ConfigError([{ key: "", message: error.message, line: error.line, column: error.column }]);
+  }
+}
+
+/** The value with its defaults, and what is wrong with it. */
+export function evaluate(
+  reading: Reading,
+  schema: TSchema,
+): { value: Record<string, unknown>; problems: ConfigProblem[] } {
+  const value = fillDefaults(schema, typed(reading, schema), { sections: true }) as Record<string, unknown>;
+  const unset = reading.references.filter((reference) => reference.unset.length > 0);
+  // A string with an unset variable has no value yet: that is the one thing to say about it.
+  const found = problemsIn(Errors(schema, [], value), value).filter(
+    ({ path }) => !unset.some((reference) => isAt(reference.path, path)),
+  );
+  const problems = [...reading.problems, ...found].map((problem) => explain(problem, reading, schema));
+  return { value, problems };
+}
+
+// A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
+function typed(reading: Reading, schema: TSchema): unknown {
+  let value = reading.value;
+  for (const { path, whole, unset } of reading.references) {
+    const text = valueAt(value, path);
+    const wanted = schemaAt(schema, path)?.["type"];
+    if (!whole || unset.length > 0 || typeof text !== "string") continue;
+    if ((wanted === "number" || wanted === "integer") && text.trim() !== "" && Number.isFinite(Number(text)))
+      value = replaceAt(value, path, Number(text));
+    else if (wanted === "boolean" && (text === "true" || text === "false"))
+      value = replaceAt(value, path, text === "true");
+  }
+  return value;
+}
+
+function replaceAt(value: unknown, path: KeyPath, put: unknown): unknown {
+  const [step, ...further] = path;
+  if (step === undefined) return put;
+  const below = replaceAt(valueAt(value, [step]), further, put);
+  if (Array.isArray(value)) return value.map((item, i) => (i === step ? below : item));
+  return { ...(value as object), [step]: below };
+}
+
+function isAt(place: KeyPath, path: KeyPath): boolean {
+  return formatKeyPath(place) === formatKeyPath(path);
+}
+
+function explain({ path, message, kind }: Problem, reading: Reading, schema: TSchema): ConfigProblem {
+  const problem: ConfigProblem = { key: formatKeyPath(path), message };
+  const line = lineOf(reading, path);
+  if (line !== undefined) problem.line = line;
+  const nearest = kind === "unknown" ? nearestKey(path, schema) : undefined;
+  if (nearest !== undefined) problem.nearest = nearest;
+  return problem;
+}
+
+/** The known key that was probably meant: a neighbour of like name, else a key of that name elsewhere. */
+export function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
+  const word = String(path.at(-1));
+  const parent = path.slice(0, -1);
+  const neighbour = didYouMean(word, namedKeys(schemaAt(schema, parent)));
+  if (neighbour !== undefined) return formatKeyPath([...parent, neighbour]);
+  const all = allKeys(schema);
+  return all.find((key) => key.endsWith(`.${word}`)) ?? didYouMean(formatKeyPath(path), all);
+}
+
+// A missing key has no place; the object that lacks it has.
+function lineOf(reading: Reading, path: KeyPath): number | undefined {
+  for (let depth = path.length; depth > 0; depth--) {
+    const parent = nodeAt(reading.node, path.slice(0, depth - 1));
+    if (!parent || parent.kind === "scalar") continue;
+    const entry = parent.entries.find(({ key }) => key === path[depth - 1]);
+    if (entry) return placeOf(reading.text, entry.start).line;
+  }
+  return undefined;
+}

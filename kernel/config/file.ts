@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { PorticoError } from "../errors.ts";
+
+/** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read. */
+export async function readText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw unusable("read", file, error);
+  }
+}
+
+/**
+ * Puts `text` in the file's place at once: a crash leaves the old text or the new, never a part. Mode 0600. A link is
+ * followed, not replaced. With `unless`, nothing is written when it answers true just before the swap.
+ */
+export async function writeText(file: string, text: string, unless?: () => Promise<boolean>): Promise<boolean> {
+  const target = await realpath(file).catch(() => file);
+  const directory = dirname(target);
+  const temporary = join(directory, `.${basename(target)}.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const handle = await open(temporary, "wx", 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (await unless?.()) {
+      await rm(temporary, { force: true });
+      return false;
+    }
+    await rename(temporary, target);
+    await syncDirectory(directory);
+    return true;
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw unusable("written", file, error);
+  }
+}
+
+/** Changes when the file may have changed: another file in its place, another size or time. */
+export async function fingerprint(file: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(file);
+    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
+  } catch {
+    return "gone";
+  }
+}
+
+// The rename itself is only safe once the directory is on the disk. Not every file system lets a directory be synced.
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r").catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}
+
+function unusable(what: "read" | "written", file: string, cause: unknown): PorticoError {
+  const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+  const hints: Record<string, string> = {
+    EACCES: "permission denied",
+    EPERM: "permission denied",
+    EISDIR: "it is a directory",
+    EROFS: "the disk is read-only",
+    ENOSPC: "the disk is full",
+    ENOTDIR: "a part of its path is not a directory",
+  };
+  return new PorticoError(
+    "invalid_config",
+    `The configuration ${basename(file)} cannot be ${what}: ${hints[reason] ?? reason}.`,
+    { status: 500, cause },
+  );
+}

@@ -1,0 +1,71 @@
+/** `${NAME}` in the strings of the configuration stands for an environment variable; `$${` is a literal `${`. */
+
+import type { Problem } from "../problems.ts";
+
+/** A string that held at least one reference. */
+export interface Reference {
+  path: (string | number)[];
+  /** As it stands in the file. */
+  text: string;
+  /** The variables of the string that are not set. */
+  unset: string[];
+  /** The string is one reference and nothing else. */
+  whole: boolean;
+}
+
+export interface Expanded {
+  value: unknown;
+  references: Reference[];
+  problems: Problem[];
+}
+
+const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. */
+export function expandReferences(raw: unknown, env: Record<string, string | undefined>): Expanded {
+  const references: Reference[] = [];
+  const problems: Problem[] = [];
+
+  const text = (source: string, path: (string | number)[]): string => {
+    const unset: string[] = [];
+    let found = false;
+    const value = source.replace(REFERENCE, (whole: string, name: string | undefined, brace: string) => {
+      if (name === undefined) return "${";
+      if (brace === "" || !VARIABLE.test(name)) {
+        problems.push({
+          path,
+          message: `holds "${whole}", which names no environment variable; write $\${ for a literal \${`,
+          kind: "value",
+        });
+        return whole;
+      }
+      found = true;
+      const set = env[name];
+      if (set === undefined) unset.push(name);
+      return set ?? whole;
+    });
+    for (const name of unset)
+      problems.push({ path, message: `refers to the environment variable ${name}, which is not set`, kind: "value" });
+    if (found) references.push({ path, text: source, unset, whole: /^\$\{[^}]*\}$/.test(source) });
+    return value;
+  };
+
+  const walk = (value: unknown, path: (string | number)[]): unknown => {
+    if (typeof value === "string") return value.includes("${") ? text(value, path) : value;
+    if (Array.isArray(value)) return value.map((item, i) => walk(item, [...path, i]));
+    if (typeof value !== "object" || value === null) return value;
+    const copy: Record<string, unknown> = {};
+    for (const [key, item] of Object.entries(value)) {
+      Object.defineProperty(copy, key, {
+        value: walk(item, [...path, key]),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    }
+    return copy;
+  };
+
+  return { value: walk(raw, []), references, problems };
+}

@@ -1,0 +1,85 @@
+import { access, chmod, constants, mkdir, stat } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { PorticoError } from "./errors.ts";
+import type { Paths } from "./types.ts";
+
+export interface PathOptions {
+  home?: string | undefined;
+  workspace?: string | undefined;
+  config?: string | undefined;
+}
+
+/** The options of the command line that say where things lie. */
+export interface PathOptions {
+  home?: string | undefined;
+  workspace?: string | undefined;
+  config?: string | undefined;
+}
+
+/**
+ * Where everything lies: by option, else by environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below `~/.portico`.
+ * Touches no file; `createHome` does.
+ */
+export function resolvePaths(options: PathOptions = {}, env: Record<string, string | undefined> = process.env): Paths {
+  const home = absolute(options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"), env);
+  return {
+    home,
+    config: absolute(options.config || env["PORTICO_CONFIG"] || join(home, "portico.json"), env),
+    state: join(home, "state"),
+    workspace: absolute(options.workspace || join(home, "workspace"), env),
+    tmp: join(tmpdir(), "portico"),
+    package: packageRoot(),
+  };
+}
+
+/** Makes the home (mode 0700) and what belongs into it. Throws `invalid_home` with what to do where that fails. */
+export async function createHome(paths: Paths): Promise<void> {
+  await makeDirectory(paths.home, "home", 0o700);
+  for (const name of ["hooks", "plugins", "state"]) await makeDirectory(join(paths.home, name), "home", 0o700);
+  await makeDirectory(paths.workspace, "workspace", 0o700);
+}
+
+async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
+  try {
+    const made = await mkdir(path, { recursive: true, mode });
+    if (made !== undefined) await chmod(path, mode); // the umask may have taken more
+    if (!(await stat(path)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? "";
+    const reasons: Record<string, string> = {
+      EACCES: "permission denied",
+      EPERM: "permission denied",
+      EEXIST: "a file is in its place",
+      ENOTDIR: "a file is in its place",
+      EROFS: "the disk is read-only",
+      ENOSPC: "the disk is full",
+    };
+    const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
+    throw new PorticoError(
+      "invalid_home",
+      `The ${what} ${path} cannot be used: ${reasons[code] ?? (cause as Error).message}. Make it readable and writable, or choose another with ${option}.`,
+      { status: 500, cause },
+    );
+  }
+}
+
+function absolute(path: string, env: Record<string, string | undefined>): string {
+  return resolve(/^~(?=\/|$)/.test(path) ? (env["HOME"] || homedir()) + path.slice(1) : path);
+}
+
+// Not simply the parent directory: this file may run as part of a bundle that lies deeper.
+function packageRoot(): string {
+  let directory = dirname(fileURLToPath(import.meta.url));
+  for (;;) {
+    const manifest = join(directory, "package.json");
+    if (existsSync(manifest) && (JSON.parse(readFileSync(manifest, "utf8")) as { name?: string }).name === "portico")
+      return directory;
+    const parent = dirname(directory);
+    if (parent === directory) throw new PorticoError("internal_error", "The package's own directory was not found.");
+    directory = parent;
+  }
+}
