@@ -1,6 +1,7 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
 import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { type Bus, createBus } from "./bus.ts";
 import { type ConfigStore, openConfig } from "./config/config.ts";
@@ -17,6 +18,7 @@ import { createLog, type LogBook } from "./log.ts";
 import { createContributions, createServices } from "./registry.ts";
 import { mountKernelRoutes } from "./routes.ts";
 import { openStore } from "./store/index.ts";
+import { createHome } from "./paths.ts";
 import type { Paths } from "./types.ts";
 
 export interface GatewayOptions {
@@ -60,9 +62,11 @@ export interface GatewayParts extends Omit<Gateway, "stop" | "token" | "tokenIsN
 const disposeTimeoutMs = 5_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { paths, version, loader } = options;
+  const { version, loader } = options;
   const startedAt = Date.now();
-  const config = await openConfig({ file: paths.config, env: options.env });
+  const config = await openConfig({ file: options.paths.config, env: options.env });
+  const paths = withWorkspace(options.paths, config);
+  await createHome(paths);
   const logBook = createLog({ file: join(paths.state, "logs", "portico.log"), write: options.write });
   const { log } = logBook;
   const bus = createBus(log);
@@ -257,6 +261,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     for (const undo of undos.reverse()) await within(disposeTimeoutMs, Promise.resolve(undo()));
     await logBook.close();
   }
+}
+
+/** `--workspace` wins over `agents.defaults.workspace`, which decides where the workspace's hooks and plugins are too. */
+function withWorkspace(paths: Paths, config: ConfigStore): Paths {
+  const { agents } = config.raw as { agents?: { defaults?: { workspace?: unknown } } };
+  const configured = agents?.defaults?.workspace;
+  if (typeof configured !== "string" || paths.workspace !== join(paths.home, "workspace")) return paths;
+  return { ...paths, workspace: resolve(configured.replace(/^~(?=\/|$)/, homedir())) };
 }
 
 function hostForUrl(bind: string): string {

@@ -1,0 +1,108 @@
+/** The direction of the arrows: read from the imports themselves, so that the house stays as it was drawn. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+
+const root = join(import.meta.dirname, "..");
+const sources = ["kernel", "plugins", "hooks", "examples"].flatMap((room) =>
+  readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.includes("node_modules"))
+    .map((file) => `${room}/${file}`),
+);
+
+interface Import {
+  from: string;
+  /** A path below the root, or the name of a package. */
+  to: string;
+  typeOnly: boolean;
+}
+
+const imports: Import[] = sources.flatMap((file) => {
+  const text = readFileSync(join(root, file), "utf8").replace(/`[^`]*`/gs, "``");
+  const found = [
+    ...text.matchAll(/^(?:import|export)\s+(type\s)?[^;"'`]*?from\s+["']([^"']+)["']/gm),
+    ...text.matchAll(/^(import)\s*["']([^"']+)["']/gm),
+    ...text.matchAll(/()\bimport\(\s*["']([^"']+)["']\s*\)/g),
+  ];
+  return found.map(([, kind, target = ""]) => ({
+    from: file,
+    to: target.startsWith(".") ? relative(root, resolve(root, dirname(file), target)) : target,
+    typeOnly: kind?.startsWith("type") ?? false,
+  }));
+});
+
+/** Which file may import a library; a folder where several small files share it. */
+const importers: Record<string, string[]> = {
+  polka: ["kernel/http/"],
+  chokidar: ["kernel/extensions/watch.ts"],
+  "gray-matter": ["kernel/hooks/front-matter.ts"],
+  pino: ["kernel/log.ts"],
+  esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
+  libsql: ["kernel/store/sqlite.ts"],
+  "playwright-core": ["plugins/browser/playwright.ts"],
+  croner: ["plugins/cron/dates.ts"],
+};
+
+test("there are sources and imports to judge", () => {
+  assert.ok(sources.length > 50, `${sources.length} files`);
+  assert.ok(imports.length > 100, `${imports.length} imports`);
+});
+
+test("the kernel imports no plugin and no hook", () => {
+  const wrong = imports.filter(
+    ({ from, to }) => from.startsWith("kernel/") && /^(plugins|hooks|test|examples)\//.test(to),
+  );
+  assert.equal(wrong, []);
+});
+
+test("a plugin imports portico and its own folder, and no other plugin", () => {
+  const wrong = imports.filter(({ from, to }) => {
+    if (!from.startsWith("plugins/") || !to.includes("/")) return false;
+    const own = from.split("/").slice(0, 2).join("/");
+    return /^(plugins|kernel|hooks|test|examples)\//.test(to) && !to.startsWith(`${own}/`);
+  });
+  assert.equal(wrong, []);
+});
+
+test("hooks and examples import only portico and themselves", () => {
+  const wrong = imports.filter(
+    ({ from, to }) => /^(hooks|examples)\//.test(from) && /^(kernel|plugins|test)\//.test(to),
+  );
+  assert.equal(wrong, []);
+});
+
+test("a library with a view of its own has one importer", () => {
+  const wrong = imports.filter(({ from, to, typeOnly }) => {
+    const allowed = importers[to];
+    return allowed && !typeOnly && !allowed.some((place) => from === place || from.startsWith(place));
+  });
+  assert.equal(wrong, []);
+});
+
+test("no file imports itself over others", () => {
+  const graph = new Map<string, string[]>();
+  for (const { from, to, typeOnly } of imports) {
+    if (!typeOnly && to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
+  }
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(" → "));
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  assert.equal(cycles, []);
+});
+
+test("every test file runs its tests", () => {
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".test.ts"),
+  );
+  const silent = files.filter((file) => !/\.run\(\)/.test(readFileSync(join(import.meta.dirname, file), "utf8")));
+  assert.equal(silent, []);
+});
+
+test.run();
