@@ -1,6 +1,5 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { mapValueSchema } from "../defaults.ts";
-import { PorticoError } from "../errors.ts";
 import { isRecord, type KeyPath } from "../key-path.ts";
 import type { ConfigSchemas } from "../types.ts";
 
@@ -13,9 +12,9 @@ interface Branch {
  * Makes one schema of the sections of all owners. Object schemas for the same path are merged; `*` in a path stands for
  * any key of a map; objects take no other keys than the named ones, unless they say so.
  */
-export function composeSchema(definitions: Iterable<readonly [owner: string, ConfigSchemas]>): TObject {
+export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
   const root: Branch = { schema: undefined, children: new Map() };
-  for (const [owner, schemas] of definitions) {
+  for (const schemas of definitions) {
     for (const [path, schema] of Object.entries(schemas)) {
       let branch = root;
       for (const step of path.split(".")) {
@@ -23,39 +22,30 @@ export function composeSchema(definitions: Iterable<readonly [owner: string, Con
         if (!child) branch.children.set(step, (child = { schema: undefined, children: new Map() }));
         branch = child;
       }
-      branch.schema = branch.schema
-        ? mergeSchemas(branch.schema, strict(schema), `${path} (from ${owner})`)
-        : strict(schema);
+      branch.schema = branch.schema ? mergeSchemas(branch.schema, strict(schema)) : strict(schema);
     }
   }
-  return join(root, "") as TObject;
+  return join(root) as TObject;
 }
 
-function join(branch: Branch, path: string): TSchema {
+function join(branch: Branch): TSchema {
   if (branch.children.size === 0) return branch.schema ?? Type.Object({}, { additionalProperties: false });
   const members: Record<string, TSchema> = {};
-  for (const [key, child] of branch.children) if (key !== "*") members[key] = join(child, `${path}${key}.`);
+  for (const [key, child] of branch.children) if (key !== "*") members[key] = join(child);
   const rest = branch.children.get("*");
-  const below = Type.Object(members, { additionalProperties: rest ? join(rest, `${path}*.`) : false });
-  return branch.schema ? mergeSchemas(branch.schema, below, path.slice(0, -1)) : below;
+  const below = Type.Object(members, { additionalProperties: rest ? join(rest) : false });
+  return branch.schema ? mergeSchemas(branch.schema, below) : below;
 }
 
-function mergeSchemas(first: TSchema, second: TSchema, where: string): TSchema {
-  if (!isMap(first) || !isMap(second)) {
-    if (sameShape(first, second)) return first;
-    throw new PorticoError(
-      "invalid_config",
-      `The configuration key ${where} is already defined as something else. Give it another name.`,
-      { status: 500 },
-    );
-  }
+function mergeSchemas(first: TSchema, second: TSchema): TSchema {
+  if (!isMap(first) || !isMap(second)) return sameShape(first, second) ? first : either(first, second);
   const members: Record<string, TSchema> = { ...first["properties"] };
   for (const [key, schema] of Object.entries((second["properties"] ?? {}) as Record<string, TSchema>)) {
-    members[key] = Object.hasOwn(members, key) ? mergeSchemas(members[key]!, schema, `${where}.${key}`) : schema;
+    members[key] = Object.hasOwn(members, key) ? mergeSchemas(members[key]!, schema) : schema;
   }
   const rests = [mapValueSchema(first), mapValueSchema(second)].filter((rest) => rest !== undefined);
   const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
-  const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!, `${where}.*`) : rests[0];
+  const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!) : rests[0];
   const { description, default: preset } = { ...second, ...first };
   const merged = Type.Object(members, {
     additionalProperties: rest ?? open,
@@ -63,6 +53,16 @@ function mergeSchemas(first: TSchema, second: TSchema, where: string): TSchema {
     ...(preset === undefined ? {} : { default: preset }),
   });
   return OptionalKind in first && OptionalKind in second ? Type.Optional(merged) : merged;
+}
+
+// A plugin and the one that replaces it are both there: either may be right, and the later one's default counts.
+function either(first: TSchema, second: TSchema): TSchema {
+  const { default: preset, description } = { ...first, ...second };
+  const schema = Type.Union([second, first], {
+    ...(description === undefined ? {} : { description }),
+    ...(preset === undefined ? {} : { default: preset }),
+  });
+  return OptionalKind in first || OptionalKind in second ? Type.Optional(schema) : schema;
 }
 
 function isMap(schema: TSchema): boolean {

@@ -1,12 +1,13 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
+import { PorticoError } from "../errors.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
-import { composeSchema, printable, schemaAt } from "./compose.ts";
+import { composeSchema, printable } from "./compose.ts";
 import { changedKeys, deepFreeze } from "./diff.ts";
 import { setInText, unsetInText } from "./edit.ts";
 import { ConfigError, type ConfigProblem, problemText } from "./error.ts";
-import { evaluate, nearestKey, type Reading, read } from "./evaluate.ts";
+import { evaluate, explainUnknown, read, UNKNOWN } from "./evaluate.ts";
 import { readText, writeText } from "./file.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
@@ -77,7 +78,7 @@ export interface ConfigStore {
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   const { file, env, log } = options;
   const name = basename(file);
-  const definitions = new Map<symbol, readonly [string, ConfigSchemas]>([[Symbol(), ["kernel", kernelSchemas]]]);
+  const definitions = new Map<symbol, ConfigSchemas>([[Symbol("kernel"), kernelSchemas]]);
   let composed: TSchema | undefined;
   let reading = named(() => read("", env));
   let evaluated: ReturnType<typeof evaluate> | undefined;
@@ -120,15 +121,8 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
       composed = undefined;
       evaluated = undefined;
     };
-    definitions.set(key, [owner, schemas]);
+    definitions.set(key, schemas);
     forget();
-    try {
-      schema();
-    } catch (error) {
-      definitions.delete(key);
-      forget();
-      throw error;
-    }
     return () => {
       if (definitions.delete(key)) forget();
     };
@@ -164,7 +158,14 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
     } catch (error) {
       reading = before.reading;
       evaluated = undefined;
-      throw error;
+      throw new PorticoError(
+        "config_error",
+        `${name} is right, but could not be applied: ${(error as Error).message}`,
+        {
+          status: 500,
+          cause: error,
+        },
+      );
     }
   }
 
@@ -235,10 +236,8 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
     set(path, value) {
       const steps = typeof path === "string" ? parseKeyPath(path) : path;
       return inTurn(async () => {
-        if (!schemaAt(schema(), steps)) {
-          const nearest = nearestKey(steps, schema());
-          complain([{ key: formatKeyPath(steps), message: UNKNOWN, ...(nearest === undefined ? {} : { nearest }) }]);
-        }
+        const unknown = explainUnknown(steps, schema());
+        if (unknown) complain([unknown]);
         await write(steps, (text, meaning) => setInText(text, steps, value, meaning));
       });
     },
@@ -264,8 +263,6 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   };
 }
 
-const UNKNOWN = "is not a known key";
-
 function withoutLine({ line: _line, column: _column, ...rest }: ConfigProblem): string {
   return problemText(rest);
 }
@@ -274,8 +271,7 @@ function withoutLine({ line: _line, column: _column, ...rest }: ConfigProblem): 
 function isSettled(text: string | undefined, env: ConfigOptions["env"]): boolean {
   if (text === undefined || text.trim() === "") return false;
   try {
-    const _whole: Reading = read(text, env);
-    return true;
+    return read(text, env) !== undefined;
   } catch {
     return false;
   }

@@ -9,6 +9,9 @@ import { ConfigError, type ConfigProblem } from "./error.ts";
 import { type Node, nodeAt, parse, placeOf, SyntaxFault, plainValue } from "./json5.ts";
 import { type Expanded, expandReferences } from "./references.ts";
 
+/** Problems of this message are about a key that nobody has defined (yet). */
+export const UNKNOWN = "is not a known key";
+
 /** What a text says, before any schema was asked. */
 export interface Reading extends Expanded {
   text: string;
@@ -85,14 +88,26 @@ function explain({ path, message, kind }: Problem, reading: Reading, schema: TSc
   return problem;
 }
 
+/** What is wrong with a key that no schema knows; undefined where one does. */
+export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | undefined {
+  const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
+  if (below === -1) return undefined;
+  const nearest = nearestKey(path.slice(0, below + 1), schema);
+  return { key: formatKeyPath(path), message: UNKNOWN, ...(nearest === undefined ? {} : { nearest }) };
+}
+
 /** The known key that was probably meant: a neighbour of like name, else a key of that name elsewhere. */
-export function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
+function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
   const word = String(path.at(-1));
   const parent = path.slice(0, -1);
   const neighbour = didYouMean(word, namedKeys(schemaAt(schema, parent)));
   if (neighbour !== undefined) return formatKeyPath([...parent, neighbour]);
-  const all = allKeys(schema);
-  return all.find((key) => key.endsWith(`.${word}`)) ?? didYouMean(formatKeyPath(path), all);
+  const elsewhere = new Map(
+    allKeys(schema)
+      .map((key) => [key.slice(key.lastIndexOf(".") + 1), key])
+      .reverse() as [string, string][],
+  );
+  return elsewhere.get(didYouMean(word, elsewhere.keys()) ?? "");
 }
 
 // A missing key has no place; the object that lacks it has.

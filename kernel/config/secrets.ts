@@ -39,7 +39,8 @@ export function secretsIn(value: unknown, schema?: TSchema): string[] {
     if (credentials) for (const part of [credentials, credentials.split(":")[1]]) if (part) secrets.add(part);
     for (const [parameter] of text.matchAll(URL_SECRET_PARAMETER))
       secrets.add(parameter.slice(parameter.indexOf("=") + 1));
-    if (text !== "" && !text.includes("://") && isSecretPath(path, schema)) secrets.add(text);
+    // A reference that could not be replaced is no secret.
+    if (text !== "" && !/:\/\/|\$\{/.test(text) && isSecretPath(path, schema)) secrets.add(text);
     return text;
   });
   return [...secrets];

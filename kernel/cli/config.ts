@@ -1,0 +1,159 @@
+/** `portico config`: the configuration file, read and written without a running gateway. */
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type ConfigStore, openConfig } from "../config/config.ts";
+import { ConfigError, problemText } from "../config/error.ts";
+import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
+import { explainUnknown } from "../config/evaluate.ts";
+import { maskSecrets } from "../config/secrets.ts";
+import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
+import { type PathOptions, resolvePaths } from "../paths.ts";
+import type { Command, CommandIO } from "./types.ts";
+
+const AT_NEXT_START = ["gateway.port", "gateway.bind", "store.url"];
+
+const command: Command = {
+  name: "config",
+  summary: "Read, write and check the configuration",
+  description: "Works on the file itself; no gateway needs to run. One that runs applies a change at once.",
+  commands: [
+    {
+      name: "get",
+      summary: "Print one key, or everything, with defaults filled in",
+      args: [{ name: "key", description: "A path such as gateway.port", optional: true }],
+      options: { reveal: { type: "boolean", description: "Show secrets instead of ********" } },
+      examples: ["portico config get", "portico config get gateway.auth.token --reveal"],
+      run: get,
+    },
+    {
+      name: "set",
+      summary: "Write one key; without VALUE, remove it so that its default is in force",
+      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable. Comments and order of the file stay as they are.`,
+      args: [
+        { name: "key", description: "A path such as channels.main.baseUrl" },
+        { name: "value", optional: true },
+      ],
+      examples: [
+        "portico config set gateway.port 8080",
+        `portico config set channels.main '{provider: "openai", apiKey: "\${OPENAI_API_KEY}"}'`,
+      ],
+      run: set,
+    },
+    {
+      name: "validate",
+      summary: "Check the configuration, or another FILE",
+      args: [{ name: "file", optional: true }],
+      examples: ["portico config validate", "portico config validate ./new.json"],
+      run: validate,
+    },
+    {
+      name: "schema",
+      summary: "Print the JSON Schema of the configuration, all plugins' sections included",
+      examples: ["portico config schema > portico.schema.json"],
+      async run(io) {
+        io.print(JSON.stringify((await open(io)).schema(), null, 2));
+      },
+    },
+  ],
+};
+
+export default command;
+
+async function get(io: CommandIO): Promise<void> {
+  const config = await open(io);
+  const path = io.args["key"] === undefined ? [] : keyOf(io);
+  const value = valueAt(config.current, path);
+  if (value === undefined) refuseUnknown(config, path);
+  const shown = io.options["reveal"] === true ? value : maskSecrets(value, config.composed, path);
+  io.show(shown ?? null, (one) => (one === null ? "" : typeof one === "string" ? one : JSON.stringify(one, null, 2)));
+}
+
+async function set(io: CommandIO): Promise<void> {
+  const config = await open(io);
+  const path = keyOf(io);
+  const key = formatKeyPath(path);
+  const words = io.args["value"];
+  if (words === undefined) {
+    const removed = await config.unset(path);
+    if (!removed) refuseUnknown(config, path);
+    io.show({ key, removed }, () => (removed ? `Removed ${key}.` : `${key} was not set.`));
+    return;
+  }
+  await setWords(config, path, words);
+  const hint = AT_NEXT_START.includes(key) ? " It takes effect at the next start of the gateway." : "";
+  io.show({ key, value: maskSecrets(valueAt(config.raw, path), config.composed, path) }, () => `Set ${key}.${hint}`);
+}
+
+// `config set gateway.auth.token 12345` means the text "12345": where the value does not fit but the words do, they count.
+async function setWords(config: ConfigStore, path: KeyPath, words: string): Promise<void> {
+  const value = readValue(words);
+  try {
+    await config.set(path, value);
+  } catch (error) {
+    if (typeof value === "string" || typeof value === "object" || !(error instanceof ConfigError)) throw error;
+    await config.set(path, words).catch(() => {
+      throw error;
+    });
+  }
+}
+
+async function validate(io: CommandIO): Promise<void> {
+  const given = io.args["file"];
+  const file = given === undefined ? undefined : resolve(io.cwd, given);
+  if (file !== undefined && !existsSync(file)) throw new Error(`There is no file ${given}.`);
+  try {
+    const config = await open(io, file);
+    config.check();
+    io.show({ valid: true, file: config.file }, () =>
+      existsSync(config.file) ? `${config.file} is right.` : `${config.file} is not there; the defaults are in force.`,
+    );
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      if (io.json) io.print(JSON.stringify({ valid: false, problems: error.problems }, null, 2));
+      else for (const problem of error.problems) io.print(problemText(problem));
+    }
+    throw error;
+  }
+}
+
+function keyOf(io: CommandIO): (string | number)[] {
+  return parseKeyPath(io.args["key"] ?? "");
+}
+
+function refuseUnknown(config: ConfigStore, path: KeyPath): void {
+  const unknown = explainUnknown(path, config.composed);
+  if (unknown)
+    throw new Error(`${problemText(unknown)}${unknown.nearest === undefined ? ". See portico config schema." : ""}`);
+}
+
+function readValue(words: string): unknown {
+  try {
+    return plainValue(parse(words));
+  } catch (error) {
+    if (error instanceof SyntaxFault) return words;
+    throw error;
+  }
+}
+
+/** The file with the sections of all plugins that this home would load. */
+async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
+  const paths = resolvePaths(io.options as PathOptions, io.env);
+  const config = await openConfig({ file: file ?? paths.config, env: io.env });
+  const [{ Type }, { discover }, { createPackageLoader }, { loadDefinitions, pluginEntryNames, pluginRoots }] =
+    await Promise.all([
+      import("@sinclair/typebox"),
+      import("../extensions/discover.ts"),
+      import("../extensions/package-loader.ts"),
+      import("../extensions/plugins.ts"),
+    ]);
+  const trust = valueAt(config.raw, ["plugins", "trust"]);
+  const found = discover(pluginRoots(paths, typeof trust === "string" ? trust : "home"), pluginEntryNames);
+  for (const { found: one, definition } of await loadDefinitions(
+    found,
+    createPackageLoader(paths.package, join(paths.state, "cache")),
+  )) {
+    // Of a plugin that does not load, the section's schema is not known: anything goes.
+    config.define(one.name, definition ? (definition.config ?? {}) : { [one.name]: Type.Any() });
+  }
+  return config;
+}
