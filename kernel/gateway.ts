@@ -11,7 +11,9 @@ import { declareKernelEvents } from "./events.ts";
 import type { PluginParts } from "./extensions/context.ts";
 import type { Loader } from "./extensions/load.ts";
 import { createPluginHost, type PluginHost, pluginRoots } from "./extensions/plugins.ts";
+import { watchRoots } from "./extensions/watch.ts";
 import { createHookHost, type HookHost } from "./hooks/host.ts";
+import { parseKeyPath, valueAt } from "./key-path.ts";
 import { createAuth } from "./http/auth.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import { createLog, type LogBook } from "./log.ts";
@@ -118,7 +120,22 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     parts,
     enabled: (name) => config.kernel.plugins.entries[name]?.enabled !== false,
   });
-  const hooks = createHookHost({ paths, env: options.env, log, bus, services, contributions, config, loader, version });
+  const hooks = createHookHost({
+    paths,
+    env: options.env,
+    log,
+    bus,
+    services,
+    config: {
+      get kernel() {
+        return config.kernel;
+      },
+      get: (key) => valueAt(config.current, parseKeyPath(key)),
+      set: (key, value) => config.set(key, value),
+      secrets: () => config.secrets(),
+    },
+    loader,
+  });
 
   function createServerPool() {
     const open = new Map<string, { server: HttpServer; holders: number; ready: Promise<unknown> }>();
@@ -225,6 +242,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   undos.push(leaveTrace());
   undos.push(await config.watch(applyConfig));
+  undos.push(watchPlugins());
   void bus.emit("gateway:startup", { version, port: server.port });
   log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
   return gateway;
@@ -238,6 +256,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await plugins.reconfigure(keys);
     await hooks.reconfigure(keys);
     void bus.emit("config:changed", { keys });
+  }
+
+  /** The package's own plugins change with an update, which is a restart; those of the user while we run. */
+  function watchPlugins(): () => Promise<void> {
+    const roots = pluginRoots(paths, config.kernel.plugins.trust).filter((root) => root.name !== "bundled");
+    const rescan = () => plugins.rescan().catch((error) => log.error({ err: error }, "plugins could not be rescanned"));
+    const watch = watchRoots({ roots: roots.map((root) => root.dir), onDirty: () => void rescan(), log });
+    return () => watch.close();
   }
 
   /** Lets the command line find this gateway, whatever port it was started on. */

@@ -86,7 +86,7 @@ function catchStrayErrors(gateway: () => Gateway | undefined): void {
       process.exit(1);
     }
     one.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
-    if (owner) return one.hooks.blame(owner, error);
+    if (owner) return void one.hooks.strayError(owner, error);
     if (kind === "unhandled rejection") return;
     void one.stop(kind).finally(() => process.exit(1));
   };

@@ -137,7 +137,9 @@ export function createPluginHost(options: PluginHostOptions) {
     slot.refused = found.refused !== undefined;
     if (slot.refused) return void Object.assign(slot, { loaded: undefined, error: found.refused });
     try {
-      const forced = slot.loaded?.definition.name === force;
+      const forced = slot.loaded !== undefined && slot.loaded.definition.name === force;
+      // The package's own files change with an update, which is a restart.
+      if (found.root.name === "bundled" && slot.loaded && !forced) return;
       const { hash } = await loader.compile(found.entry);
       if (slot.loaded?.module.hash === hash && !slot.error && !forced) return;
       slot.loaded = await loadOne(found, loader);
@@ -295,7 +297,7 @@ export function createPluginHost(options: PluginHostOptions) {
     rescan: () =>
       inTurn(async () => {
         await refresh();
-        parts.config.check();
+        checkConfig();
         await activate();
       }),
     reload: (name: string) =>
@@ -303,7 +305,7 @@ export function createPluginHost(options: PluginHostOptions) {
         find(name);
         for (const slot of slots.values()) if (nameOf(slot) === name) slot.tried = undefined;
         await refresh(name);
-        parts.config.check();
+        checkConfig();
         await activate();
         return info(name);
       }),
@@ -329,6 +331,15 @@ export function createPluginHost(options: PluginHostOptions) {
     if (slot.active) return slot.error ? "stale" : "active";
     if (slot.error) return "failed";
     return isWanted(slot) ? "waiting" : "disabled";
+  }
+
+  /** A section that lost its plugin, or does not fit the new one, must not keep the others from running. */
+  function checkConfig(): void {
+    try {
+      parts.config.check();
+    } catch (error) {
+      log.warn({ err: error }, `the configuration does not fit the plugins: ${(error as Error).message}`);
+    }
   }
 
   function find(name: string): Slot {

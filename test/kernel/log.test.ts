@@ -1,0 +1,45 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { createLog } from "../../kernel/log.ts";
+
+function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
+  const lines: string[] = [];
+  return { lines, book: createLog({ write: (line) => lines.push(line) }) };
+}
+
+test("a secret shows nowhere: not by key, not in a message, not in an error", () => {
+  const { lines, book } = collect();
+  book.addSecret("canary-7f3a");
+  book.log.info({ token: "other-secret", headers: { authorization: "Bearer x-y-z" } }, "hello canary-7f3a");
+  book.log.child({ apiKey: "sk-child" }).warn({ gateway: { auth: { token: "deep" } } }, "child");
+  const error = Object.assign(new Error("refused canary-7f3a"), { config: { headers: { authorization: "leak" } } });
+  book.log.error({ err: error }, "failed");
+  const text = lines.join("");
+  for (const secret of ["canary-7f3a", "other-secret", "x-y-z", "sk-child", '"deep"', "leak"]) {
+    assert.not.match(text, new RegExp(secret), secret);
+  }
+  assert.is(lines.length, 3);
+});
+
+test("recent lines are kept and followers get new ones", () => {
+  const { book } = collect();
+  const followed: string[] = [];
+  book.log.info("one");
+  const stop = book.follow((line) => followed.push(line));
+  book.log.info("two");
+  stop();
+  book.log.info("three");
+  assert.is(book.recent().length, 3);
+  assert.is(followed.length, 1);
+  assert.match(followed[0] ?? "", /two/);
+});
+
+test("a level silences what lies below it", () => {
+  const { lines, book } = collect();
+  book.log.debug("hidden");
+  book.setLevel("debug");
+  book.log.debug("shown");
+  assert.is(lines.length, 1);
+});
+
+test.run();

@@ -1,0 +1,46 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { Scope } from "../../kernel/scope.ts";
+
+test("undos run last to first, awaited, and only once", async () => {
+  const scope = new Scope();
+  const ran: number[] = [];
+  scope.add("one", () => void ran.push(1));
+  const two = scope.add("two", async () => {
+    await Promise.resolve();
+    ran.push(2);
+  });
+  scope.add("three", () => void ran.push(3));
+  await two();
+  await scope.dispose();
+  await scope.dispose();
+  await two();
+  assert.equal(ran, [2, 3, 1]);
+});
+
+test("an undo that throws does not keep the others from running", async () => {
+  const scope = new Scope();
+  let ran = false;
+  scope.add("first", () => void (ran = true));
+  scope.add("second", () => {
+    throw new Error("boom");
+  });
+  const errors = await scope.dispose();
+  assert.ok(ran);
+  assert.equal(
+    errors.map(({ message }) => message),
+    ["boom"],
+  );
+});
+
+test("what is registered after disposal is undone at once", async () => {
+  const scope = new Scope();
+  await scope.dispose();
+  let undone = false;
+  scope.add("late", () => void (undone = true));
+  assert.ok(undone);
+  assert.ok(scope.signal.aborted);
+  assert.equal(scope.effects, []);
+});
+
+test.run();
