@@ -306,6 +306,8 @@ export interface PluginContext extends Mount {
   emit<K extends EventName>(name: K, context: Events[K], options?: EmitOptions): Promise<EmitResult<K>>;
   /** True when somebody handles the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;
+  /** True when somebody has declared the event: the name may come from outside. */
+  declared(name: string): boolean;
 
   provide<K extends ServiceName>(name: K, service: Services[K]): Dispose;
   /** Throws `service_unavailable` (503) where nobody provides it. Ask at each use: a reload swaps the service. */

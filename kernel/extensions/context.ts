@@ -72,6 +72,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     onAny: (observer) => scope.add("on any event", bus.onAny(observer)),
     emit: bus.emit,
     hasListeners: bus.has,
+    declared: (event) => bus.spec(event) !== undefined,
     provide: (service, value) => scope.add(`service ${service}`, services.provide(service, value)),
     use: (service) => services.use(service),
     find: (service) => services.find(service),
