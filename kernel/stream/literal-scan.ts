@@ -17,9 +17,8 @@ export interface LiteralScan {
    * from the string itself and the digits after it. Undefined on any doubt: parse it then.
    */
   match(event: Buffer): Buffer | undefined;
-  /** What stood after the string in the event matched last: its numbers may matter (usage). Shares memory. */
-  tail(): Buffer | undefined;
-  forget(): void;
+  /** A copy of the event matched last, its string left empty, for the numbers in it; undefined if none since. */
+  takeLast(): Buffer | undefined;
 }
 
 /** See {@link LiteralScan}. */
@@ -33,6 +32,7 @@ export function createLiteralScan(key: string): LiteralScan {
     learn(event) {
       prefix = undefined;
       suffix = undefined;
+      last = undefined;
       const start = stringAfter(event, quoted);
       if (start === -1 || event.indexOf(quoted, start) !== -1) return;
       const end = closingQuote(event, start);
@@ -48,14 +48,14 @@ export function createLiteralScan(key: string): LiteralScan {
       if (event.length <= start || event.compare(prefix, 0, start, 0, start) !== 0) return undefined;
       const end = closingQuote(event, start);
       if (end === -1 || !sameButDigits(event, end, suffix)) return undefined;
-      last = event.subarray(end + 1);
+      last = event.subarray(end);
       return event.subarray(start, end);
     },
-    tail: () => last,
-    forget() {
-      prefix = undefined;
-      suffix = undefined;
+    takeLast() {
+      if (last === undefined || prefix === undefined) return undefined;
+      const whole = Buffer.concat([prefix, last]);
       last = undefined;
+      return whole;
     },
   };
 }

@@ -1,0 +1,159 @@
+import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
+import { carrySignature, clientCallId, mintCallId, upstreamError } from "portico";
+import { readProblem } from "./problem.ts";
+import type { Sent } from "./request.ts";
+
+/** One answer, or one event of a stream. */
+export interface Generated {
+  candidates?: Candidate[];
+  promptFeedback?: { blockReason?: string };
+  usageMetadata?: UsageMetadata;
+  modelVersion?: string;
+  responseId?: string;
+  error?: unknown;
+}
+
+export interface Candidate {
+  index?: number;
+  content?: { parts?: GeneratedPart[] };
+  finishReason?: string;
+  finishMessage?: string;
+}
+
+export interface GeneratedPart {
+  text?: string;
+  thought?: boolean;
+  thoughtSignature?: string;
+  functionCall?: { id?: string; name?: string; args?: unknown };
+  inlineData?: { mimeType?: string; data?: string };
+}
+
+export interface UsageMetadata {
+  promptTokenCount?: number;
+  toolUsePromptTokenCount?: number;
+  cachedContentTokenCount?: number;
+  candidatesTokenCount?: number;
+  thoughtsTokenCount?: number;
+  totalTokenCount?: number;
+}
+
+/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  const answer = parseObject(body) as Generated | undefined;
+  if (answer === undefined || answer.error !== undefined) throw upstreamError(readProblem(200, body), 200);
+  const { origin } = sent.state as Sent;
+  const choices = (answer.candidates ?? []).map((candidate, i) => readCandidate(candidate, i, origin));
+  if (choices.length === 0) {
+    if (answer.promptFeedback === undefined) {
+      throw upstreamError({ kind: "upstream", message: "The upstream's answer holds no candidates." }, 200);
+    }
+    choices.push(choice(0, { role: "assistant", content: "", refusal: null }, "content_filter"));
+  }
+  return {
+    id: answer.responseId ? `chatcmpl-${answer.responseId}` : target.id,
+    object: "chat.completion",
+    created: target.created,
+    model: answer.modelVersion ?? target.model,
+    choices,
+    ...(answer.usageMetadata && { usage: readUsage(answer.usageMetadata) }),
+  };
+}
+
+function readCandidate(candidate: Candidate, i: number, origin: string): ChatCompletion["choices"][number] {
+  const text: string[] = [];
+  const reasoning: string[] = [];
+  const calls: ToolCallPart[] = [];
+  const images: unknown[] = [];
+  for (const part of candidate.content?.parts ?? []) {
+    if (part.functionCall !== undefined) calls.push(readCall(part, origin));
+    else if (part.inlineData !== undefined) images.push(imagePart(part.inlineData));
+    else if (part.text) (part.thought === true ? reasoning : text).push(part.text);
+  }
+  const finish = finishReason(candidate, calls.length > 0);
+  const content = text.join("");
+  const message: ChatMessage = {
+    role: "assistant",
+    content: content === "" && calls.length > 0 ? null : content,
+    refusal: null,
+    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("") }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(images.length > 0 && { images }),
+  };
+  return choice(candidate.index ?? i, message, finish);
+}
+
+function choice(index: number, message: ChatMessage, finish: string): ChatCompletion["choices"][number] {
+  return { index, message, logprobs: null, finish_reason: finish };
+}
+
+/** A function call with whole arguments; its signature rides along. */
+export function readCall(part: GeneratedPart, origin: string): ToolCallPart & { extra_content?: unknown } {
+  const call = part.functionCall ?? {};
+  return {
+    id: call.id ? clientCallId(call.id) : mintCallId(),
+    type: "function",
+    function: { name: call.name ?? "", arguments: JSON.stringify(call.args ?? {}) },
+    ...(part.thoughtSignature && { extra_content: carrySignature(origin, part.thoughtSignature) }),
+  };
+}
+
+/** A picture that the model drew, as OpenRouter passes it on. */
+export function imagePart(image: { mimeType?: string; data?: string }): Record<string, unknown> {
+  return { type: "image_url", image_url: { url: `data:${image.mimeType};base64,${image.data}` } };
+}
+
+/** Throws where the model broke its own format: such an answer is no answer. */
+export function finishReason(candidate: Candidate, called: boolean): string {
+  const reason = candidate.finishReason;
+  switch (reason) {
+    case "MAX_TOKENS":
+    case "CONTINUATION":
+      return "length";
+    case "SAFETY":
+    case "RECITATION":
+    case "LANGUAGE":
+    case "BLOCKLIST":
+    case "PROHIBITED_CONTENT":
+    case "SPII":
+    case "MODEL_ARMOR":
+      return "content_filter";
+    case "UNEXPECTED_TOOL_CALL":
+    case "TOO_MANY_TOOL_CALLS":
+    case "MISSING_THOUGHT_SIGNATURE":
+      throw malformed(reason, candidate.finishMessage);
+    default:
+      if (reason?.startsWith("MALFORMED_")) throw malformed(reason, candidate.finishMessage);
+      if (reason?.startsWith("IMAGE_") && reason !== "IMAGE_OTHER") return "content_filter";
+      return called ? "tool_calls" : "stop";
+  }
+}
+
+function malformed(reason: string, detail: string | undefined): Error {
+  const message = `The model's answer ended with ${reason}${detail ? `: ${detail}` : "."}`;
+  return upstreamError({ kind: "upstream", message, code: reason }, 200);
+}
+
+/** OpenAI counts thinking as completion; Gemini counts it apart. */
+export function readUsage(usage: UsageMetadata): Usage {
+  const prompt = (usage.promptTokenCount ?? 0) + (usage.toolUsePromptTokenCount ?? 0);
+  const reasoning = usage.thoughtsTokenCount ?? 0;
+  const completion = (usage.candidatesTokenCount ?? 0) + reasoning;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: usage.cachedContentTokenCount ?? 0 },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
+}
+
+export function parseObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,110 @@
+import type { AssistantTurn, GeminiModel, Part, ResultPart, Target, Turn, UserTurn } from "portico";
+import { alternate, carriedSignature, isMintedCallId, parseDataUrl, refused, textOf, upstreamCallId } from "portico";
+
+type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
+
+/** Google's own word for "there is no signature": without one, Gemini 3 refuses calls of the history. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+/** Turns in Gemini's form; system messages from anywhere are collected. */
+export async function encodeTurns(
+  list: readonly Turn[],
+  target: Target,
+  model: GeminiModel,
+  origin: string,
+): Promise<{ system: string[]; contents: Content[] }> {
+  const { system, turns } = alternate(list);
+  const contents: Content[] = [];
+  for (const turn of turns) {
+    const parts = turn.role === "user" ? await userParts(turn, target) : await modelParts(turn, target, model, origin);
+    contents.push({ role: turn.role === "user" ? "user" : "model", parts });
+  }
+  return { system: system.map((part) => part.text), contents };
+}
+
+async function userParts(turn: UserTurn, target: Target): Promise<Record<string, unknown>[]> {
+  const parts: Record<string, unknown>[] = [];
+  for (const result of turn.results) {
+    parts.push({
+      functionResponse: {
+        ...upstreamId(result.callId),
+        name: result.name,
+        response: { output: outputOf(result) },
+      },
+    });
+    for (const part of result.parts) if (part.kind !== "text") parts.push(await encodePart(part, target));
+  }
+  for (const part of turn.parts) parts.push(await encodePart(part, target));
+  return parts;
+}
+
+async function modelParts(
+  turn: AssistantTurn,
+  target: Target,
+  model: GeminiModel,
+  origin: string,
+): Promise<Record<string, unknown>[]> {
+  const parts: Record<string, unknown>[] = [];
+  for (const part of turn.parts) parts.push(await encodePart(part, target));
+  for (const [i, call] of turn.calls.entries()) {
+    // Of parallel calls only the first is signed.
+    const none = i === 0 && model.needsSignatures ? NO_SIGNATURE : undefined;
+    const signature = carriedSignature(call.extra, origin) ?? none;
+    parts.push({
+      functionCall: { ...upstreamId(call.id), name: call.name, args: call.args },
+      ...(signature !== undefined && { thoughtSignature: signature }),
+    });
+  }
+  return parts;
+}
+
+function upstreamId(id: string): { id?: string } {
+  return isMintedCallId(id) ? {} : { id: upstreamCallId(id) };
+}
+
+/** JSON of a tool is given as what it is; all else as text. */
+function outputOf(result: ResultPart): unknown {
+  const text = textOf(result.parts);
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function encodePart(part: Part, target: Target): Promise<Record<string, unknown>> {
+  switch (part.kind) {
+    case "text":
+      return { text: part.text };
+    case "image":
+      return image(part.url, part.path, target);
+    case "audio":
+      return {
+        inlineData: { mimeType: part.format === "mp3" ? "audio/mp3" : `audio/${part.format}`, data: part.data },
+      };
+    default: {
+      if (part.data === undefined) {
+        throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+      }
+      const file = parseDataUrl(part.data);
+      if (file === undefined) throw refused(`${part.path}.file_data`, "file_data must be a data URL");
+      return { inlineData: { mimeType: file.mediaType, data: file.data.toString("base64") } };
+    }
+  }
+}
+
+const BASE64_IMAGE = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+
+async function image(url: string, path: string, target: Target): Promise<Record<string, unknown>> {
+  // Google's own storage is read by Google.
+  if (/^(gs:|https:\/\/generativelanguage\.googleapis\.com\/.*\/files\/)/.test(url)) {
+    return { fileData: { fileUri: url } };
+  }
+  const [, mimeType, data] = BASE64_IMAGE.exec(url) ?? [];
+  if (mimeType !== undefined) return { inlineData: { mimeType, data } };
+  if (!/^(data|https?):/i.test(url))
+    throw refused(`${path}.url`, "An image URL must begin with data:, http: or https:");
+  const fetched = await target.fetchImage(url);
+  return { inlineData: { mimeType: fetched.mediaType, data: fetched.data.toString("base64") } };
+}

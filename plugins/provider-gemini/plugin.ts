@@ -1,0 +1,18 @@
+/** Gemini models, over Google AI Studio or Vertex AI. */
+import { definePlugin } from "portico";
+import { channelSchema } from "./schema.ts";
+import { AI_STUDIO, gemini } from "./wire.ts";
+
+export default definePlugin({
+  name: "provider-gemini",
+  description: "Chat models of Google: Gemini over AI Studio or Vertex AI",
+  config: { "channels.*": channelSchema },
+  setup(ctx) {
+    ctx.add("provider", {
+      name: "gemini",
+      description: "Google Gemini API, or Vertex AI where the channel names a project",
+      defaultBaseUrl: AI_STUDIO,
+      wire: gemini,
+    });
+  },
+});

@@ -1,0 +1,66 @@
+import type { UpstreamProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem } from "portico";
+
+interface GoogleError {
+  code?: number;
+  message?: string;
+  status?: string;
+  details?: { "@type"?: string; retryDelay?: string; reason?: string }[];
+}
+
+const KINDS: Record<string, UpstreamProblem["kind"]> = {
+  INVALID_ARGUMENT: "request",
+  FAILED_PRECONDITION: "request",
+  OUT_OF_RANGE: "request",
+  NOT_FOUND: "request",
+  ALREADY_EXISTS: "request",
+  ABORTED: "request",
+  UNAUTHENTICATED: "auth",
+  PERMISSION_DENIED: "auth",
+  RESOURCE_EXHAUSTED: "rate_limit",
+  UNAVAILABLE: "overloaded",
+  DEADLINE_EXCEEDED: "timeout",
+  INTERNAL: "upstream",
+  UNKNOWN: "upstream",
+  CANCELLED: "upstream",
+};
+
+/** Reads `{error:{code,message,status,details}}`, alone or in a list, of an answer or of an event (status 0). */
+export function readProblem(status: number, body: Buffer): UpstreamProblem {
+  const plain = readOpenAiProblem(status, body);
+  const error = googleError(body);
+  if (error === undefined) return plain;
+  const message = typeof error.message === "string" && error.message !== "" ? error.message : plain.message;
+  const retryAfter = seconds(error.details?.find((one) => one.retryDelay !== undefined)?.retryDelay);
+  return {
+    message,
+    kind: kindOf(error, status, message),
+    ...(typeof error.status === "string" && { code: error.status }),
+    ...(retryAfter !== undefined && { retryAfter }),
+  };
+}
+
+function kindOf(error: GoogleError, status: number, message: string): UpstreamProblem["kind"] {
+  // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) tell it from a bad request.
+  const badKey = error.details?.some((one) => one.reason?.startsWith("API_KEY_"));
+  if (badKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
+  const known = error.status === undefined ? undefined : KINDS[error.status];
+  return known ?? kindOfStatus(status >= 400 ? status : (error.code ?? 0));
+}
+
+function googleError(body: Buffer): GoogleError | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body.toString("utf8"));
+    const top = (Array.isArray(parsed) ? parsed[0] : parsed) as { error?: unknown } | null;
+    const error = top?.error;
+    return typeof error === "object" && error !== null ? (error as GoogleError) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `"34.07s"` → 34.07. */
+function seconds(delay: string | undefined): number | undefined {
+  const value = Number.parseFloat(delay ?? "");
+  return Number.isFinite(value) ? value : undefined;
+}

@@ -1,0 +1,10 @@
+import { Type } from "portico";
+
+export const channelSchema = Type.Object({
+  project: Type.Optional(
+    Type.String({ minLength: 1, description: "gemini: Google Cloud project; makes the channel use Vertex AI" }),
+  ),
+  location: Type.Optional(
+    Type.String({ minLength: 1, description: "gemini on Vertex AI: region, such as europe-west1; default global" }),
+  ),
+});

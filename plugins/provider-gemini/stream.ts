@@ -1,0 +1,159 @@
+import type { ChunkWriter, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import { createChunkWriter, createLiteralScan, createSseParser, upstreamError } from "portico";
+import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
+import { finishReason, imagePart, parseObject, readCall, readUsage } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import type { Sent } from "./request.ts";
+
+/** Translates one stream of `streamGenerateContent?alt=sse`. */
+export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
+  const { includeUsage, origin, many } = sent.state as Sent;
+  const scan = createLiteralScan("text");
+  /** Choice → how many calls it made so far: parallel calls come one per event. */
+  const calls = new Map<number, number>();
+  const seen = new Set<number>();
+  const finished = new Map<number, string>();
+  let writer: ChunkWriter | undefined;
+  let usage: UsageMetadata | undefined;
+  let unread: Buffer | undefined;
+  let blocked = false;
+  let closed = false;
+  let failure: Error | undefined;
+
+  function onEvent(data: Buffer): void {
+    if (failure !== undefined) return;
+    const text = scan.match(data);
+    if (text !== undefined && writer !== undefined) {
+      if (text.length > 0) writer.textLiteral(text);
+      return;
+    }
+    const event = parseObject(data) as Generated | undefined;
+    if (event === undefined) {
+      // Some proxies end the stream as OpenAI does.
+      if (data.toString("latin1").trim() !== "[DONE]") failure = notJson();
+      return;
+    }
+    if (event.error !== undefined) {
+      failure = upstreamError(readProblem(0, data), 0);
+      return;
+    }
+    if (event.usageMetadata !== undefined) {
+      usage = event.usageMetadata;
+      scan.takeLast();
+      unread = undefined;
+    }
+    if (event.candidates === undefined && event.promptFeedback === undefined) return;
+    writer ??= createChunkWriter({
+      id: event.responseId ? `chatcmpl-${event.responseId}` : target.id,
+      created: target.created,
+      model: event.modelVersion ?? target.model,
+      includeUsage,
+    });
+    if (event.promptFeedback?.blockReason !== undefined) blocked = true;
+    for (const [i, candidate] of (event.candidates ?? []).entries())
+      onCandidate(candidate, candidate.index ?? i, writer);
+    if (!many && isPlainText(event)) {
+      unread = scan.takeLast() ?? unread;
+      scan.learn(data);
+    }
+  }
+
+  function onCandidate(candidate: Candidate, choice: number, out: ChunkWriter): void {
+    seen.add(choice);
+    for (const part of candidate.content?.parts ?? []) {
+      if (part.functionCall !== undefined) {
+        const index = calls.get(choice) ?? 0;
+        calls.set(choice, index + 1);
+        out.delta({ tool_calls: [{ index, ...readCall(part, origin) }] }, choice);
+      } else if (part.inlineData !== undefined) {
+        out.delta({ images: [imagePart(part.inlineData)] }, choice);
+      } else if (part.text) {
+        if (part.thought === true) out.reasoning(part.text, choice);
+        else out.text(part.text, choice);
+      }
+    }
+    if (candidate.finishReason === undefined || finished.has(choice)) return;
+    try {
+      finish(choice, finishReason(candidate, calls.has(choice)));
+    } catch (error) {
+      failure = error as Error;
+    }
+  }
+
+  function finish(choice: number, reason: string): void {
+    finished.set(choice, reason);
+    writer?.finish(reason, choice);
+  }
+
+  /** The format has no last event: a clean end of the body is the end of the answer. */
+  function close(): void {
+    if (writer === undefined) throw upstreamError({ kind: "upstream", message: "The upstream's answer is empty." }, 0);
+    if (blocked && finished.size === 0) finish(0, "content_filter");
+    if (seen.size === 0 && finished.size === 0) seen.add(0);
+    for (const choice of seen) {
+      if (!finished.has(choice)) finish(choice, calls.has(choice) ? "tool_calls" : "stop");
+    }
+    const total = usageSoFar();
+    if (total !== undefined) writer.usage(total);
+    writer.done();
+    closed = true;
+  }
+
+  /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
+  function usageSoFar(): Usage | undefined {
+    if (unread !== undefined) {
+      usage = (parseObject(unread) as Generated | undefined)?.usageMetadata ?? usage;
+      unread = undefined;
+    }
+    return usage === undefined ? undefined : readUsage(usage);
+  }
+
+  /** What came before a failure goes out first; the failure follows with the next call. */
+  function taken(): Buffer | undefined {
+    const bytes = writer?.take();
+    if (bytes === undefined && failure !== undefined) throw failure;
+    return bytes;
+  }
+
+  const parser = createSseParser(onEvent);
+  return {
+    push(bytes) {
+      if (failure !== undefined) throw failure;
+      parser.push(bytes);
+      unread = scan.takeLast() ?? unread;
+      return taken();
+    },
+    end() {
+      if (failure === undefined) parser.end();
+      if (failure !== undefined) throw failure;
+      unread = scan.takeLast() ?? unread;
+      if (!closed) close();
+      return taken();
+    },
+    get usage() {
+      return usageSoFar();
+    },
+    get finishReason() {
+      return finished.get(0);
+    },
+  };
+}
+
+/** One candidate with one text and nothing that ends or explains the answer. */
+function isPlainText(event: Generated): boolean {
+  const candidate = event.candidates?.[0];
+  const parts = candidate?.content?.parts;
+  if (event.candidates?.length !== 1 || parts?.length !== 1 || event.promptFeedback !== undefined) return false;
+  const part = parts[0];
+  return (
+    part !== undefined &&
+    typeof part.text === "string" &&
+    part.thought === undefined &&
+    part.thoughtSignature === undefined &&
+    candidate?.finishReason === undefined
+  );
+}
+
+function notJson(): Error {
+  return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+}

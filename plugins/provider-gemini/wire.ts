@@ -1,0 +1,39 @@
+import type { Target, WireProvider, WireRequest } from "portico";
+import { addressOf, headersFor } from "./address.ts";
+import { decodeAnswer } from "./answer.ts";
+import { embeddings } from "./embeddings.ts";
+import { readProblem } from "./problem.ts";
+import { encodeGenerate } from "./request.ts";
+import { decodeStream } from "./stream.ts";
+
+export { AI_STUDIO } from "./address.ts";
+
+/** OpenAI's form to `generateContent` and back. */
+export const gemini: WireProvider = {
+  encode: encodeGenerate,
+  decode: decodeAnswer,
+  decoder: decodeStream,
+  error: (status, _headers, body) => readProblem(status, body),
+  listModels: { encode: encodeModelList, decode: decodeModelList },
+  embeddings,
+};
+
+function encodeModelList(target: Target): WireRequest {
+  const address = addressOf(target);
+  const query = address.vertex ? "" : "?pageSize=1000";
+  return { method: "GET", url: `${address.models}${query}`, headers: headersFor(target), dropped: [] };
+}
+
+function decodeModelList(body: Buffer): string[] {
+  const parsed = JSON.parse(body.toString("utf8")) as {
+    models?: { name?: unknown; supportedGenerationMethods?: unknown }[];
+    publisherModels?: { name?: unknown }[];
+  };
+  const chat = (parsed.models ?? []).filter(
+    (one) =>
+      !Array.isArray(one.supportedGenerationMethods) || one.supportedGenerationMethods.includes("generateContent"),
+  );
+  return [...chat, ...(parsed.publisherModels ?? [])].flatMap((one) =>
+    typeof one.name === "string" ? [one.name.replace(/^.*models\//, "")] : [],
+  );
+}

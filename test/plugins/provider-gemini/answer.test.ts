@@ -1,0 +1,262 @@
+import type { ChatRequest } from "portico";
+import { isUpstreamError } from "portico";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { gemini } from "../../../plugins/provider-gemini/wire.ts";
+import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+
+const target = makeTarget({ model: "gemini-3-flash" });
+const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "Hi" }] };
+const sent = await gemini.encode(request, target);
+const streamed = await gemini.encode({ ...request, stream: true, stream_options: { include_usage: true } }, target);
+const decoder = () => gemini.decoder!(streamed, target);
+const decode = (answer: Record<string, unknown>) => gemini.decode(Buffer.from(JSON.stringify(answer)), sent, target);
+
+const meta = { modelVersion: "gemini-real", responseId: "r1" };
+const usageMetadata = {
+  promptTokenCount: 10,
+  toolUsePromptTokenCount: 2,
+  cachedContentTokenCount: 4,
+  candidatesTokenCount: 5,
+  thoughtsTokenCount: 3,
+  totalTokenCount: 20,
+};
+const usage = {
+  prompt_tokens: 12,
+  completion_tokens: 8,
+  total_tokens: 20,
+  prompt_tokens_details: { cached_tokens: 4 },
+  completion_tokens_details: { reasoning_tokens: 3 },
+};
+
+test("a whole answer", () => {
+  const parts = [{ text: "hm", thought: true }, { text: "Hello " }, { text: "you", thoughtSignature: "s" }];
+  const answer = decode({ candidates: [{ content: { parts }, finishReason: "STOP" }], usageMetadata, ...meta });
+  assert.equal(answer, {
+    id: "chatcmpl-r1",
+    object: "chat.completion",
+    created: target.created,
+    model: "gemini-real",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: "Hello you", refusal: null, reasoning_content: "hm" },
+        logprobs: null,
+        finish_reason: "stop",
+      },
+    ],
+    usage,
+  });
+});
+
+test("calls: STOP becomes tool_calls, ids are kept or made up, absent arguments are {}", () => {
+  const parts = [{ functionCall: { name: "a", args: { x: 1 } } }, { functionCall: { id: "up", name: "b" } }];
+  const { message, finish_reason } = decode({ candidates: [{ content: { parts }, finishReason: "STOP" }] }).choices[0]!;
+  assert.is(finish_reason, "tool_calls");
+  assert.is(message.content, null);
+  assert.match(message.tool_calls![0]!.id!, /^call_[a-z0-9]{20,}$/);
+  assert.equal(message.tool_calls![0]!.function, { name: "a", arguments: '{"x":1}' });
+  assert.equal(message.tool_calls![1], { id: "call_up", type: "function", function: { name: "b", arguments: "{}" } });
+});
+
+test("every finish reason", () => {
+  const reasons = {
+    STOP: "stop",
+    OTHER: "stop",
+    NO_IMAGE: "stop",
+    MAX_TOKENS: "length",
+    CONTINUATION: "length",
+    SAFETY: "content_filter",
+    RECITATION: "content_filter",
+    LANGUAGE: "content_filter",
+    BLOCKLIST: "content_filter",
+    PROHIBITED_CONTENT: "content_filter",
+    SPII: "content_filter",
+    IMAGE_SAFETY: "content_filter",
+  };
+  for (const [finishReason, expected] of Object.entries(reasons)) {
+    const answer = decode({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason }] });
+    assert.is(answer.choices[0]!.finish_reason, expected, finishReason);
+  }
+  for (const finishReason of ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"]) {
+    assert.throws(() => decode({ candidates: [{ finishReason }] }), isUpstreamError);
+  }
+});
+
+test("a blocked prompt, several candidates, nothing at all", () => {
+  const blocked = decode({ promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 3 } });
+  assert.is(blocked.choices[0]!.finish_reason, "content_filter");
+  const two = decode({
+    candidates: [
+      { content: { parts: [{ text: "a" }] }, finishReason: "STOP", index: 0 },
+      { content: { parts: [{ text: "b" }] }, finishReason: "STOP", index: 1 },
+    ],
+  });
+  assert.equal(
+    two.choices.map((one) => [one.index, one.message.content]),
+    [
+      [0, "a"],
+      [1, "b"],
+    ],
+  );
+  assert.throws(() => decode({ usageMetadata }), isUpstreamError);
+  assert.throws(() => decode({ error: { code: 500, message: "x", status: "INTERNAL" } }), isUpstreamError);
+});
+
+test("errors by status and by what they say", () => {
+  const body = (status: string, message = "why", details?: unknown[]) =>
+    Buffer.from(JSON.stringify({ error: { code: 400, message, status, details } }));
+  const kinds: [number, string, string][] = [
+    [400, "INVALID_ARGUMENT", "request"],
+    [401, "UNAUTHENTICATED", "auth"],
+    [403, "PERMISSION_DENIED", "auth"],
+    [404, "NOT_FOUND", "request"],
+    [500, "INTERNAL", "upstream"],
+    [503, "UNAVAILABLE", "overloaded"],
+    [504, "DEADLINE_EXCEEDED", "timeout"],
+  ];
+  for (const [status, code, kind] of kinds) {
+    assert.equal(gemini.error(status, {}, body(code)), { message: "why", kind, code });
+  }
+  const bad = body("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", [
+    { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" },
+  ]);
+  assert.is(gemini.error(400, {}, bad).kind, "auth");
+  const limited = body("RESOURCE_EXHAUSTED", "slow", [
+    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" },
+  ]);
+  assert.equal(gemini.error(429, {}, limited), {
+    message: "slow",
+    kind: "rate_limit",
+    code: "RESOURCE_EXHAUSTED",
+    retryAfter: 34.5,
+  });
+  assert.is(gemini.error(400, {}, Buffer.from(`[${body("NOT_FOUND")}]`)).code, "NOT_FOUND");
+});
+
+/** Events as the API writes them: CRLF, spaces in the JSON. */
+function sse(events: readonly Record<string, unknown>[], end = "\r\n"): Buffer {
+  const text = events.map((event) => `data: ${JSON.stringify(event, null, 1).replaceAll("\n", "")}${end}${end}`);
+  return Buffer.from(text.join(""));
+}
+const piece = (parts: unknown[], more: Record<string, unknown> = {}, count = 1) => ({
+  candidates: [{ content: { parts, role: "model" }, index: 0, ...more }],
+  usageMetadata: { promptTokenCount: 10, totalTokenCount: 10 + count, candidatesTokenCount: count },
+  ...meta,
+});
+const finishes = (chunks: ReturnType<typeof readChunks>) =>
+  chunks.flatMap((one) => one.choices.map((choice) => choice.finish_reason)).filter(Boolean);
+
+test("a stream, cut anywhere", () => {
+  const words = ["Hé", 'llo "you"\n', "\\", " 😀", "", "99"];
+  for (const newline of ["\n", "\r\n", "\r"]) {
+    const stream = sse(
+      [
+        piece([{ text: "thinking", thought: true }]),
+        ...words.map((text, i) => piece([{ text }], {}, 8 + i)),
+        { ...piece([{ text: "" }], { finishReason: "STOP" }), usageMetadata },
+      ],
+      newline,
+    );
+    const chunks = decodeCutAnywhere(decoder, stream);
+    assert.equal(chunks[0]!.choices[0]!.delta, { role: "assistant", content: "" });
+    assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), words.join(""));
+    assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "thinking");
+    assert.equal(finishes(chunks), ["stop"]);
+    for (const chunk of chunks) assert.equal([chunk.id, chunk.model], ["chatcmpl-r1", "gemini-real"]);
+    assert.equal(chunks.at(-1)!.usage, usage);
+  }
+});
+
+test("the usage of the last event counts, though it was not parsed", () => {
+  const one = decoder();
+  one.push(sse([piece([{ text: "a" }], {}, 1), piece([{ text: "b" }], {}, 2)]));
+  one.push(sse([piece([{ text: "c" }], {}, 33)]));
+  assert.is(one.usage?.completion_tokens, 33);
+});
+
+test("what looks like a text event but is more is not taken for one", () => {
+  const stream = sse([
+    piece([{ text: "a" }]),
+    piece([{ text: "b" }]),
+    piece([{ text: "hidden", thought: true }]),
+    piece([{ text: "c" }, { functionCall: { name: "f", args: {} } }]),
+    piece([{ text: "d" }], { finishReason: "MAX_TOKENS" }),
+  ]);
+  const chunks = decodeCutAnywhere(decoder2, stream);
+  assert.is(chunks.map((one) => one.choices[0]?.delta.content ?? "").join(""), "abcd");
+  assert.is(chunks.map((one) => one.choices[0]?.delta.reasoning_content ?? "").join(""), "hidden");
+  assert.equal(finishes(chunks), ["length"]);
+});
+/** Made-up call ids differ from run to run: a call with an id of its own keeps the output equal. */
+const decoder2 = () => {
+  const one = decoder();
+  const strip = (bytes: Buffer | undefined) =>
+    bytes && Buffer.from(bytes.toString().replace(/call_0p[0-9a-f]+/g, "call_x"));
+  return { push: (bytes: Buffer) => strip(one.push(bytes)), end: () => strip(one.end()) };
+};
+
+test("parallel calls one per event keep their places", () => {
+  const stream = sse([
+    piece([{ functionCall: { id: "u1", name: "a", args: { x: 1 } }, thoughtSignature: "sig" }]),
+    piece([{ functionCall: { id: "u2", name: "b" } }]),
+    piece([{ text: "" }], { finishReason: "STOP" }),
+  ]);
+  const chunks = decodeCutAnywhere(decoder, stream);
+  const calls = chunks.flatMap((one) => one.choices[0]?.delta.tool_calls ?? []);
+  assert.equal(
+    calls.map((one) => [one.index, one.id, one.function?.name, one.function?.arguments]),
+    [
+      [0, "call_u1", "a", '{"x":1}'],
+      [1, "call_u2", "b", "{}"],
+    ],
+  );
+  assert.is(
+    (calls[0] as { extra_content?: { google: { thought_signature: string } } }).extra_content?.google.thought_signature,
+    "sig",
+  );
+  assert.equal(finishes(chunks), ["tool_calls"]);
+});
+
+test("several answers do not mix", () => {
+  const event = (index: number, text: string, finishReason?: string) => ({
+    candidates: [{ content: { parts: [{ text }] }, index, ...(finishReason && { finishReason }) }],
+    ...meta,
+  });
+  const many = { ...streamed, state: { ...(streamed.state as object), many: true } };
+  const one = gemini.decoder!(many, target);
+  const stream = sse([event(0, "a"), event(1, "b"), event(0, "c", "STOP"), event(1, "d", "STOP")]);
+  const chunks = readChunks(decodeAll(one, [stream]));
+  const said = (choice: number) =>
+    chunks
+      .flatMap((chunk) => chunk.choices)
+      .filter((part) => part.index === choice)
+      .map((part) => part.delta.content ?? "")
+      .join("");
+  assert.equal([said(0), said(1)], ["ac", "bd"]);
+  assert.equal(finishes(chunks), ["stop", "stop"]);
+});
+
+test("blocked, failed, unfinished and empty streams", () => {
+  const blocked = readChunks(decodeAll(decoder(), [sse([{ promptFeedback: { blockReason: "SAFETY" }, ...meta }])]));
+  assert.equal(finishes(blocked), ["content_filter"]);
+  const clean = readChunks(decodeAll(decoder(), [sse([piece([{ text: "x" }])])]));
+  assert.equal(finishes(clean), ["stop"]);
+  assert.throws(() => decodeAll(decoder(), []), isUpstreamError);
+  const torn = decoder();
+  torn.push(sse([piece([{ text: "x" }]), piece([{ text: "y" }])]).subarray(0, -40));
+  assert.throws(() => torn.end(), isUpstreamError);
+  const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
+  const busy = (thrown: unknown) => isUpstreamError(thrown) && thrown.status === 503 && thrown.message === "busy";
+  assert.throws(() => decoder().push(sse([error])), busy);
+  const late = decoder();
+  assert.match(late.push(sse([piece([{ text: "x" }]), error]))!.toString(), '"content":"x"');
+  assert.throws(() => late.end(), busy);
+  const malformed = decoder();
+  assert.throws(() => {
+    malformed.push(sse([piece([], { finishReason: "MALFORMED_FUNCTION_CALL" })]));
+    malformed.end();
+  }, isUpstreamError);
+});
+
+test.run();

@@ -1,0 +1,68 @@
+/** A `Target` for tests that call a provider directly, and helpers to read what it writes. */
+import type { ChatChunk, StreamDecoder, Target } from "portico";
+import { parseDataUrl } from "portico";
+import type {} from "../../plugins/chat/types.ts";
+
+const silent = () => {};
+const log = {
+  trace: silent,
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+  fatal: silent,
+  child: () => log,
+};
+
+export function makeTarget(fields: Partial<Target> = {}): Target {
+  return {
+    channel: "main",
+    model: "test-model",
+    baseUrl: "http://127.0.0.1:1",
+    apiKey: "test-key",
+    headers: {},
+    options: {},
+    log,
+    signal: new AbortController().signal,
+    id: "chatcmpl-test",
+    created: 1_700_000_000,
+    async fetchImage(url) {
+      const image = parseDataUrl(url) ?? { mediaType: "image/png", data: Buffer.from(`bytes of ${url}`) };
+      return image;
+    },
+    ...fields,
+  };
+}
+
+/** Everything a decoder writes for these bytes, handed over in pieces. */
+export function decodeAll(decoder: StreamDecoder, pieces: readonly Buffer[]): string {
+  const out: string[] = [];
+  for (const piece of pieces) out.push(decoder.push(piece)?.toString("utf8") ?? "");
+  out.push(decoder.end()?.toString("utf8") ?? "");
+  return out.join("");
+}
+
+/** The chunks of an OpenAI stream; it must end with `[DONE]`. */
+export function readChunks(stream: string): ChatChunk[] {
+  const events = stream.split("\n\n").filter((one) => one !== "");
+  if (events.pop() !== "data: [DONE]") throw new Error(`the stream does not end with [DONE]: ${stream.slice(-200)}`);
+  return events.map((one) => JSON.parse(one.replace(/^data: /, "")) as ChatChunk);
+}
+
+/**
+ * Decodes a stream whole, cut in two at every byte, and byte by byte: the chunks must be the same each time. Returns
+ * them.
+ */
+export function decodeCutAnywhere(make: () => StreamDecoder, stream: Buffer): ChatChunk[] {
+  const whole = decodeAll(make(), [stream]);
+  for (let at = 1; at < stream.length; at++) {
+    const cut = decodeAll(make(), [stream.subarray(0, at), stream.subarray(at)]);
+    if (cut !== whole) throw new Error(`cut at byte ${at}:\n${cut}\ninstead of\n${whole}`);
+  }
+  const bytes = decodeAll(
+    make(),
+    Array.from(stream, (_, i) => stream.subarray(i, i + 1)),
+  );
+  if (bytes !== whole) throw new Error(`byte by byte:\n${bytes}\ninstead of\n${whole}`);
+  return readChunks(whole);
+}
