@@ -1,0 +1,103 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { createLoader, LoadError } from "../../../kernel/extensions/load.ts";
+
+const test = suite("loader");
+let dir = "";
+
+test.before.each(() => {
+  dir = mkdtempSync(join(tmpdir(), "portico-load-"));
+});
+test.after.each(() => rmSync(dir, { recursive: true, force: true }));
+
+const loader = () =>
+  createLoader({ host: { portico: { answer: 42 } }, cacheDir: () => join(dir, "cache"), sourceMaps: () => true });
+
+function write(files: Record<string, string>): string {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, name)), { recursive: true });
+    writeFileSync(join(dir, name), text);
+  }
+  return join(dir, "handler.ts");
+}
+
+test("TypeScript with imports, JSON, packages of its own and the host's module", async () => {
+  const entry = write({
+    "handler.ts": `
+      import { answer } from "portico";
+      import { twice } from "./lib/twice.js";
+      import data from "./data.json";
+      import dep from "dep";
+      enum Kind { A = "a" }
+      export default () => [answer, twice(2), data.n, dep.name, Kind.A, import.meta.dirname];`,
+    "lib/twice.ts": "export const twice = (n: number): number => n * 2;",
+    "data.json": '{"n": 7}',
+    "node_modules/dep/package.json": '{"name":"dep","main":"index.js"}',
+    "node_modules/dep/index.js": "module.exports = { name: 'dep' };",
+  });
+  const { exports, inputs } = await loader().load(entry);
+  assert.equal((exports["default"] as () => unknown)(), [42, 4, 7, "dep", "a", dir]);
+  assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
+});
+
+test("a change of anything imported is a new version, an untouched one is not", async () => {
+  const entry = write({ "handler.ts": `export { n as default } from "./n.ts";`, "n.ts": "export const n = 1;" });
+  const one = loader();
+  const first = await one.load(entry);
+  const again = await one.load(entry);
+  assert.is(again.hash, first.hash);
+  write({ "n.ts": "export const n = 2;" });
+  const second = await one.load(entry);
+  assert.is(second.exports["default"], 2);
+  assert.is.not(second.hash, first.hash);
+});
+
+test("the cache serves another loader and is not trusted when torn", async () => {
+  const entry = write({ "handler.ts": "export default 1;" });
+  await loader().load(entry);
+  const [file] = readdirSync(join(dir, "cache"));
+  assert.ok(file);
+  const cached = join(dir, "cache", file as string);
+  writeFileSync(cached, "//{ torn");
+  assert.is((await loader().load(entry)).exports["default"], 1);
+});
+
+test("a syntax error names file, line and column", async () => {
+  const entry = write({ "handler.ts": "const a = 1;\nexport default (" });
+  const error = await loader()
+    .load(entry)
+    .catch((thrown) => thrown);
+  assert.instance(error, LoadError);
+  assert.match(error.message, /^handler\.ts:2:\d+: /);
+  assert.is(error.line, 2);
+});
+
+test("an error while evaluating names the source line", async () => {
+  const entry = write({ "handler.ts": "\n\nthrow new Error('at load');" });
+  process.setSourceMapsEnabled(true);
+  const error = await loader()
+    .load(entry)
+    .catch((thrown) => thrown);
+  assert.match(error.message, /handler\.ts:3:\d+: at load/);
+});
+
+test("top-level await is refused with what to do", async () => {
+  const entry = write({ "handler.ts": "await Promise.resolve();\nexport default 1;" });
+  const error = await loader()
+    .load(entry)
+    .catch((thrown) => thrown);
+  assert.match(error.message, /top-level await is not supported/);
+});
+
+test("a missing import names the place", async () => {
+  const entry = write({ "handler.ts": `import "./nowhere.ts";\nexport default 1;` });
+  const error = await loader()
+    .load(entry)
+    .catch((thrown) => thrown);
+  assert.match(error.message, /handler\.ts:1:\d+: .*nowhere/);
+});
+
+test.run();

@@ -1,0 +1,176 @@
+import { chmodSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("plugins");
+let gateway: InProcessGateway;
+test.after.each(() => gateway?.stop());
+
+const greeter = (greeting: string, extra = "") => `
+  import { definePlugin, Type } from "portico";
+  export default definePlugin({
+    name: "greeter",
+    config: { greeter: Type.Object({ name: Type.String({ default: "world" }) }) },
+    setup(ctx, config) {
+      ${extra}
+      ctx.route("GET", "/greet", { access: "gateway" }, () => ({ text: "${greeting} " + config.greeter.name }));
+    },
+  });`;
+const file = "plugins/greeter/plugin.ts";
+const greet = async () => (await gateway.request("GET", "/greet")).json() as Promise<{ text?: string; error?: object }>;
+const info = () => gateway.json("GET", "/kernel/plugins/greeter");
+
+test("a plugin of the home works as a built-in one, with its section of the configuration", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("hello") }, config: { greeter: { name: "Ada" } } });
+  assert.equal(await greet(), { text: "hello Ada" });
+  const record = await info();
+  assert.is(record.state, "active");
+  assert.is(record.root, "home");
+  assert.equal(record.effects, ["route GET /greet"]);
+});
+
+test("a save is live without a restart; a broken save keeps the old version and shows where it is broken", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("one") } });
+  gateway.write(file, greeter("two"));
+  await until("the second version", async () => (await greet()).text === "two world");
+
+  gateway.write(file, "export default (");
+  const broken = await until("the error", async () => {
+    const record = await info();
+    return record.error && record;
+  });
+  assert.is(broken.state, "stale");
+  assert.match(broken.error, /plugin\.ts:1:\d+/);
+  assert.equal(await greet(), { text: "two world" });
+
+  gateway.write(file, greeter("three"));
+  await until("the third version", async () => (await greet()).text === "three world");
+  assert.is((await info()).state, "active");
+});
+
+test("a setup that throws leaves nothing behind and keeps the old version", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("one") } });
+  gateway.write(
+    file,
+    greeter("two", `ctx.route("GET", "/left", { access: "gateway" }, () => 1); throw new Error("no luck");`),
+  );
+  const record = await until("the failure", async () => {
+    const now = await info();
+    return now.error && now;
+  });
+  assert.match(record.error, /setup failed: no luck/);
+  assert.equal(await greet(), { text: "one world" });
+  assert.is((await gateway.request("GET", "/left")).status, 404);
+});
+
+test("a request under way ends on the version that it began with", async () => {
+  const slow = (text: string, extra = "") => `
+    import { definePlugin } from "portico";
+    export default definePlugin({ name: "greeter", setup(ctx) {
+      ${extra}
+      ctx.route("GET", "/greet", { access: "gateway" }, async () => {
+        ctx.log.info("asked");
+        await new Promise((resolve) => globalThis.__release = resolve);
+        return { text: "${text}" };
+      });
+    } });`;
+  gateway = await startGateway({ files: { [file]: slow("old") } });
+  const answer = greet();
+  await until("the handler", () => gateway.lines.some(({ msg }) => msg === "asked"));
+  gateway.write(file, greeter("new"));
+  await until("the new version", async () => (await info()).generation === 2 && (await info()).state === "active");
+  assert.equal(await greet(), { text: "new world" });
+  (globalThis as unknown as { __release: () => void }).__release();
+  assert.equal(await answer, { text: "old" });
+});
+
+test("removed, it is gone with all that it registered", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("hello") } });
+  assert.is((await greet()).text, "hello world");
+  renameSync(join(gateway.home, "plugins/greeter"), join(gateway.home, "gone"));
+  await until("the removal", async () => (await gateway.request("GET", "/greet")).status === 404);
+});
+
+test("disabled and enabled by command, kept in the configuration", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("hello") } });
+  const disabled = await gateway.json("POST", "/kernel/plugins/greeter/disable");
+  assert.is(disabled.state, "disabled");
+  assert.is((await gateway.request("GET", "/greet")).status, 404);
+  const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
+  assert.is(enabled.state, "active");
+  assert.is((await greet()).text, "hello world");
+});
+
+test("a plugin of a higher root replaces the one of its name, visibly, and gives it back", async () => {
+  gateway = await startGateway({
+    config: { plugins: { trust: "workspace" } },
+    files: { [file]: greeter("home") },
+  });
+  gateway.write(`workspace/${file}`, greeter("workspace"));
+  await until("the override", async () => (await greet()).text === "workspace world");
+  const list = (await gateway.json("GET", "/kernel/plugins")).plugins.filter(
+    (one: { name: string }) => one.name === "greeter",
+  );
+  assert.equal(list.map((one: { state: string }) => one.state).sort(), ["active", "shadowed"]);
+  assert.ok(list.some((one: { shadowedBy?: string }) => one.shadowedBy?.includes("workspace")));
+  rmSync(join(gateway.home, "workspace/plugins/greeter"), { recursive: true });
+  await until("the lower one", async () => (await greet()).text === "home world");
+});
+
+test("workspace plugins are not loaded unless they are trusted", async () => {
+  gateway = await startGateway({ files: { [`workspace/${file}`]: greeter("workspace") } });
+  assert.is((await gateway.request("GET", "/greet")).status, 404);
+});
+
+test("files that others may write are refused with the reason", async () => {
+  gateway = await startGateway();
+  mkdirSync(join(gateway.home, "plugins/greeter"), { recursive: true });
+  chmodSync(join(gateway.home, "plugins/greeter"), 0o777);
+  gateway.write(file, greeter("hello"));
+  const record = await until("the refusal", async () => info());
+  assert.is(record.state, "refused");
+  assert.match(record.error, /others may write/);
+});
+
+test("a plugin waits for a service that it needs, and starts when that is there", async () => {
+  const needs = `
+    import { definePlugin } from "portico";
+    export default definePlugin({ name: "eater", needs: ["soup"], setup(ctx) {
+      ctx.route("GET", "/eat", { access: "gateway" }, () => ({ taste: ctx.use("soup").taste }));
+    } });`;
+  gateway = await startGateway({ files: { "plugins/eater/plugin.ts": needs } });
+  const waiting = await gateway.json("GET", "/kernel/plugins/eater");
+  assert.is(waiting.state, "waiting");
+  assert.match(waiting.error, /needs soup/);
+  assert.is((await gateway.request("GET", "/ready")).status, 503);
+  gateway.write(
+    "plugins/cook/plugin.ts",
+    `import { definePlugin } from "portico";
+     export default definePlugin({ name: "cook", setup(ctx) { ctx.provide("soup", { taste: "good" }); } });`,
+  );
+  await until("the soup", async () => (await gateway.request("GET", "/eat")).status === 200);
+  assert.equal(await gateway.json("GET", "/eat"), { taste: "good" });
+  assert.is((await gateway.request("GET", "/ready")).status, 200);
+});
+
+test("one that does not load keeps nobody else from running", async () => {
+  gateway = await startGateway({
+    files: { "plugins/bad/plugin.ts": "export const nothing = 1;", [file]: greeter("hello") },
+    config: { bad: { any: "thing" } },
+  });
+  const bad = await gateway.json("GET", "/kernel/plugins/bad");
+  assert.is(bad.state, "failed");
+  assert.match(bad.error, /default export/);
+  assert.is((await greet()).text, "hello world");
+});
+
+test("a changed section of the configuration reaches the plugin", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("hello") } });
+  await gateway.gateway.config.set("greeter.name", "Grace");
+  assert.equal(await greet(), { text: "hello Grace" });
+});
+
+test.run();
