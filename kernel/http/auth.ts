@@ -1,5 +1,5 @@
 /** Who a request comes from: the owner (token or password), a client key, or nobody. */
-import { hash, timingSafeEqual } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isPorticoError, PorticoError } from "../errors.ts";
 import type { Access, Authenticator, Client, Logger } from "../types.ts";
@@ -162,22 +162,34 @@ export function occursTwice(rawHeaders: readonly string[], name: string): boolea
   return false;
 }
 
-/** Compares digests in constant time, so that neither content nor length of the secret shows in the time taken. */
+/**
+ * Compares in constant time: both texts lie zero-padded in blocks of one size, so neither the content nor the length
+ * of the secret shows in the time taken. (Digests would do the same at ten times the cost, on every request.)
+ */
 function createSecret() {
   let secret: string | undefined;
-  let digest: Buffer | undefined;
+  let right = Buffer.alloc(0);
+  let left = Buffer.alloc(0);
   return {
     equals(expected: string | undefined, given: string): boolean {
       if (!expected) return false;
-      if (expected !== secret || digest === undefined) {
+      if (expected !== secret) {
         secret = expected;
-        digest = sha256(expected);
+        right = Buffer.alloc(Buffer.byteLength(expected) < SHORT ? SHORT : LONG);
+        left = Buffer.alloc(right.length);
+        fillBlock(right, expected);
       }
-      return timingSafeEqual(sha256(given), digest);
+      return fillBlock(left, given) && timingSafeEqual(left, right);
     },
   };
 }
 
-function sha256(text: string): Buffer {
-  return hash("sha256", text, "buffer");
+const SHORT = 256;
+/** No header is longer. */
+const LONG = 16 * 1024;
+
+/** False where the text does not fit. A NUL, which no header can hold, ends the text. */
+function fillBlock(block: Buffer, text: string): boolean {
+  block.fill(0, block.write(text));
+  return Buffer.byteLength(text) < block.length;
 }

@@ -37,49 +37,104 @@ export function readBody(req: IncomingMessage, { maxBytes, timeoutMs, begin }: B
   if (announced !== undefined && Number(announced) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   begin?.();
 
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    let nextStride = STRIDE;
-    const timer = setTimeout(() => {
-      const message = "The request body did not arrive in time. Send it without long pauses.";
-      settle(() => reject(new PorticoError("request_timeout", message)));
-    }, timeoutMs);
+  return new Promise((resolve, reject) => new BodyReader(req, maxBytes, timeoutMs, resolve, reject));
+}
 
-    function onData(chunk: Buffer): void {
-      size += chunk.length;
-      if (size > maxBytes) {
-        settle(() => reject(tooLarge(maxBytes)));
-        return;
-      }
-      chunks.push(chunk);
-      if (size >= nextStride) {
-        nextStride = size + STRIDE;
-        timer.refresh();
-      }
-    }
-    function onEnd(): void {
-      settle(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
-    }
-    function onGone(): void {
-      settle(() =>
-        reject(new PorticoError("client_closed", "The client left before its request was complete.", { status: 499 })),
-      );
-    }
-    function settle(act: () => void): void {
-      clearTimeout(timer);
-      req.off("data", onData);
-      req.off("end", onEnd);
-      req.off("close", onGone);
-      act();
-    }
+/** Collects one body. A class, because a dozen closures for each request would show in the figures. */
+class BodyReader {
+  deadline: number;
+  readonly #timeoutMs: number;
+  readonly #maxBytes: number;
+  readonly #resolve: (body: Buffer) => void;
+  readonly #reject: (error: PorticoError) => void;
+  #chunks: Buffer[] | undefined = [];
+  #size = 0;
+  #nextStride = STRIDE;
 
-    req.on("data", onData);
-    req.on("end", onEnd);
+  constructor(
+    req: IncomingMessage,
+    maxBytes: number,
+    timeoutMs: number,
+    resolve: (body: Buffer) => void,
+    reject: (error: PorticoError) => void,
+  ) {
+    this.#maxBytes = maxBytes;
+    this.#timeoutMs = timeoutMs;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.deadline = performance.now() + timeoutMs;
+    watch(this);
+    // Listeners stay until the request goes: taking them off costs more than calls that do nothing.
     // A request without a listener for "error" emits none; "close" always comes.
-    req.on("close", onGone);
-    if (req.destroyed) onGone();
-  });
+    req.on("data", (chunk: Buffer) => this.#take(chunk));
+    req.on("end", () => this.#end());
+    req.on("close", () => this.#gone());
+    if (req.destroyed) this.#gone();
+  }
+
+  expire(): void {
+    this.#fail(
+      new PorticoError("request_timeout", "The request body did not arrive in time. Send it without long pauses."),
+    );
+  }
+
+  #take(chunk: Buffer): void {
+    if (!this.#chunks) return;
+    this.#size += chunk.length;
+    if (this.#size > this.#maxBytes) {
+      this.#fail(tooLarge(this.#maxBytes));
+      return;
+    }
+    this.#chunks.push(chunk);
+    if (this.#size >= this.#nextStride) {
+      this.#nextStride = this.#size + STRIDE;
+      this.deadline = performance.now() + this.#timeoutMs;
+    }
+  }
+
+  #end(): void {
+    const chunks = this.#chunks;
+    if (!chunks) return;
+    this.#settle();
+    this.#resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#size));
+  }
+
+  #gone(): void {
+    if (!this.#chunks) return;
+    this.#fail(new PorticoError("client_closed", "The client left before its request was complete.", { status: 499 }));
+  }
+
+  #fail(error: PorticoError): void {
+    this.#settle();
+    this.#reject(error);
+  }
+
+  #settle(): void {
+    this.#chunks = undefined;
+    unwatch(this);
+  }
+}
+
+// One clock for all bodies: a timer for each would cost more than reading most of them.
+const TICK_MS = 100;
+const awaited = new Set<BodyReader>();
+let clock: NodeJS.Timeout | undefined;
+
+function watch(reader: BodyReader): void {
+  awaited.add(reader);
+  clock ??= setInterval(tick, TICK_MS).unref();
+}
+
+function unwatch(reader: BodyReader): void {
+  awaited.delete(reader);
+}
+
+function tick(): void {
+  const now = performance.now();
+  for (const reader of awaited) if (reader.deadline <= now) reader.expire();
+  if (awaited.size > 0) return;
+  clearInterval(clock);
+  clock = undefined;
 }
 
 function tooLarge(maxBytes: number): PorticoError {

@@ -1,10 +1,11 @@
 /** One request and its answer: the `Call` that handlers get. What not every route needs is made at first use. */
-import { randomFillSync } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./address.ts";
 import { ANONYMOUS } from "./auth.ts";
 import { checkJsonType, parseJson, readBody } from "./body.ts";
+import { JSON_TYPE, sendJson, toJson } from "./reply.ts";
 import type { HttpSettings } from "./settings.ts";
 
 /** What the server knows that its exchanges need. */
@@ -17,7 +18,8 @@ export interface ServerSide {
 
 export class Exchange implements Call {
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  /** The response for the server's own use, without the headers that every answer has. */
+  readonly plain: ServerResponse;
   readonly id: string;
   readonly path: string;
   readonly server: ServerSide;
@@ -27,6 +29,7 @@ export class Exchange implements Call {
   /** The client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
 
+  #dressed = false;
   #search: string;
   #query: URLSearchParams | undefined;
   #address: string | undefined;
@@ -37,12 +40,44 @@ export class Exchange implements Call {
   constructor(server: ServerSide, req: IncomingMessage, res: ServerResponse) {
     this.server = server;
     this.req = req;
-    this.res = res;
+    this.plain = res;
     this.id = requestId(req);
     const url = req.url as string;
     const mark = url.indexOf("?");
     this.path = mark < 0 ? url : url.slice(0, mark);
     this.#search = mark < 0 ? "" : url.slice(mark);
+  }
+
+  /** With the headers of every answer set. Setting them costs, so it waits for a handler that answers by itself. */
+  get res(): ServerResponse {
+    if (!this.#dressed) {
+      this.#dressed = true;
+      if (!this.plain.headersSent) {
+        this.plain.setHeader("x-request-id", this.id);
+        this.plain.setHeader("x-content-type-options", "nosniff");
+      }
+    }
+    return this.plain;
+  }
+
+  /** Answers with JSON. Throws before anything is written when the value does not go into JSON. */
+  answer(status: number, value: unknown): void {
+    if (this.#dressed) {
+      sendJson(this.plain, status, value);
+      return;
+    }
+    const text = toJson(value);
+    this.plain.writeHead(status, [
+      "x-request-id",
+      this.id,
+      "x-content-type-options",
+      "nosniff",
+      "content-type",
+      JSON_TYPE,
+      "content-length",
+      String(Buffer.byteLength(text)),
+    ]);
+    this.plain.end(text);
   }
 
   get method(): string {
@@ -65,7 +100,7 @@ export class Exchange implements Call {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      const { res } = this;
+      const res = this.plain;
       if (res.closed || res.destroyed) left();
       else res.once("close", left);
       function left(): void {
@@ -102,9 +137,8 @@ export class Exchange implements Call {
 const NO_PARAMS: Record<string, string> = Object.freeze(Object.create(null));
 
 const WELL_FORMED = /^[\w.:-]{1,128}$/;
-const ID_BYTES = 15;
-const pool = Buffer.allocUnsafe(ID_BYTES * 256);
-let used = pool.length;
+const RUN = randomBytes(9).toString("base64url");
+let minted = 0;
 
 /** The caller's own id where it is well-formed, else a new one. */
 export function requestId(req: IncomingMessage): string {
@@ -112,11 +146,7 @@ export function requestId(req: IncomingMessage): string {
   return typeof given === "string" && WELL_FORMED.test(given) ? given : mintId();
 }
 
-/** `req_` and 120 random bits. */
+/** `req_`, 72 random bits of this process, and a count. */
 export function mintId(): string {
-  if (used === pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  return `req_${pool.toString("base64url", used, (used += ID_BYTES))}`;
+  return `req_${RUN}${(minted++).toString(36)}`;
 }

@@ -36,12 +36,14 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
   let hosts = new Set<string>();
   let allowedOrigins: readonly string[] | undefined;
   let pages = new Set<string>();
+  let lastGood = "";
 
   function refresh(): void {
     const set = settings();
     if (set.allowedHosts !== allowedHosts) {
       allowedHosts = set.allowedHosts;
       hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
+      lastGood = "";
     }
     if (set.allowedOrigins !== allowedOrigins) {
       allowedOrigins = set.allowedOrigins;
@@ -50,10 +52,13 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
     }
   }
 
-  function checkHost(host: string): void {
-    if (names.has(host)) return;
-    if (!hostRestricted && hosts.size === 0) return;
-    if (hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) return;
+  function checkHost(header: string): void {
+    if (header === lastGood || (!hostRestricted && hosts.size === 0)) return;
+    const host = header.toLowerCase();
+    if (names.has(host) || hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) {
+      lastGood = header;
+      return;
+    }
     throw new PorticoError(
       "forbidden_host",
       "This gateway is not reached under that Host name. Use 127.0.0.1 or localhost with its port, or name the host in gateway.http.allowedHosts.",
@@ -78,9 +83,9 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
       if (host === undefined || occursTwice(req.rawHeaders, "host")) {
         throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
       }
-      const name = host.toLowerCase();
-      checkHost(name);
+      checkHost(host);
       if (origin !== undefined) {
+        const name = host.toLowerCase();
         const page = normalOrigin(origin);
         if (page === `http://${name}` || page === `https://${name}`) {
           checkSite(req);

@@ -26,23 +26,17 @@ export function isReply(value: unknown): value is Reply {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true;
 }
 
-const JSON_TYPE = "application/json; charset=utf-8";
-
-/** Writes what a handler returned. `undefined` means that the handler answers by itself. */
-export function send(res: ServerResponse, value: unknown): void {
-  if (value === undefined) return;
-  if (isReply(value)) sendReply(res, value);
-  else sendJson(res, 200, value);
-}
+export const JSON_TYPE = "application/json; charset=utf-8";
 
 /** JSON with the given status. Throws before anything is written when the value does not go into JSON. */
 export function sendJson(res: ServerResponse, status: number, value: unknown): void {
-  const text = stringify(value);
+  const text = toJson(value);
   res.writeHead(status, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(text) });
   res.end(text);
 }
 
-function sendReply(res: ServerResponse, { status, body, headers }: Reply): void {
+/** Writes a reply on top of the headers that are set already. */
+export function sendReply(res: ServerResponse, { status, body, headers }: Reply): void {
   const [type, bytes] = encode(body);
   for (const name in headers) res.setHeader(name, headers[name] as string);
   if (status === 204 || status === 304 || status < 200) {
@@ -60,10 +54,11 @@ function encode(body: unknown): [type: string | undefined, bytes: string | Uint8
   if (body === undefined) return [undefined, ""];
   if (typeof body === "string") return ["text/plain; charset=utf-8", body];
   if (body instanceof Uint8Array) return ["application/octet-stream", body];
-  return [JSON_TYPE, stringify(body)];
+  return [JSON_TYPE, toJson(body)];
 }
 
-function stringify(value: unknown): string {
+/** Throws where `JSON.stringify` would give no text. */
+export function toJson(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered as JSON`);
   return text;

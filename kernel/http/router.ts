@@ -10,7 +10,7 @@ export interface Router<R> {
   /** `path` in polka's syntax. Of two routes that match, the more literal one wins, then the later one. */
   add(method: string, path: string, route: R): Dispose;
   /** Finds the route of a request and runs it; `params` come from the path, decoded. */
-  dispatch(req: IncomingMessage, res: ServerResponse): void;
+  dispatch(req: IncomingMessage, res: ServerResponse, path: string): void;
   /** The route for a path and its parameters, without running it. */
   find(method: string, path: string): R | undefined;
   /** The methods that a path has, for `Allow`. */
@@ -55,16 +55,18 @@ export function createRouter<R>(events: RouterEvents<R>): Router<R> {
         if (entries.includes(entry)) changed(entries.filter((other) => other !== entry));
       };
     },
-    dispatch(req, res) {
-      app.handler(req as Request, res, undefined as never);
+    dispatch(req, res, path) {
+      const route = app.literal.get(`${req.method} ${path}`);
+      if (route !== undefined) events.run(route, req, {});
+      else app.polka.handler(req as Request, res, undefined as never);
     },
     find(method, path) {
       refresh();
-      const handler = app.find(method as "GET", path).handlers[0] as Handler<R> | undefined;
+      const handler = app.polka.find(method as "GET", path).handlers[0] as Handler<R> | undefined;
       return handler?.route;
     },
     methods(path) {
-      return METHODS.filter((method) => app.find(method, path).handlers.length > 0);
+      return METHODS.filter((method) => app.polka.find(method, path).handlers.length > 0);
     },
     list: () => entries.map(({ method, path, route }) => ({ method, path, route })),
   };
@@ -82,7 +84,7 @@ function build<R>(entries: readonly Entry<R>[], events: RouterEvents<R>) {
   app.parse = parseUrl as unknown as typeof app.parse;
 
   // A path without parameters is the most literal match there can be: one look-up finds it.
-  const literal = new Map<string, { handlers: Handler<R>[] }>();
+  const literal = new Map<string, R>();
   const sorted = entries.map((entry) => ({ ...entry, kinds: kindsOf(entry.path) }));
   sorted.sort((a, b) => (a.kinds < b.kinds ? -1 : a.kinds > b.kinds ? 1 : 0));
   for (const { method, path, route, kinds } of sorted) {
@@ -93,15 +95,9 @@ function build<R>(entries: readonly Entry<R>[], events: RouterEvents<R>) {
     last.pattern = new RegExp(last.pattern.source);
     if (/[^0]/.test(kinds)) continue;
     const key = `${method} ${path}`;
-    if (!literal.has(key)) literal.set(key, { handlers: [handler] });
+    if (!literal.has(key)) literal.set(key, route);
   }
-
-  const scan = app.find.bind(app) as (method: string, path: string) => ReturnType<typeof app.find>;
-  app.find = ((method: string, path: string) => {
-    const hit = literal.get(`${method} ${path}`);
-    return hit ? { params: {}, handlers: hit.handlers } : scan(method, path);
-  }) as typeof app.find;
-  return app;
+  return { polka: app, literal };
 }
 
 /** polka's own parse reads the whole query of every request; ours leaves it to those who ask for it. */

@@ -12,7 +12,7 @@ import { drain, endAndLinger, mustClose } from "./body.ts";
 import { createErrorForms, logFailure, publicError } from "./errors.ts";
 import { Exchange, mintId, type ServerSide } from "./exchange.ts";
 import { corsHeaders, createGuards, isPreflight, preflightHeaders } from "./guards.ts";
-import { send } from "./reply.ts";
+import { isReply, sendReply } from "./reply.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./settings.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
@@ -95,13 +95,11 @@ export function createServer(options: HttpServerOptions): HttpServer {
     call.awaitsContinue = awaitsContinue;
     (req as Carrier)[CALL] = call;
     track(call);
-    res.setHeader("x-request-id", call.id);
-    res.setHeader("x-content-type-options", "nosniff");
-    if (closing.signal.aborted) res.setHeader("connection", "close");
+    if (closing.signal.aborted) call.res.setHeader("connection", "close");
     try {
       const origin = guards.check(req);
       if (origin !== undefined) {
-        setHeaders(res, corsHeaders(origin));
+        setHeaders(call.res, corsHeaders(origin));
         if (isPreflight(req)) {
           setHeaders(res, preflightHeaders(req));
           res.writeHead(204).end();
@@ -117,7 +115,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
   }
 
   function dispatch(call: Exchange): void {
-    routes.dispatch(call.req, call.res);
+    routes.dispatch(call.req, call.plain, call.path);
   }
 
   function run(route: Route, req: IncomingMessage, params: Record<string, string>): void {
@@ -159,20 +157,20 @@ export function createServer(options: HttpServerOptions): HttpServer {
   }
 
   function finish(call: Exchange, value: unknown): void {
-    const { req, res } = call;
+    const { req, plain: res } = call;
     if (value === undefined || res.destroyed) return;
     if (res.headersSent) {
       log.warn({ id: call.id, path: call.path }, "a handler answered by itself and returned a value too");
       return;
     }
     try {
-      if (call.awaitsContinue) {
-        res.setHeader("connection", "close");
-        send(res, value);
-      } else if (mustClose(req)) {
-        res.setHeader("connection", "close");
-        drain(req, () => send(res, value));
-      } else send(res, value);
+      if (call.awaitsContinue) call.res.setHeader("connection", "close");
+      else if (mustClose(req)) {
+        call.res.setHeader("connection", "close");
+        drain(req, () => answer(call, value));
+        return;
+      }
+      answer(call, value);
     } catch (error) {
       fail(call, error);
     }
@@ -220,7 +218,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
   }
 
   function track(call: Exchange): void {
-    const { req, res } = call;
+    const { req, plain: res } = call;
     const { socket } = req;
     const line = lines.get(socket);
     if (line) {
@@ -365,6 +363,11 @@ export function createServer(options: HttpServerOptions): HttpServer {
 }
 
 const SLASH = 47;
+
+function answer(call: Exchange, value: unknown): void {
+  if (isReply(value)) sendReply(call.res, value);
+  else call.answer(200, value);
+}
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";

@@ -1,0 +1,58 @@
+/** A process under test for `http.bench.ts`: argument `bare` is node:http alone, `portico` the kernel's server. */
+import { createServer as createBare } from "node:http";
+import { createAuth } from "../../kernel/http/auth.ts";
+import { createServer } from "../../kernel/http/server.ts";
+import type { Logger } from "../../kernel/types.ts";
+
+const answer = { ok: true, id: "item-1", tags: ["a", "b"] };
+
+async function bare(): Promise<number> {
+  const server = createBare((req, res) => {
+    const chunks: Buffer[] = [];
+    req.on("data", (chunk: Buffer) => chunks.push(chunk));
+    req.on("end", () => {
+      if (req.method === "POST") JSON.parse(Buffer.concat(chunks).toString());
+      const text = JSON.stringify(answer);
+      res.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+      res.end(text);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as { port: number }).port;
+}
+
+function portico(): Promise<number> {
+  const quiet = () => {};
+  const log: Logger & { isLevelEnabled(): boolean } = {
+    trace: quiet,
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: quiet,
+    fatal: quiet,
+    child: () => log,
+    isLevelEnabled: () => process.argv[3] === "log",
+  };
+  const settings = {
+    maxBodyBytes: 32 * 1024 * 1024,
+    allowedOrigins: [],
+    allowedHosts: [],
+    trustedProxies: [],
+    headersTimeoutMs: 10_000,
+    bodyTimeoutMs: 30_000,
+  };
+  const auth = createAuth({ settings: () => ({ token: "bench-token" }), authenticators: () => [], log });
+  const server = createServer({ name: "bench", log, settings: () => settings, auth });
+  for (let i = 0; i < 60; i++) server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "keys" }, () => answer);
+  server.route("GET", "/item", { access: "keys" }, () => answer);
+  server.route("POST", "/item", { access: "keys" }, async (call) => {
+    await call.json();
+    return answer;
+  });
+  return server.listen(0, "127.0.0.1");
+}
+
+const port = await (process.argv[2] === "bare" ? bare() : portico());
+process.on("message", () => process.send?.(process.cpuUsage()));
+process.on("disconnect", () => process.exit());
+process.send?.(port);
