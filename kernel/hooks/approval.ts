@@ -1,0 +1,56 @@
+/** Which contents of workspace hooks their owner has approved: where `hooks.trust` is `approved`, others do not run. */
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+
+interface Approval {
+  hash: string;
+  at: string;
+}
+
+export interface Approvals {
+  isApproved(dir: string, hash: string): boolean;
+  approve(dir: string, hash: string): void;
+}
+
+/** Approvals are kept in a file of the state directory, by the hook's directory. */
+export function openApprovals(file: string): Approvals {
+  const read = (): Record<string, Approval> => {
+    try {
+      return JSON.parse(readFileSync(file, "utf8")) as Record<string, Approval>;
+    } catch {
+      return {}; // none yet, or unreadable: then nothing is approved
+    }
+  };
+  return {
+    isApproved: (dir, hash) => read()[dir]?.hash === hash,
+    approve(dir, hash) {
+      const approvals = { ...read(), [dir]: { hash, at: new Date().toISOString() } };
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      const temporary = `${file}.${process.pid}.tmp`;
+      writeFileSync(temporary, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 });
+      renameSync(temporary, file);
+    },
+  };
+}
+
+/** A fingerprint of every file below a directory (its `node_modules` too, `.git` not) and of further files. */
+export function fingerprint(dir: string, further: readonly string[] = []): string {
+  const hash = createHash("sha256");
+  const add = (path: string, content: string | Buffer) => {
+    hash.update(`${JSON.stringify(relative(dir, path))} ${content.length}\n`).update(content);
+  };
+  const walk = (below: string): void => {
+    const entries = readdirSync(below, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const entry of entries) {
+      const path = join(below, entry.name);
+      if (entry.isDirectory()) {
+        if (entry.name !== ".git") walk(path);
+      } else if (entry.isSymbolicLink()) add(path, `-> ${readlinkSync(path)}`);
+      else if (entry.isFile()) add(path, readFileSync(path));
+    }
+  };
+  walk(dir);
+  for (const path of [...further].sort()) add(path, readFileSync(path));
+  return hash.digest("hex");
+}

@@ -1,0 +1,98 @@
+/** Reads one hook directory: its `HOOK.md`, its handler's file, and whether it is safe to load. */
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { discover, type Found, isInside, type Root, sourceNames, whyUnsafe } from "../extensions/discover.ts";
+import { FrontMatterError, type HookMeta, parseHookMd } from "./front-matter.ts";
+import type { Problem } from "./problem.ts";
+
+export interface Candidate {
+  /** Of the front matter; the directory's own where that has none or cannot be read. */
+  name: string;
+  root: Root;
+  /** As it stands below its root. */
+  dir: string;
+  /** With links resolved. */
+  realDir: string;
+  meta?: HookMeta;
+  /** The text of HOOK.md: part of the hook's version. */
+  text: string;
+  /** The handler's file. */
+  handler?: string;
+  warnings: string[];
+  /** Why it must not be loaded. */
+  refused?: string;
+  /** Why it cannot be loaded. */
+  problem?: Problem;
+}
+
+export const handlerNames = sourceNames("handler", "index");
+
+/** Everything below the roots that is a hook or looks like one, lowest rank first, then by name. */
+export function findCandidates(roots: readonly Root[]): Candidate[] {
+  // A link to the package's own hooks is no way around their root's safety: every root is looked at by itself.
+  return discover(roots, ["HOOK.md", ...handlerNames]).map(readCandidate);
+}
+
+/** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
+export function readCandidate(found: Found): Candidate {
+  const { dir, realDir, root } = found;
+  const handler = handlerNames.map((name) => join(realDir, name)).find((path) => existsSync(path));
+  const candidate: Candidate = {
+    name: basename(dir),
+    root,
+    dir,
+    realDir,
+    text: "",
+    handler,
+    warnings: [],
+    refused: found.refused,
+  };
+  const descriptor = join(realDir, "HOOK.md");
+  try {
+    if (basename(found.entry) !== "HOOK.md") {
+      candidate.problem = { message: "HOOK.md is missing: it says which events the hook handles", file: descriptor };
+      return candidate;
+    }
+    if (handler) candidate.refused ??= whyUnsafe(realDir, handler, root);
+    if (candidate.refused) return candidate;
+    candidate.text = readFileSync(descriptor, "utf8");
+    const { meta, warnings } = parseHookMd(candidate.text);
+    Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
+    if (!handler) {
+      candidate.problem = { message: `there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, file: realDir };
+    }
+  } catch (error) {
+    const line = error instanceof FrontMatterError ? error.line : undefined;
+    const at = line === undefined ? "HOOK.md: " : `HOOK.md:${line}: `;
+    candidate.problem = { message: at + (error as Error).message, file: descriptor, line };
+  }
+  return candidate;
+}
+
+/** Why the files that went into a bundle must not run: others may write one of them, or a link leaves the root. */
+export function whyInputsUnsafe(candidate: Candidate, inputs: readonly string[]): string | undefined {
+  const { root, realDir } = candidate;
+  if (root.name === "bundled") return undefined;
+  for (const input of inputs) {
+    const paths = [input];
+    for (let dir = dirname(input); isInside(dir, realDir) && dir !== realDir; dir = dirname(dir)) paths.push(dir);
+    const writable = paths.find((path) => statSync(path).mode & 0o022);
+    if (writable) return `others may write ${relative(realDir, writable)}: run chmod go-w on it`;
+  }
+  return linkThatLeaves(realDir, realpathSync(root.dir));
+}
+
+function linkThatLeaves(dir: string, root: string): string | undefined {
+  for (const entry of readdirSync(dir, { withFileTypes: true })) {
+    if (entry.name === "node_modules" || entry.name === ".git") continue;
+    const path = join(dir, entry.name);
+    if (entry.isSymbolicLink() && existsSync(path) && !isInside(realpathSync(path), root)) {
+      return `the real path of ${entry.name} leaves the hook's root`;
+    }
+    if (entry.isDirectory()) {
+      const below = linkThatLeaves(path, root);
+      if (below) return below;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,136 @@
+/** A hook host over the real file system and the real bus, loader and log, in a home of its own. */
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Bus, createBus } from "../../../kernel/bus.ts";
+import { declareKernelEvents } from "../../../kernel/events.ts";
+import { createLoader } from "../../../kernel/extensions/load.ts";
+import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";
+import type { HookSettings } from "../../../kernel/hooks/settings.ts";
+import { createLog } from "../../../kernel/log.ts";
+import { createServices, type ServiceRegistry } from "../../../kernel/registry.ts";
+import type { EmitResult, Paths } from "../../../kernel/types.ts";
+
+process.setSourceMapsEnabled(true);
+
+declare module "portico" {
+  interface Events {
+    "test:asked": { text: string; list: string[]; fixed: string };
+    "test:noticed": { n: number };
+  }
+}
+
+export interface HookHome {
+  dir: string;
+  paths: Paths;
+  host: HookHost;
+  bus: Bus;
+  services: ServiceRegistry;
+  settings: HookSettings;
+  config: Record<string, unknown>;
+  lines: Record<string, unknown>[];
+  /** Writes a file below the home as most editors do: a temporary file that is renamed. */
+  write(path: string, text: string): void;
+  remove(path: string): void;
+  ask(text: string): Promise<EmitResult<"test:asked">>;
+  stop(): Promise<void>;
+}
+
+export interface HookHomeOptions {
+  settings?: Partial<HookSettings>;
+  files?: Record<string, string>;
+  env?: Record<string, string>;
+  config?: Record<string, unknown>;
+  /** Do not start (the test does). */
+  idle?: boolean;
+}
+
+/** HOOK.md for `test:asked`, with further lines of front matter. */
+export function descriptor(more = "", events = "test:asked"): string {
+  return `---\nevents: [${events}]\n${more}${more && !more.endsWith("\n") ? "\n" : ""}---\n\n# A hook\n`;
+}
+
+/** A handler that answers with a text. */
+export function answering(text: string): string {
+  return `export default () => ({ reply: ${JSON.stringify(text)} });\n`;
+}
+
+export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookHome> {
+  const dir = mkdtempSync(join(tmpdir(), "portico-hooks-"));
+  const paths: Paths = {
+    home: dir,
+    config: join(dir, "portico.json"),
+    state: join(dir, "state"),
+    workspace: join(dir, "workspace"),
+    tmp: join(dir, "tmp"),
+    package: join(dir, "package"),
+  };
+  const write = (path: string, text: string) => {
+    const file = join(dir, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(`${file}.tmp`, text);
+    renameSync(`${file}.tmp`, file);
+  };
+  for (const [path, text] of Object.entries(options.files ?? {})) write(path, text);
+  const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...options.settings };
+  const config = options.config ?? {};
+  const lines: Record<string, unknown>[] = [];
+  const book = createLog({ level: "debug", write: (line) => lines.push(JSON.parse(line)) });
+  const bus = createBus(book.log);
+  declareKernelEvents(bus);
+  bus.declare("test:asked", {
+    mode: "answer",
+    description: "Somebody asks.",
+    changes: ["text", "list"],
+    sample: { text: "hello", list: [], fixed: "stays" },
+  });
+  bus.declare("test:noticed", { mode: "notify", description: "Something happens.", sample: { n: 1 } });
+  const services = createServices();
+  const host = createHookHost({
+    paths,
+    env: { PATH: process.env["PATH"], ...options.env },
+    log: book.log,
+    bus,
+    services,
+    loader: createLoader({ host: {}, cacheDir: () => join(dir, "cache"), sourceMaps: () => true }),
+    config: {
+      kernel: { hooks: settings },
+      get: (key) => config[key],
+      secrets: () => ["the-token-of-the-gateway"],
+      async set(key, value) {
+        const [, name] = /^hooks\.entries\.([\w-]+)\.enabled$/.exec(key) ?? [];
+        if (!name) throw new Error(`unexpected key ${key}`);
+        settings.entries[name] = { ...settings.entries[name], enabled: value as boolean };
+      },
+    },
+  });
+  if (!options.idle) await host.start();
+  return {
+    dir,
+    paths,
+    host,
+    bus,
+    services,
+    settings,
+    config,
+    lines,
+    write,
+    remove: (path) => rmSync(join(dir, path), { recursive: true, force: true }),
+    ask: (text) => bus.emit("test:asked", { text, list: [], fixed: "stays" }),
+    async stop() {
+      await host.stop();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Asks again until the answer is right; fails with what it was last. */
+export async function until<T>(read: () => T | Promise<T>, right: (value: T) => boolean, withinMs = 5000): Promise<T> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const value = await read();
+    if (right(value)) return value;
+    if (Date.now() > end) throw new Error(`still not right after ${withinMs} ms: ${JSON.stringify(value)}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
