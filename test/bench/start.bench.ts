@@ -1,0 +1,100 @@
+/** What a start, an idle gateway, a management command and an event cost. Measures the build, as users run it. */
+import { execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createBus } from "../../kernel/bus.ts";
+import { createLog } from "../../kernel/log.ts";
+import { packageDir } from "../support/gateway.ts";
+import type { Bench } from "./run.ts";
+
+const portico = join(packageDir, ".build/portico.js");
+const runs = 7;
+
+export default async function start(): Promise<Bench> {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
+  const home = mkdtempSync(join(tmpdir(), "portico-bench-"));
+  const starts: number[] = [];
+  let rss = 0;
+  let command = 0;
+  for (let run = 0; run <= runs; run++) {
+    const began = performance.now();
+    const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", "18973"], { stdio: "ignore" });
+    await healthy("http://127.0.0.1:18973/health");
+    if (run > 0) starts.push(performance.now() - began);
+    if (run === runs) {
+      await new Promise((resolve) => setTimeout(resolve, 5000));
+      rss = residentMegabytes(child.pid ?? 0);
+      command = median(Array.from({ length: runs }, () => timed(["status", "--home", home])));
+    }
+    child.kill("SIGTERM");
+    await new Promise((resolve) => child.once("exit", resolve));
+  }
+  rmSync(home, { recursive: true, force: true });
+  const node = median(Array.from({ length: runs }, () => timed(undefined)));
+  return {
+    name: "start and size",
+    figures: [
+      { what: "cold start to the first healthy answer, median", value: median(starts), unit: "ms", limit: 400 },
+      { what: "the same", value: median(starts) / node, unit: "×", ratioTo: "node -e 0" },
+      { what: "resident memory, idle for 5 s", value: rss, unit: "MB", limit: 90 },
+      { what: "portico status, median", value: command, unit: "ms", limit: 300 },
+      { what: "an event without handlers", value: await emitMicroseconds(), unit: "µs", limit: 1 },
+      { what: "install without development packages", value: installedMegabytes(), unit: "MB", limit: 60 },
+    ],
+  };
+}
+
+async function healthy(url: string): Promise<void> {
+  for (;;) {
+    const ok = await new Promise<boolean>((resolve) => {
+      request(url, { agent: false }, (res) => {
+        res.resume();
+        resolve(res.statusCode === 200);
+      })
+        .on("error", () => resolve(false))
+        .end();
+    });
+    if (ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+function residentMegabytes(pid: number): number {
+  const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(line?.[1] ?? 0) / 1024;
+}
+
+function timed(words: readonly string[] | undefined): number {
+  const began = performance.now();
+  execFileSync(process.execPath, words ? [portico, ...words] : ["-e", "0"], { stdio: "ignore" });
+  return performance.now() - began;
+}
+
+async function emitMicroseconds(): Promise<number> {
+  const bus = createBus(createLog({ level: "silent" }).log);
+  bus.declare("config:changed", { mode: "notify", description: "", sample: { keys: [] } });
+  const context = { keys: [] };
+  const rounds = 1_000_000;
+  for (let i = 0; i < 10_000; i++) await bus.emit("config:changed", context);
+  const began = performance.now();
+  for (let i = 0; i < rounds; i++) await bus.emit("config:changed", context);
+  return ((performance.now() - began) * 1000) / rounds;
+}
+
+/** A real installation of the lock file in an empty directory, as a user without the development packages has it. */
+function installedMegabytes(): number {
+  const dir = mkdtempSync(join(tmpdir(), "portico-install-"));
+  for (const name of ["package.json", "package-lock.json", "tsconfig.json", "kernel", "plugins", "hooks"]) {
+    cpSync(join(packageDir, name), join(dir, name), { recursive: true });
+  }
+  execFileSync("npm", ["ci", "--omit=dev"], { cwd: dir, stdio: "ignore" });
+  const kilobytes = Number(execFileSync("du", ["-sk", join(dir, "node_modules")], { encoding: "utf8" }).split("\t")[0]);
+  rmSync(dir, { recursive: true, force: true });
+  return kilobytes / 1024;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}

@@ -1,0 +1,95 @@
+import { rmSync } from "node:fs";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("command line");
+let home = "";
+let gateway: SpawnedGateway;
+
+test.before(async () => {
+  home = makeHome();
+  gateway = await spawnGateway({ home, config: {} });
+});
+test.after(async () => {
+  await gateway.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+test("bare portico prints help that names every command and the first steps", async () => {
+  const { code, stdout } = await portico(home, []);
+  assert.is(code, 0);
+  for (const word of ["start", "status", "config", "hooks", "plugins", "logs", "First steps"])
+    assert.match(stdout, word);
+});
+
+test("a mistyped command or option is met with the nearest one, in one line on stderr", async () => {
+  const command = await portico(home, ["statsu"]);
+  assert.is(command.code, 2);
+  assert.is(
+    command.stderr,
+    'portico: There is no command "portico statsu". Did you mean status? See portico --help.\n',
+  );
+  const option = await portico(home, ["status", "--jsno"]);
+  assert.is(option.code, 2);
+  assert.match(option.stderr, /no option --jsno\. Did you mean --json\?/);
+});
+
+test("help of a subcommand shows usage, options and examples", async () => {
+  const { code, stdout } = await portico(home, ["logs", "--help"]);
+  assert.is(code, 0);
+  for (const word of ["Usage: portico logs", "--follow", "Examples:"]) assert.match(stdout, word);
+});
+
+test("status finds the gateway of its home, whatever its port", async () => {
+  const { code, stdout } = await portico(home, ["status"]);
+  assert.is(code, 0);
+  assert.match(stdout, gateway.url);
+  const json = JSON.parse((await portico(home, ["status", "--json"])).stdout) as { url: string };
+  assert.is(json.url, gateway.url);
+});
+
+test("a wrong token, and no gateway, are said in one line", async () => {
+  const wrong = await portico(home, ["status", "--token", "nonsense"]);
+  assert.is(wrong.code, 1);
+  assert.match(wrong.stderr, /^portico: .*credentials are wrong.*\n$/i);
+  const nobody = await portico(home, ["status", "--url", "http://127.0.0.1:1"]);
+  assert.is(nobody.code, 1);
+  assert.is(nobody.stderr, "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n");
+});
+
+test("logs prints what the gateway logged", async () => {
+  const { stdout } = await portico(home, ["logs", "--json"]);
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { msg: string });
+  assert.ok(lines.some(({ msg }) => msg === "portico is running"));
+});
+
+test("plugins new writes a provider that answers without a restart", async () => {
+  const made = await portico(home, ["plugins", "new", "shouter"]);
+  assert.is(made.code, 0, made.stderr);
+  assert.match(made.stdout, /\(active\)/);
+  const answer = await until("the provider", async () => {
+    const response = await gateway.request("POST", "/v1/chat/completions", {
+      model: "shouter/demo",
+      messages: [{ role: "user", content: "hello" }],
+    });
+    return response.ok && response.json();
+  });
+  assert.is(answer.choices[0].message.content, "HELLO");
+  const again = await portico(home, ["plugins", "new", "shouter"]);
+  assert.is(again.code, 1);
+  assert.match(again.stderr, /already/);
+});
+
+test("a port in use is said with what to do", async () => {
+  const { code, stderr } = await portico(makeHome(), ["start", "--port", String(gateway.port)]);
+  assert.is(code, 1);
+  assert.match(stderr, new RegExp(`${gateway.port}.*--port`));
+});
+
+test.run();
