@@ -89,7 +89,7 @@ function installedMegabytes(): number {
   for (const name of ["package.json", "package-lock.json", "tsconfig.json", "kernel", "plugins", "hooks"]) {
     cpSync(join(packageDir, name), join(dir, name), { recursive: true });
   }
-  execFileSync("npm", ["ci", "--omit=dev"], { cwd: dir, stdio: "ignore" });
+  execFileSync("npm", ["install", "--omit=dev"], { cwd: dir, stdio: "ignore" });
   const kilobytes = Number(execFileSync("du", ["-sk", join(dir, "node_modules")], { encoding: "utf8" }).split("\t")[0]);
   rmSync(dir, { recursive: true, force: true });
   return kilobytes / 1024;
