@@ -1,6 +1,9 @@
 import type { ChatRequest, ClaudeModel, Fields, Target, ToolUse, WireRequest } from "portico";
 import {
   claudeModel,
+  claudeSampling,
+  claudeStops,
+  claudeThinking,
   jsonInstruction,
   onlyOneChoice,
   originOf,
@@ -10,7 +13,6 @@ import {
   strictSchema,
 } from "portico";
 import { encodeTurns } from "./messages.ts";
-import { encodeThinking } from "./thinking.ts";
 
 /** What `decode` and `decoder` remember of the request. */
 export interface Sent {
@@ -31,7 +33,7 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
   const { system, messages, endsInToolLoop, hasThinking } = await encodeTurns(request.messages, target, origin, fields);
   const maxTokens = fields.maxTokens() ?? model.maxOutput;
   const forced = choice?.type === "any" || choice?.type === "tool";
-  const { thinking, effort } = encodeThinking(fields, model, maxTokens, {
+  const { thinking, effort } = claudeThinking(fields, model, maxTokens, {
     forced,
     // A loop of calls that began without (signed) thinking cannot go on with it.
     brokenLoop: endsInToolLoop && !hasThinking,
@@ -39,13 +41,8 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
   const output: Record<string, unknown> = effort === undefined ? {} : { effort };
   encodeFormat(fields, model, system, output);
 
-  const stops = fields.stops();
-  const stopSequences = stops.filter((stop, i) => {
-    if (stop.trim() !== "") return true;
-    fields.drop(Array.isArray(request.stop) ? `stop[${i}]` : "stop");
-    return false;
-  });
-  const sampling = encodeSampling(fields, model, thinking !== undefined && thinking.type !== "disabled");
+  const stopSequences = claudeStops(fields);
+  const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
   const user = fields.string("safety_identifier") ?? fields.string("user");
   fields.take("user");
 
@@ -60,7 +57,9 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
     ...(thinking !== undefined && { thinking }),
     ...(Object.keys(output).length > 0 && { output_config: output }),
     ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
-    ...sampling,
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { top_p: topP }),
+    ...(topK !== undefined && { top_k: topK }),
     ...(user !== undefined && { metadata: { user_id: user } }),
     ...encodeServiceTier(fields),
   };
@@ -149,28 +148,6 @@ function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[], 
   }
   system.push({ text: jsonInstruction(format) });
   if (format.kind === "schema") fields.drop("response_format.json_schema");
-}
-
-function encodeSampling(fields: Fields, model: ClaudeModel, thinks: boolean): Record<string, number> {
-  const temperature = fields.number("temperature");
-  const topP = fields.number("top_p");
-  const topK = fields.number("top_k");
-  const out: Record<string, number> = {};
-  const fixed = model.sampling === "fixed" || thinks;
-  if (temperature !== undefined) {
-    if (!fixed) out.temperature = Math.min(1, temperature);
-    else if (temperature !== 1) fields.drop("temperature");
-  }
-  if (topP !== undefined) {
-    const both = model.sampling === "one" && out.temperature !== undefined;
-    if (!fixed && !both) out.top_p = topP;
-    else if (topP < 0.99) fields.drop("top_p");
-  }
-  if (topK !== undefined) {
-    if (fixed) fields.drop("top_k");
-    else out.top_k = topK;
-  }
-  return out;
 }
 
 function encodeServiceTier(fields: Fields): { service_tier?: string } {

@@ -1,4 +1,4 @@
-import type { ChunkWriter, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
+import type { ChunkWriter, PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
 import {
   carryThinking,
   clientCallId,
@@ -50,7 +50,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   let writer: ChunkWriter | undefined;
   let finish: string | undefined;
   let done = false;
-  let failure: Error | undefined;
+  let failure: PorticoError | undefined;
 
   function out(): ChunkWriter {
     writer ??= createChunkWriter({ id: target.id, created: target.created, model: target.model, includeUsage });
@@ -182,7 +182,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return tokens === undefined ? undefined : readUsage(tokens);
   }
 
-  /** What came before a failure goes out first; the failure follows with the next call. */
+  /** What came before a failure goes out first; the caller then finds the failure beside it. */
   function taken(): Buffer | undefined {
     const bytes = writer?.take();
     if (bytes === undefined && failure !== undefined) throw failure;
@@ -192,14 +192,13 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const parser = createSseParser(onEvent);
   return {
     push(bytes) {
-      if (failure !== undefined) throw failure;
       parser.push(bytes);
       return taken();
     },
     end() {
       if (failure !== undefined) throw failure;
       parser.end();
-      if (failure === undefined && !done) {
+      if (!done && failure === undefined) {
         if (finish === undefined) throw cutShort();
         close();
       }
@@ -210,6 +209,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
     get finishReason() {
       return finish;
+    },
+    get failure() {
+      return failure;
+    },
+    get done() {
+      return done;
     },
   };
 }

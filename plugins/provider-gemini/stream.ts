@@ -1,4 +1,4 @@
-import type { ChunkWriter, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
 import { createChunkWriter, createLiteralScan, createSseParser, upstreamError } from "portico";
 import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
 import { finishReason, imagePart, parseObject, readCall, readUsage } from "./answer.ts";
@@ -18,7 +18,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   let unread: Buffer | undefined;
   let blocked = false;
   let closed = false;
-  let failure: Error | undefined;
+  let failure: PorticoError | undefined;
 
   function onEvent(data: Buffer): void {
     if (failure !== undefined) return;
@@ -76,7 +76,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     try {
       finish(choice, finishReason(candidate, calls.has(choice)));
     } catch (error) {
-      failure = error as Error;
+      failure = error as PorticoError;
     }
   }
 
@@ -108,7 +108,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return usage === undefined ? undefined : readUsage(usage);
   }
 
-  /** What came before a failure goes out first; the failure follows with the next call. */
+  /** What came before a failure goes out first; the caller then finds the failure beside it. */
   function taken(): Buffer | undefined {
     const bytes = writer?.take();
     if (bytes === undefined && failure !== undefined) throw failure;
@@ -118,7 +118,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const parser = createSseParser(onEvent);
   return {
     push(bytes) {
-      if (failure !== undefined) throw failure;
       parser.push(bytes);
       unread = scan.takeLast() ?? unread;
       return taken();
@@ -135,6 +134,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
     get finishReason() {
       return finished.get(0);
+    },
+    get failure() {
+      return failure;
+    },
+    get done() {
+      return closed;
     },
   };
 }
@@ -154,6 +159,6 @@ function isPlainText(event: Generated): boolean {
   );
 }
 
-function notJson(): Error {
+function notJson(): PorticoError {
   return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
 }
