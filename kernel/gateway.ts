@@ -176,6 +176,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await plugins.prepare();
     config.check();
     logBook.setLevel(config.kernel.log.level);
+    refuseOpenDoor(settings());
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
     const url = config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`;
@@ -183,20 +184,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     undos.push(() => store.close());
     services.provide("store", store);
     wantedPort = options.port ?? settings().port;
-    await server.listen(wantedPort, bindAddress());
+    await server.listen(wantedPort, settings().bind);
   } catch (error) {
     await logBook.close();
     throw error;
-  }
-
-  function bindAddress(): string {
-    const { bind } = settings();
-    const isLoopback = bind === "localhost" || bind === "::1" || bind.startsWith("127.");
-    if (isLoopback || !token.generated) return bind;
-    throw new PorticoError(
-      "config_error",
-      `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,
-    );
   }
 
   let stopping: Promise<void> | undefined;
@@ -295,6 +286,16 @@ function withWorkspace(paths: Paths, config: ConfigStore): Paths {
   const configured = agents?.defaults?.workspace;
   if (typeof configured !== "string" || paths.workspace !== join(paths.home, "workspace")) return paths;
   return { ...paths, workspace: resolve(configured.replace(/^~(?=\/|$)/, homedir())) };
+}
+
+/** A token made at this start does not count: whoever opens the door to others shall have chosen the key. */
+function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; password?: string } }): void {
+  const isLoopback = bind === "localhost" || bind === "::1" || bind.startsWith("127.");
+  if (isLoopback || auth.token || auth.password) return;
+  throw new PorticoError(
+    "config_error",
+    `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,
+  );
 }
 
 function hostForUrl(bind: string): string {
