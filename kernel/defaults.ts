@@ -55,7 +55,8 @@ function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: 
   const known = (schema["properties"] ?? {}) as Record<string, TSchema>;
   for (const key of Object.keys(known)) member(key, known[key]!);
   const rest = mapValueSchema(schema);
-  if (rest) for (const key of Object.keys(value)) if (!Object.hasOwn(known, key)) member(key, rest);
+  if (rest)
+    for (const key of Object.keys(value)) if (!Object.hasOwn(known, key) && key !== "__proto__") member(key, rest);
   return copy ?? value;
 }
 

@@ -19,7 +19,7 @@ export function formatKeyPath(path: KeyPath): string {
 /** Reads what `formatKeyPath` writes. Throws `invalid_request_error` for anything else. */
 export function parseKeyPath(text: string): (string | number)[] {
   const path: (string | number)[] = [];
-  const step = /(?:^|\.)([^\s.[\]"']+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]/y;
+  const step = /(?:^|(?<=.)\.)([^\s.[\]"']+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]/y;
   while (step.lastIndex < text.length) {
     const at = step.lastIndex;
     const found = step.exec(text);

@@ -105,7 +105,7 @@ function strict<S extends TSchema>(schema: S): S {
 
 /** The schema of what lies at a path; of several variants, the first that knows the path. */
 export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
-  if (path.length === 0) return schema;
+  if (path.length === 0 || schema[Kind] === "Any" || schema[Kind] === "Unknown") return schema;
   const variants = schema["anyOf"] ?? schema["allOf"];
   if (variants) {
     for (const variant of variants as TSchema[]) {

@@ -69,7 +69,7 @@ export interface ConfigStore {
   readonly problem: ReloadProblem | undefined;
   /**
    * Applies the file whenever it changes. During `onChange`, `current` already is the new one; when it throws, the
-   * previous one is back.
+   * previous one is back. It must not wait for `set` or `unset`, which wait for their turn behind it.
    */
   watch(onChange: (change: ConfigChange) => Promise<void>): Promise<Dispose>;
 }
@@ -170,9 +170,9 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   }
 
   async function reload(text: string | undefined): Promise<void> {
-    if (text === reading.text && problem === undefined) return;
+    if ((text ?? "") === reading.text && problem === undefined) return;
     try {
-      if (text === undefined) throw new ConfigError([{ key: "", message: "the file is gone" }], name);
+      if (text === undefined) throw new ConfigError([{ key: "", message: "the file is gone or cannot be read" }], name);
       if (text.trim() === "") throw new ConfigError([{ key: "", message: "the file is empty" }], name);
       await apply(text);
       if (problem) log?.info(`${name} is right again and in force`);
@@ -202,11 +202,18 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
           .filter((reference) => reference.unset.length > 0)
           .map((reference) => formatKeyPath(reference.path)),
       );
-      // A variable may be set for the gateway and not here; and what was wrong before must not keep one from mending it.
-      complain(evaluate(after, schema()).problems.filter((one) => !unset.has(one.key) && !known.has(withoutLine(one))));
+      // Without a gateway around, a variable may be one that only the gateway's environment has; and what was wrong
+      // before must not keep anybody from mending it.
+      complain(
+        evaluate(after, schema()).problems.filter(
+          (one) => (applying || !unset.has(one.key)) && !known.has(withoutLine(one)),
+        ),
+      );
       if (!(await writeText(file, changed, async () => ((await readText(file)) ?? "") !== text))) continue;
-      if (applying) await reload(changed);
-      else {
+      if (applying) {
+        await reload(changed);
+        if (problem) throw new PorticoError("config_error", problem.message, { status: 500 });
+      } else {
         reading = after;
         evaluated = undefined;
       }

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath, isRecord, type KeyPath } from "../key-path.ts";
-import { type ContainerNode, type Entry, type Node, nodeAt, parse, skipSpace, plainValue } from "./json5.ts";
+import { type ContainerNode, type Entry, isBlank, type Node, nodeAt, parse, skipSpace, plainValue } from "./json5.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
 
@@ -22,13 +22,13 @@ interface Style {
  * Where `meaning` (the old values with references expanded) equals the new value, the old text stays.
  */
 export function setInText(text: string, path: KeyPath, value: unknown, meaning?: unknown): string {
-  if (text.trim() === "") return setInText("{}\n", path, value);
+  if (isBlank(text)) return put(text.trim() === "" ? "{}\n" : `${text.trimEnd()}\n{}\n`, path, value, undefined);
   return put(text, path, value, meaning);
 }
 
 /** The text without the key at `path`; the same text where there is none. */
 export function unsetInText(text: string, path: KeyPath): string {
-  if (text.trim() === "") return text;
+  if (isBlank(text)) return text;
   const parent = nodeAt(parse(text), path.slice(0, -1));
   if (!parent || parent.kind === "scalar") return text;
   const index = parent.entries.findIndex((entry) => entry.key === path.at(-1));

@@ -1,12 +1,12 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { fillDefaults } from "../defaults.ts";
-import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../key-path.ts";
+import { formatKeyPath, isRecord, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
 import { didYouMean } from "../nearest.ts";
 import { type Problem, problemsIn } from "../problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import { ConfigError, type ConfigProblem } from "./error.ts";
-import { type Node, nodeAt, parse, placeOf, SyntaxFault, plainValue } from "./json5.ts";
+import { isBlank, type Node, nodeAt, parse, placeOf, SyntaxFault, plainValue } from "./json5.ts";
 import { type Expanded, expandReferences } from "./references.ts";
 
 /** Problems of this message are about a key that nobody has defined (yet). */
@@ -22,7 +22,7 @@ export interface Reading extends Expanded {
 
 /** Reads a text. Throws a `ConfigError` with line and column where it is not JSON5 or not an object. */
 export function read(text: string, env: Record<string, string | undefined>): Reading {
-  const node = parseOrExplain(text.trim() === "" ? "{}" : text);
+  const node = parseOrExplain(isBlank(text) ? "{}" : text);
   const raw = plainValue(node);
   if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }]);
   return { text, node, raw, ...expandReferences(raw, env) };
@@ -92,7 +92,9 @@ function explain({ path, message, kind }: Problem, reading: Reading, schema: TSc
 export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | undefined {
   const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
   if (below === -1) return undefined;
-  const nearest = nearestKey(path.slice(0, below + 1), schema);
+  const near = nearestKey(path.slice(0, below + 1), schema);
+  const whole = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
+  const nearest = near !== undefined && schemaAt(schema, whole) ? formatKeyPath(whole) : near;
   return { key: formatKeyPath(path), message: UNKNOWN, ...(nearest === undefined ? {} : { nearest }) };
 }
 

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PorticoError } from "../errors.ts";
 
@@ -15,15 +14,18 @@ export async function readText(file: string): Promise<string | undefined> {
 
 /**
  * Puts `text` in the file's place at once: a crash leaves the old text or the new, never a part. Mode 0600. A link is
- * followed, not replaced. With `unless`, nothing is written when it answers true just before the swap.
+ * followed, not replaced. With `unless`, nothing is written when it answers true just before the swap; between its
+ * answer and the swap no other process writes through here.
  */
 export async function writeText(file: string, text: string, unless?: () => Promise<boolean>): Promise<boolean> {
   const target = await realpath(file).catch(() => file);
   const directory = dirname(target);
-  const temporary = join(directory, `.${basename(target)}.${randomBytes(6).toString("hex")}.tmp`);
+  const temporary = join(directory, `.${basename(target)}.tmp`);
+  let mine = false;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const handle = await open(temporary, "wx", 0o600);
+    const handle = await openAlone(temporary);
+    mine = true;
     try {
       await handle.writeFile(text);
       await handle.sync();
@@ -38,8 +40,25 @@ export async function writeText(file: string, text: string, unless?: () => Promi
     await syncDirectory(directory);
     return true;
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    if (mine) await rm(temporary, { force: true }).catch(() => undefined);
     throw unusable("written", file, error);
+  }
+}
+
+const STALE_MS = 5_000;
+
+// The half-made file is the lock too: whoever makes it is the only writer until it is renamed. One that was left by a
+// process that died is old.
+async function openAlone(temporary: string): Promise<FileHandle> {
+  for (;;) {
+    try {
+      return await open(temporary, "wx", 0o600);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      const { mtimeMs } = await stat(temporary).catch(() => ({ mtimeMs: Date.now() }));
+      if (Date.now() - mtimeMs > STALE_MS) await rm(temporary, { force: true });
+      else await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 }
 

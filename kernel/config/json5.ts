@@ -81,7 +81,7 @@ export function plainValue(node: Node): unknown {
 }
 
 const SPACE = /(?:[\s\uFEFF]|\/\/[^\n\r\u2028\u2029]*|\/\*[\s\S]*?\*\/)*/y;
-const NUMBER = /[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:(?:0|[1-9]\d*)\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)/y;
+const NUMBER = /[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)/y;
 const NAME = /(?:[$_\p{ID_Start}]|\\u[0-9a-fA-F]{4})(?:[$\p{ID_Continue}]|\u200c|\u200d|\\u[0-9a-fA-F]{4})*/uy;
 const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
 const WORDS: Record<string, boolean | null> = { true: true, false: false, null: null };
@@ -92,6 +92,11 @@ export function skipSpace(text: string, at: number): number {
   SPACE.lastIndex = at;
   SPACE.exec(text);
   return SPACE.lastIndex;
+}
+
+/** True where a text says nothing: it is empty, or holds only comments. */
+export function isBlank(text: string): boolean {
+  return skipSpace(text, 0) >= text.length;
 }
 
 /** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */

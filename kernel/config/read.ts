@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isRecord } from "../key-path.ts";
 import { ConfigError } from "./error.ts";
-import { parse, SyntaxFault, plainValue } from "./json5.ts";
+import { isBlank, parse, SyntaxFault, plainValue } from "./json5.ts";
 import { expandReferences as expand } from "./references.ts";
 
 /** What the file says, without defaults, references as they are written; `{}` where there is no file. */
@@ -19,7 +19,7 @@ export function readConfigFile(file: string): Record<string, unknown> {
     );
   }
   try {
-    const value = text.trim() === "" ? {} : plainValue(parse(text));
+    const value = isBlank(text) ? {} : plainValue(parse(text));
     return isRecord(value) ? value : {};
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;

@@ -41,7 +41,7 @@ export function expandReferences(raw: unknown, env: Record<string, string | unde
         return whole;
       }
       found = true;
-      const set = env[name];
+      const set = Object.hasOwn(env, name) ? env[name] : undefined;
       if (set === undefined) unset.push(name);
       return set ?? whole;
     });

@@ -6,6 +6,9 @@ const Enabled = (description: string) => Type.Object({ enabled: Type.Boolean({ d
 
 /** The sections of `portico.json` that the kernel itself owns; all others belong to plugins. */
 export const kernelSchemas = {
+  $schema: Type.Optional(
+    Type.String({ description: "Where an editor finds the schema: see `portico config schema`." }),
+  ),
   gateway: Type.Object(
     {
       port: Type.Integer({
@@ -136,4 +139,4 @@ export const kernelSchemas = {
 };
 
 /** The kernel's sections with their defaults filled in. */
-export type KernelConfig = { [K in keyof typeof kernelSchemas]: Static<(typeof kernelSchemas)[K]> };
+export type KernelConfig = { [K in Exclude<keyof typeof kernelSchemas, "$schema">]: Static<(typeof kernelSchemas)[K]> };

@@ -18,7 +18,7 @@ export async function watchFile(
   onText: (text: string | undefined) => Promise<void>,
   isWhole: (text: string | undefined) => boolean,
 ): Promise<Dispose> {
-  let seen = await fingerprint(file);
+  let seen = "never"; // what was written since the caller last read it must not be missed
   let timer: NodeJS.Timeout | undefined;
   let busy: Promise<void> | undefined;
   let again = false;
@@ -80,6 +80,8 @@ export async function watchFile(
   const target = await realpath(file).catch(() => file);
   if (target !== file && dirname(target) !== dirname(file)) listen(target);
   const slow = setInterval(look, SLOW_MS).unref();
+  look();
+  await busy;
 
   return async () => {
     stopped = true;

@@ -1,0 +1,293 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { openConfig } from "../../../kernel/config/config.ts";
+import { ConfigError } from "../../../kernel/config/error.ts";
+import { ensureToken } from "../../../kernel/config/token.ts";
+import { openWith, removeTemporary, schemas, temporary } from "./store.ts";
+
+test.after(removeTemporary);
+
+async function complaint(work: () => unknown): Promise<ConfigError> {
+  try {
+    await work();
+  } catch (error) {
+    assert.instance(error, ConfigError);
+    return error as ConfigError;
+  }
+  return assert.unreachable("it was taken") as never;
+}
+
+test("a file that is not there is an empty configuration", async () => {
+  const { config } = await openWith(undefined);
+  config.check();
+  assert.is(config.kernel.gateway.port, 18789);
+  assert.is(config.kernel.gateway.bind, "127.0.0.1");
+  assert.is(config.kernel.gateway.http.maxBodyBytes, 33554432);
+  assert.equal(config.section("gateway.nodes"), { browser: { mode: "auto" } });
+  assert.equal(config.section("webhooks"), { enabled: false, rateLimit: { maxRequests: 100 } });
+  assert.equal(config.section("channels.*"), {});
+  assert.equal(config.raw, {});
+});
+
+test("an empty file, or one of comments only, is one too", async () => {
+  for (const text of ["", "\n", "// later\n"]) (await openWith(text)).config.check();
+});
+
+test("values stand in for references, defaults for what is not said", async () => {
+  const { config } = await openWith(
+    `{ // comment
+      gateway: { port: "\${PORT}", auth: { token: "\${A}-\${B}" } },
+      channels: { main: { provider: "openai", apiKey: ["\${A}", "$\${A}"] }, },
+    }`,
+    { env: { PORT: "8080", A: "one", B: "" } },
+  );
+  config.check();
+  assert.is(config.kernel.gateway.port, 8080);
+  assert.is(config.kernel.gateway.auth.token, "one-");
+  assert.equal(config.section("channels"), { main: { provider: "openai", apiKey: ["one", "${A}"], weight: 1 } });
+  assert.equal((config.raw["gateway"] as { port: string }).port, "${PORT}");
+});
+
+test("an unset variable is named with its key and line", async () => {
+  const { config } = await openWith('{\n  channels: { main: { provider: "x", apiKey: "${NOT_SET}" } },\n}');
+  const error = await complaint(() => config.check());
+  assert.is(
+    error.message,
+    "portico.json: line 2: channels.main.apiKey refers to the environment variable NOT_SET, which is not set",
+  );
+  await complaint(() => config.section("channels"));
+  config.section("webhooks");
+});
+
+test("a reference to nothing is refused", async () => {
+  for (const text of ['{ log: { file: "${}" } }', '{ log: { file: "${a b}" } }', '{ log: { file: "${A" } }']) {
+    const { config } = await openWith(text, { env: { A: "x" } });
+    assert.match((await complaint(() => config.check())).message, "names no environment variable; write $${");
+  }
+});
+
+test("a syntax error tells line and column", async () => {
+  const error = await complaint(() => openWith("{\n  gateway: { port: 1\n  log: {} }\n}"));
+  assert.match(error.message, "portico.json: line 3, column 3: expected , or }");
+  assert.match((await complaint(() => openWith("[]"))).message, "must be an object");
+});
+
+test("an unknown key is named with the nearest known one", async () => {
+  const { config } = await openWith(
+    '{\n  gatewya: {},\n  gateway: { prot: 1 },\n  port: 4,\n  channels: { main: { provider: "x", wieght: 2 } },\n}',
+  );
+  const { problems } = await complaint(() => config.check());
+  assert.equal(problems.map(({ key, line, nearest }) => [key, line, nearest]).sort(), [
+    ["channels.main.wieght", 5, "channels.main.weight"],
+    ["gateway.prot", 3, "gateway.port"],
+    ["gatewya", 2, "gateway"],
+    ["port", 4, "gateway.port"],
+  ]);
+});
+
+test("a wrong value is named with what it must be", async () => {
+  const { config } = await openWith(
+    '{ gateway: { port: "x" }, hooks: { trust: "most" }, webhooks: { rateLimit: { maxRequests: 0 } }, channels: { a: {} }, log: 5 }',
+  );
+  const { problems } = await complaint(() => config.check());
+  assert.equal(Object.fromEntries(problems.map(({ key, message }) => [key, message])), {
+    "gateway.port": "must be a whole number, not a string",
+    "hooks.trust": 'must be "all" or "approved", not "most"',
+    "webhooks.rateLimit.maxRequests": "must be 1 or more",
+    "channels.a.provider": "is missing",
+    log: "must be an object, not a number",
+  });
+});
+
+test("a section complains about itself only", async () => {
+  const { config } = await openWith("{ webhooks: { enabled: 1 }, nonsense: 1 }");
+  assert.is((config.section("gateway") as { port: number }).port, 18789);
+  assert.match((await complaint(() => config.section("webhooks"))).message, "webhooks.enabled must be a boolean");
+});
+
+test("schemas of several owners make one; what one takes back is gone", async () => {
+  const { config } = await openWith('{ channels: { a: { provider: "azure", apiVersion: "1" } } }');
+  await complaint(() => config.check());
+  const undo = config.define("azure", {
+    "channels.*": Type.Object({ apiVersion: Type.Optional(Type.String({ description: "azure" })) }),
+  });
+  config.check();
+  assert.equal(config.section("channels"), { a: { provider: "azure", apiVersion: "1", weight: 1 } });
+  void undo();
+  await complaint(() => config.check());
+});
+
+test("a section that somebody else replaces takes what either takes", async () => {
+  const { config } = await openWith('{ webhooks: { token: ["a", "b"] } }');
+  config.define("mine", {
+    webhooks: Type.Object({ token: Type.Array(Type.String()), extra: Type.Number({ default: 2 }) }),
+  });
+  config.check();
+  assert.equal(config.section("webhooks"), {
+    token: ["a", "b"],
+    enabled: false,
+    rateLimit: { maxRequests: 100 },
+    extra: 2,
+  });
+});
+
+test("anything goes in the section of a plugin that does not load", async () => {
+  const { config } = await openWith("{ mine: { a: { b: 1 } } }");
+  config.define("mine", { mine: Type.Any() });
+  config.check();
+  await config.set("mine.a.c", 2);
+  assert.equal(config.section("mine"), { a: { b: 1, c: 2 } });
+});
+
+test("what is in force is frozen, and defaults are not shared", async () => {
+  const { config } = await openWith("{}");
+  const first = config.current as { gateway: { port: number; trustedProxies: string[] } };
+  assert.throws(() => first.gateway.trustedProxies.push("x"));
+  assert.throws(() => (first.gateway.port = 1));
+});
+
+test("set writes one key and leaves the rest, mode 0600, no leftovers", async () => {
+  const { config, file, text } = await openWith(
+    '{ // mine\n  gateway: { port: 1 }, // why\n  log: { level: "${L}" },\n}\n',
+    {
+      env: { L: "debug" },
+    },
+  );
+  chmodSync(file, 0o644);
+  await config.set("gateway.port", 2);
+  await config.set(["channels", "my.own"], { provider: "openai", apiKey: "${K}" });
+  assert.is(
+    text(),
+    '{ // mine\n  gateway: { port: 2 }, // why\n  log: { level: "${L}" },\n  channels: {\n    "my.own": {\n      provider: "openai",\n      apiKey: "${K}",\n    },\n  },\n}\n',
+  );
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  assert.equal(readdirSync(dirname(file)), ["portico.json"]);
+  assert.is(config.kernel.gateway.port, 2);
+  assert.is(await config.unset('channels["my.own"]'), true);
+  assert.is(await config.unset("channels.nope"), false);
+  assert.equal(config.section("channels"), {});
+});
+
+test("set refuses what would not be right, and writes nothing", async () => {
+  const { config, text } = await openWith('{ log: { level: "info" } }');
+  const cases: [string, unknown, string][] = [
+    ["log.level", "loud", 'log.level must be "trace"'],
+    ["log.levle", "info", "log.levle is not a known key; did you mean log.level?"],
+    ["gatway.port", 1, "gatway.port is not a known key; did you mean gateway.port?"],
+    ["gateway", { prot: 1 }, "did you mean gateway.port?"],
+    ["channels.x", {}, "channels.x.provider is missing"],
+  ];
+  for (const [key, value, says] of cases) assert.match((await complaint(() => config.set(key, value))).message, says);
+  assert.is(text(), '{ log: { level: "info" } }');
+});
+
+test("set mends one of two faults", async () => {
+  const { config, text } = await openWith('{ log: { level: "loud" }, gateway: { port: "x" } }');
+  await config.set("log.level", "info");
+  assert.is(text(), '{ log: { level: "info" }, gateway: { port: "x" } }');
+  await config.unset("gateway.port");
+  config.check();
+});
+
+test("many writers at once lose nothing", async () => {
+  const { config, file } = await openWith("{ channels: {} }");
+  const other = await openConfig({ file, env: {} });
+  other.define("test", schemas);
+  const names = Array.from({ length: 12 }, (_, i) => `c${i}`);
+  await Promise.all(names.map((name, i) => (i % 2 ? config : other).set(`channels.${name}`, { provider: "x" })));
+  const third = await openConfig({ file, env: {} });
+  assert.equal(Object.keys(third.raw["channels"] as object).sort(), names.sort());
+});
+
+test("a write that a crash left half-done is no obstacle", async () => {
+  const { config, file, text } = await openWith("{}");
+  const left = join(dirname(file), ".portico.json.tmp");
+  writeFileSync(left, "{ half");
+  utimesSync(left, new Date(0), new Date(0));
+  await config.set("gateway.port", 5);
+  assert.match(text(), "5");
+  assert.equal(readdirSync(dirname(file)), ["portico.json"]);
+});
+
+test("a link to the file stays a link", async () => {
+  const directory = temporary();
+  mkdirSync(join(directory, "dotfiles"));
+  const target = join(directory, "dotfiles", "real.json");
+  const file = join(directory, "portico.json");
+  writeFileSync(target, "{}");
+  symlinkSync(target, file);
+  const config = await openConfig({ file, env: {} });
+  await config.set("gateway.port", 5);
+  assert.match(readFileSync(target, "utf8"), '"port": 5');
+});
+
+test("a file that cannot be read says so", async () => {
+  const directory = temporary();
+  mkdirSync(join(directory, "portico.json"));
+  try {
+    await openConfig({ file: join(directory, "portico.json"), env: {} });
+    assert.unreachable();
+  } catch (error) {
+    assert.is((error as Error).message, "The configuration portico.json cannot be read: it is a directory.");
+  }
+});
+
+test("a token is made once, where there is no credential", async () => {
+  const { config, file, text } = await openWith(undefined);
+  const { token, generated } = await ensureToken(config);
+  assert.ok(generated);
+  assert.match(token!, /^[\w-]{43}$/);
+  assert.match(text(), token!);
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  assert.equal(await ensureToken(config), { token, generated: false });
+  const again = await openConfig({ file, env: {} });
+  assert.equal(await ensureToken(again), { token, generated: false });
+  const { config: withPassword, file: untouched } = await openWith('{ gateway: { auth: { password: "p" } } }');
+  assert.equal(await ensureToken(withPassword), { generated: false });
+  assert.ok(existsSync(untouched));
+  assert.not.match(readFileSync(untouched, "utf8"), "token");
+});
+
+test("secrets are told as they are read", async () => {
+  const heard: string[] = [];
+  const { config } = await openWith(
+    '{ gateway: { auth: { token: "t0" } }, channels: { a: { provider: "x", apiKey: ["k1", "${K}"], headers: { "x-auth": "h1", accept: "any" } } } }',
+    { env: { K: "k2" }, onSecret: (secret) => heard.push(secret) },
+  );
+  config.check();
+  for (const secret of ["t0", "k1", "k2", "h1"]) assert.ok(heard.includes(secret), secret);
+  assert.equal(config.secrets().sort(), ["h1", "k1", "k2", "t0"]);
+});
+
+test("the JSON Schema is of what a person writes", async () => {
+  const { config } = await openWith("{}");
+  interface Printed {
+    required?: string[];
+    description?: string;
+    additionalProperties?: unknown;
+    properties: Record<string, Printed>;
+  }
+  const schema = config.schema() as unknown as Printed;
+  const { gateway, channels } = schema.properties as { gateway: Printed; channels: Printed };
+  assert.is(schema.required, undefined);
+  assert.is(gateway.required, undefined);
+  assert.is(gateway.additionalProperties, false);
+  assert.ok(gateway.description);
+  assert.equal((channels.additionalProperties as Printed).required, ["provider"]);
+});
+
+test.run();

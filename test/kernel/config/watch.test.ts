@@ -1,0 +1,153 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import type { ConfigChange } from "../../../kernel/config/config.ts";
+import type { Dispose, Logger } from "../../../kernel/types.ts";
+import { until } from "../../support/until.ts";
+import { openWith, removeTemporary } from "./store.ts";
+
+test.after(removeTemporary);
+
+async function watching(text: string, react: (change: ConfigChange) => unknown = () => {}) {
+  const lines: { line?: number; message: string }[] = [];
+  const note = (fields: object | string, message?: string) =>
+    void lines.push({ ...(fields as { line?: number }), message: message ?? String(fields) });
+  const log = { info: note, error: note } as unknown as Logger;
+  const opened = await openWith(text, { log });
+  const changes: ConfigChange[] = [];
+  const stop: Dispose = await opened.config.watch(async (change) => {
+    changes.push(change);
+    await react(change);
+  });
+  return { ...opened, changes, stop, lines };
+}
+
+test("a saved change is applied, with the keys that differ", async () => {
+  const { config, write, changes, stop } = await watching(
+    '{ gateway: { port: 1 }, channels: { a: { provider: "x" } } }',
+  );
+  write(
+    '{ gateway: { port: 2 }, channels: { a: { provider: "x", weight: 3 }, b: { provider: "y" } }, log: { level: "warn" } }',
+  );
+  await until("the change", () => changes.length > 0);
+  assert.equal(changes[0]!.keys.sort(), ["channels.a.weight", "channels.b", "gateway.port", "log.level"]);
+  assert.is(config.kernel.gateway.port, 2);
+  assert.is((changes[0]!.previous["gateway"] as { port: number }).port, 1);
+  assert.is(changes[0]!.next, config.current);
+  await stop();
+});
+
+test("a change that changes nothing is nothing", async () => {
+  const { write, changes, config, stop } = await watching("{ gateway: { port: 1 } }");
+  write("{ gateway: { port: 1 } } // only a comment");
+  await until("the new text", () => JSON.stringify(config.raw) !== "" && config.problem === undefined);
+  write("{ gateway: { port: 3 } }");
+  await until("the change", () => changes.length > 0);
+  assert.equal(
+    changes.map(({ keys }) => keys),
+    [["gateway.port"]],
+  );
+  await stop();
+});
+
+test("a broken file changes nothing, is logged with its line, and mending it clears the problem", async () => {
+  const { config, write, changes, stop, lines } = await watching("{\n  gateway: { port: 1 },\n}");
+  write("{\n  gateway: { port: 2 ,\n");
+  await until("the problem", () => config.problem);
+  assert.is(config.problem?.line, 2);
+  assert.match(config.problem!.message, "never closed");
+  assert.is(config.kernel.gateway.port, 1);
+  assert.ok(lines.some(({ line, message }) => line === 2 && message.includes("not in force")));
+  write('{\n  gateway: { port: 2 },\n  log: { level: "loud" },\n}');
+  await until("the next problem", () => config.problem?.line === 3);
+  assert.is(config.kernel.gateway.port, 1);
+  assert.is(changes.length, 0);
+  write("{\n  gateway: { port: 1 },\n}");
+  await until("the mending", () => config.problem === undefined);
+  assert.is(changes.length, 0);
+  await stop();
+});
+
+test("a swapped file, a removed one and a new one are followed", async () => {
+  const { config, file, write, changes, stop } = await watching("{ gateway: { port: 1 } }");
+  writeFileSync(`${file}~`, "{ gateway: { port: 2 } }");
+  renameSync(`${file}~`, file);
+  await until("the swap", () => config.kernel.gateway.port === 2);
+  rmSync(file);
+  await until("the problem", () => config.problem);
+  assert.is(config.kernel.gateway.port, 2);
+  write("{ gateway: { port: 3 } }");
+  await until("the new file", () => config.kernel.gateway.port === 3);
+  assert.is(config.problem, undefined);
+  assert.is(changes.length, 2);
+  await stop();
+});
+
+test("a file that is emptied and then written is never taken for empty", async () => {
+  const { config, write, changes, stop } = await watching("{ gateway: { port: 1 } }");
+  for (let port = 2; port < 6; port++) {
+    write("");
+    write("{ gateway:");
+    write(`{ gateway: { port: ${port} } }`);
+    await until(`port ${port}`, () => config.kernel.gateway.port === port);
+  }
+  for (const { next } of changes) assert.ok((next["gateway"] as { port: number }).port < 6);
+  await stop();
+});
+
+test("an apply that fails brings the previous one back", async () => {
+  const { config, write, stop } = await watching("{ gateway: { port: 1 } }", ({ next }) => {
+    if ((next["gateway"] as { port: number }).port === 2) throw new Error("port 2 is cursed");
+  });
+  write("{ gateway: { port: 2 } }");
+  await until("the problem", () => config.problem);
+  assert.match(config.problem!.message, "could not be applied: port 2 is cursed");
+  assert.is(config.kernel.gateway.port, 1);
+  write("{ gateway: { port: 3 } }");
+  await until("the next one", () => config.kernel.gateway.port === 3);
+  assert.is(config.problem, undefined);
+  await stop();
+});
+
+test("set is in force, applied once, when it resolves", async () => {
+  const { config, changes, write, stop } = await watching("{}");
+  await config.set("gateway.port", 7);
+  assert.equal(
+    changes.map(({ keys }) => keys),
+    [["gateway.port"]],
+  );
+  write("{ gateway: { port: 8 } }");
+  await until("the file's change", () => config.kernel.gateway.port === 8);
+  assert.is(changes.length, 2);
+  try {
+    await config.set("channels.a", { provider: "x", apiKey: "${NOT_SET}" });
+    assert.unreachable();
+  } catch (error) {
+    assert.match((error as Error).message, "NOT_SET, which is not set");
+  }
+  await stop();
+});
+
+test("what was written before the watching began is seen", async () => {
+  const { config, write } = await openWith("{ gateway: { port: 1 } }");
+  write("{ gateway: { port: 2 } }");
+  const keys: string[][] = [];
+  const stop = await config.watch(async (change) => void keys.push(change.keys));
+  assert.equal(keys, [["gateway.port"]]);
+  await stop();
+});
+
+test("after the stop nothing is applied", async () => {
+  const { config, write, changes, stop } = await watching("{ gateway: { port: 1 } }");
+  await stop();
+  write("{ gateway: { port: 2 } }");
+  const { config: other, write: writeOther, stop: stopOther } = await watching("{ gateway: { port: 1 } }");
+  writeOther("{ gateway: { port: 2 } }");
+  await until("another watcher's change", () => other.kernel.gateway.port === 2);
+  assert.is(config.kernel.gateway.port, 1);
+  assert.is(changes.length, 0);
+  await stopOther();
+});
+
+test.run();

@@ -1,0 +1,25 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { didYouMean } from "../../kernel/nearest.ts";
+
+const events = ["message:received", "message:sent", "command:new", "command:reset", "agent:bootstrap"];
+
+test("a slip finds the word that was meant", () => {
+  assert.is(didYouMean("message:recieved", events), "message:received");
+  assert.is(didYouMean("mesage:sent", events), "message:sent");
+  assert.is(didYouMean("Agent:Bootstrap", events), "agent:bootstrap");
+  assert.is(didYouMean("prot", ["post", "port"]), "port");
+});
+
+test("the beginning of a word finds it", () => {
+  assert.is(didYouMean("agent", events), "agent:bootstrap");
+});
+
+test("a strange word finds nothing", () => {
+  assert.is(didYouMean("zebra", events), undefined);
+  assert.is(didYouMean("", events), undefined);
+  assert.is(didYouMean("x", []), undefined);
+  assert.is(didYouMean("ab", ["xy"]), undefined);
+});
+
+test.run();
