@@ -38,6 +38,7 @@ import {
 import type { Batch, Dedup, Enqueued, Store } from "./types.ts";
 import { addUsage, pruneUsage, sumUsage } from "./usage.ts";
 import {
+  abandon,
   addItems,
   anythingReady,
   cancel,
@@ -98,6 +99,7 @@ export function createStore(engine: Engine): Store {
     extend: (held, leaseMs) => write((tx) => extend(tx, held, leaseMs), { soft: true }),
     finish: (held, outcome, emits) => write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
     drain: (lane, kind, max, by) => write((tx) => drain(tx, lane, kind, max, by)),
+    abandon: (worker) => write((tx) => abandon(tx, worker)),
     pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
     nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
     onWork: engine.onWork,

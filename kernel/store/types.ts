@@ -36,6 +36,8 @@ export interface Store {
    * as done only when `by` has finished. Items of such a kind are simply never claimed.
    */
   drain(lane: string, kind: string, max: number, by: string): Promise<WorkItem[]>;
+  /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; answers how many. */
+  abandon(worker: string): Promise<number>;
   /** Items of a lane that are due and not yet drained or claimed. */
   pending(lane: string, kind: string): Promise<number>;
   /** When the next lane of these kinds comes due; `undefined` where nothing waits. A time in the past means now. */

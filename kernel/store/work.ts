@@ -272,6 +272,25 @@ export function* extend(tx: Transaction, held: Claim, leaseMs: number): Operatio
   return changes > 0;
 }
 
+export function* abandon(tx: Transaction, worker: string): Operation<number> {
+  const lanes = yield* all<LaneRow>(
+    "SELECT kind, lane, ready_at, head, token FROM lanes WHERE worker = ? {lock}",
+    worker,
+  );
+  for (const { kind, lane } of lanes) {
+    // the token goes too: should the worker live after all, it cannot finish
+    yield* run(
+      "UPDATE lanes SET ready_at = ?, lease_until = NULL, worker = NULL, token = 0 WHERE kind = ? AND lane = ? AND worker = ?",
+      tx.now,
+      kind,
+      lane,
+      worker,
+    );
+    tx.touch(kind);
+  }
+  return lanes.length;
+}
+
 /** False where the lease was lost; then nothing has changed. */
 export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operation<boolean> {
   const { id, kind, lane } = held.item;

@@ -1,0 +1,76 @@
+/** One call of a model, streamed where somebody listens. */
+import { PorticoError } from "portico";
+import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico";
+
+export interface Answer {
+  message: ChatMessage;
+  finishReason: string | null;
+  model: string;
+  usage: Usage | undefined;
+}
+
+/** Throws `upstream_error` for an answer without a choice. */
+export async function ask(
+  chat: ChatService,
+  request: ChatRequest,
+  options: ChatOptions,
+  onDelta: ((text: string) => void) | undefined,
+): Promise<Answer> {
+  if (onDelta) return askStreaming(chat, request, options, onDelta);
+  const answer = await chat.complete(request, options);
+  const choice = answer.choices[0];
+  if (!choice) throw new PorticoError("upstream_error", "The model answered without a choice.");
+  return { message: choice.message, finishReason: choice.finish_reason, model: answer.model, usage: answer.usage };
+}
+
+async function askStreaming(
+  chat: ChatService,
+  request: ChatRequest,
+  options: ChatOptions,
+  onDelta: (text: string) => void,
+): Promise<Answer> {
+  let content = "";
+  let reasoning = "";
+  let finishReason: string | null = null;
+  let model = request.model;
+  let usage: Usage | undefined;
+  const calls: ToolCallPart[] = [];
+  const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
+  for await (const chunk of chat.stream(streamed, options)) {
+    model = chunk.model || model;
+    usage = chunk.usage ?? usage;
+    const choice = chunk.choices[0];
+    if (!choice) continue;
+    finishReason = choice.finish_reason ?? finishReason;
+    const { delta } = choice;
+    if (typeof delta.content === "string" && delta.content !== "") {
+      content += delta.content;
+      onDelta(delta.content);
+    }
+    if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
+    for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
+  }
+  const message: ChatMessage = { role: "assistant", content: content === "" && calls.length > 0 ? null : content };
+  if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
+  if (reasoning !== "") message.reasoning_content = reasoning;
+  return { message, finishReason, model, usage };
+}
+
+function mergeCall(calls: ToolCallPart[], part: ToolCallPart): void {
+  const known = part.index === undefined ? undefined : calls.find((call) => call.index === part.index);
+  if (!known) {
+    calls.push({ type: "function", ...part, function: { name: "", arguments: "", ...part.function } });
+    return;
+  }
+  if (part.id) known.id = part.id;
+  known.function = {
+    name: (known.function?.name ?? "") + (part.function?.name ?? ""),
+    arguments: (known.function?.arguments ?? "") + (part.function?.arguments ?? ""),
+  };
+}
+
+/** The text of a message, whatever form its content has. */
+export function textOf(message: Pick<ChatMessage, "content">): string {
+  if (typeof message.content === "string") return message.content;
+  return (message.content ?? []).map((part) => part.text ?? "").join("");
+}

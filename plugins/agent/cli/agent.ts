@@ -1,0 +1,85 @@
+/** `portico agent`: a turn from the command line. */
+import { defineCommand } from "portico";
+import type { CommandIO } from "portico";
+
+interface End {
+  state: string;
+  result?: string;
+  error?: { code: string; message: string };
+  turnId: string;
+  sessionId: string;
+}
+
+export default defineCommand({
+  name: "agent",
+  summary: "Give the agent a task and show its answer",
+  description: "Runs one turn and prints the answer as it comes. /new, /reset and /stop are commands to the session.",
+  args: [{ name: "message", description: "What to do" }],
+  options: {
+    session: { type: "string", short: "s", value: "S", description: "Which session; default: main" },
+    model: { type: "string", value: "M", description: "Another model for this turn" },
+    channel: { type: "string", value: "C", description: "Only this channel" },
+    agent: { type: "string", value: "ID", description: "Which agent of agents.list" },
+    "no-wait": { type: "boolean", description: "Print the turn's id and leave" },
+  },
+  examples: ['portico agent "What is on my list?"', "portico agent /new --session main"],
+  async run(io) {
+    const request = {
+      message: io.args["message"],
+      session: io.options["session"],
+      model: io.options["model"],
+      channel: io.options["channel"],
+      agent: io.options["agent"],
+    };
+    const headers = { "x-portico-source": "cli" };
+    const isCommand = /^\s*\/(new|reset|stop)\b/.test(request.message ?? "");
+    if (io.options["no-wait"] === true || isCommand) {
+      const answer = await io.gateway.request<{ message: string; turnId?: string }>("POST", "/agent", request, {
+        headers,
+      });
+      io.show(answer, ({ message, turnId }) => (turnId === undefined ? message : `${message} ${turnId}`));
+      return;
+    }
+    const end = await follow(io, request, headers);
+    if (end === undefined) throw new Error("The gateway went away before the turn had ended; it goes on there.");
+    if (end.state !== "done")
+      throw new Error(`The turn ${end.turnId} is ${end.state}: ${end.error?.message ?? "no reason given"}`);
+    if (io.json) io.show(end, () => "");
+  },
+});
+
+/** Prints the pieces as they come, and answers how it ended. */
+async function follow(io: CommandIO, request: unknown, headers: Record<string, string>): Promise<End | undefined> {
+  const stream = await io.gateway.stream("POST", "/agent", { ...(request as object), stream: true }, { headers });
+  let shown = "";
+  let end: End | undefined;
+  io.progress("working …");
+  for await (const { event, data } of events(stream)) {
+    if (event === "delta") shown += (data as { text: string }).text;
+    if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
+    if (event === "end") end = data as End;
+    const cut = shown.lastIndexOf("\n");
+    if (!io.json && cut >= 0) {
+      io.print(shown.slice(0, cut));
+      shown = shown.slice(cut + 1);
+    }
+  }
+  io.progress("");
+  if (!io.json && end?.state === "done") io.print(shown === "" ? "" : shown);
+  return end;
+}
+
+async function* events(stream: AsyncIterable<Buffer>): AsyncGenerator<{ event: string; data: unknown }> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) {
+    text += decoder.decode(bytes, { stream: true });
+    for (let cut = text.indexOf("\n\n"); cut >= 0; cut = text.indexOf("\n\n")) {
+      const block = text.slice(0, cut);
+      text = text.slice(cut + 2);
+      const event = /^event: (.*)$/m.exec(block)?.[1];
+      const data = [...block.matchAll(/^data: ?(.*)$/gm)].map((match) => match[1]).join("\n");
+      if (event !== undefined && data !== "") yield { event, data: JSON.parse(data) };
+    }
+  }
+}

@@ -1,0 +1,74 @@
+/** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
+import type { AgentService, ChatMessage } from "portico";
+import { textOf } from "./ask.ts";
+import type { Parts } from "./parts.ts";
+import type { Worker } from "./worker.ts";
+
+export interface Command {
+  name: "new" | "reset" | "stop";
+  args: string;
+}
+
+/** `undefined` for anything that is no command. */
+export function parseCommand(message: string): Command | undefined {
+  const match = /^\s*\/(new|reset|stop)(?:\s+([\s\S]*))?$/.exec(message);
+  if (!match) return undefined;
+  return { name: match[1] as Command["name"], args: (match[2] ?? "").trim() };
+}
+
+interface Scope {
+  parts: Parts;
+  service: AgentService;
+  worker: Worker;
+}
+
+/** Does it, tells the handlers of `command:*`, and answers what to say. */
+export async function runCommand(scope: Scope, command: Command, sessionId: string, source: string): Promise<string> {
+  const { parts } = scope;
+  const { name, args } = command;
+  const stopped = await stopSession(scope, sessionId);
+  const previous = name === "stop" ? undefined : await previousMessages(parts, sessionId);
+  const result = await parts.ctx.emit(
+    `command:${name}`,
+    {
+      sessionKey: sessionId,
+      command: name,
+      args,
+      workspace: parts.settings(undefined).workspace,
+      source,
+      ...(previous === undefined ? {} : { previousSession: { messages: previous } }),
+    },
+    { sessionKey: sessionId },
+  );
+  if (previous !== undefined) {
+    await parts.store().sessions.clear(sessionId);
+    await parts.store().sessions.put(sessionId, { summary: null, summaryUpTo: null });
+  }
+  return [...result.messages, sayDone(name, stopped)].join("\n\n");
+}
+
+async function stopSession({ parts, service, worker }: Scope, sessionId: string): Promise<number> {
+  const store = parts.store();
+  const queued = await store.items.list({ kind: "turn", lane: sessionId, state: "queued", limit: 1000 });
+  const ids = new Set([...queued.map((item) => item.id), ...worker.runningIn(sessionId)]);
+  const elsewhere = await store.items.list({ kind: "turn", lane: sessionId, state: "running" });
+  for (const item of elsewhere) ids.add(item.id);
+  let stopped = 0;
+  for (const id of ids) {
+    if (!(await service.cancel(id))) continue;
+    stopped++;
+    await service.waitFor(id, { timeoutMs: 5000 }).catch(() => {});
+  }
+  return stopped;
+}
+
+async function previousMessages(parts: Parts, sessionId: string): Promise<{ role: string; content: string }[]> {
+  const stored = await parts.store().sessions.transcript(sessionId);
+  return stored.map(({ role, body }) => ({ role, content: textOf(body as ChatMessage) }));
+}
+
+function sayDone(name: Command["name"], stopped: number): string {
+  const turns = stopped === 1 ? "one turn" : `${stopped} turns`;
+  if (name === "stop") return stopped === 0 ? "Nothing was running." : `Stopped ${turns}.`;
+  return stopped === 0 ? "A new session has begun." : `Stopped ${turns}; a new session has begun.`;
+}

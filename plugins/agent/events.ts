@@ -1,0 +1,71 @@
+/** The events that the agent declares. */
+import type { CommandContext, PluginContext } from "portico";
+
+const usage = { prompt_tokens: 120, completion_tokens: 30, total_tokens: 150 };
+const turn = { turnId: "turn_5f0c", sessionId: "main", agentId: "main", source: "cli" };
+
+export function declareEvents(ctx: PluginContext): void {
+  ctx.event("agent:bootstrap", {
+    mode: "change",
+    description: "A turn begins: the workspace's files and the system prompt can still be changed.",
+    changes: ["bootstrapFiles", "systemPrompt"],
+    sample: {
+      bootstrapFiles: [
+        {
+          name: "AGENTS.md",
+          path: "/home/me/.portico/workspace/AGENTS.md",
+          content: "# Rules\n\nBe brief.",
+          missing: false,
+        },
+        { name: "MEMORY.md", path: "/home/me/.portico/workspace/MEMORY.md", content: "", missing: true },
+      ],
+      systemPrompt: "You are the agent of a Portico gateway.",
+      workspace: "/home/me/.portico/workspace",
+      agentId: "main",
+      source: "cli",
+      turnId: "turn_5f0c",
+    },
+  });
+  ctx.event("agent:completed", {
+    mode: "notify",
+    description: "A turn has ended with an answer.",
+    sample: { ...turn, content: "Done.", model: "echo", steps: 2, attempts: 1, usage, ms: 840 },
+  });
+  ctx.event("agent:failed", {
+    mode: "notify",
+    description: "An attempt at a turn has failed; `willRetry` says whether another follows.",
+    sample: {
+      ...turn,
+      error: { code: "upstream_timeout", message: "The upstream was too slow." },
+      attempts: 1,
+      willRetry: true,
+    },
+  });
+  ctx.event("agent:tool", {
+    mode: "notify",
+    description: "A tool was called in a turn.",
+    sample: { turnId: turn.turnId, sessionId: turn.sessionId, tool: "browser", ok: true, ms: 312 },
+  });
+  ctx.event("agent:announced", {
+    mode: "notify",
+    description: "A result was posted to the main session.",
+    sample: { content: "The build is green again.", source: "webhook", turnId: "turn_5f0c", sessionId: "webhook:ci" },
+  });
+  for (const command of ["new", "reset", "stop"] as const) {
+    const sample: CommandContext = {
+      sessionKey: "main",
+      command,
+      args: "",
+      workspace: "/home/me/.portico/workspace",
+      source: "cli",
+      ...(command === "stop" ? {} : { previousSession: { messages: [{ role: "user", content: "Good morning" }] } }),
+    };
+    ctx.event(`command:${command}`, {
+      // a change event without changeable fields: whoever gave the command waits for what handlers have to say
+      mode: "change",
+      description:
+        command === "stop" ? "A session's turns were stopped." : "A session begins anew; the old messages come along.",
+      sample,
+    });
+  }
+}

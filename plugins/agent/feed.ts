@@ -1,0 +1,54 @@
+/** `GET /events`: the bus as it happens. */
+import { openSse } from "portico";
+import type { BusEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
+import { clip } from "./prompt.ts";
+
+const SECRET_KEY = /token|password|passwd|secret|api[-_]?key|authorization|cookie|credential|signature/i;
+/** Longest text of one field: a feed is for looking, not for copying whole prompts. */
+const TEXT_CHARS = 2000;
+const DEPTH = 6;
+
+/** Feeds events to clients; with `?name=` only those that match (`agent:*`). */
+export function eventFeed(ctx: Pick<PluginContext, "onAny">): { serve(call: Call): void; dispose: Dispose } {
+  const clients = new Set<(event: BusEvent, result: EmitResult) => void>();
+  const dispose = ctx.onAny((event, result) => {
+    for (const send of clients) send(event, result);
+  });
+  return {
+    dispose,
+    serve(call) {
+      const wanted = call.query.getAll("name");
+      const sse = openSse(call);
+      sse.comment("the events of this gateway, as they happen");
+      const send = (event: BusEvent, result: EmitResult) => {
+        if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
+        const { name, type, action, sessionKey, timestamp } = event;
+        const outcome = {
+          ...(result.reply === undefined ? {} : { reply: result.reply }),
+          ...(result.block === undefined ? {} : { block: result.block }),
+        };
+        sse.send(name, { name, type, action, sessionKey, timestamp, context: masked(result.context, 0), ...outcome });
+      };
+      clients.add(send);
+      sse.onClose(() => clients.delete(send));
+    },
+  };
+}
+
+function isMatch(pattern: string, name: string): boolean {
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/** A copy to show: secrets by the name of their key, and long texts, are cut out. */
+export function masked(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return clip(value, TEXT_CHARS);
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  if (depth >= DEPTH) return "[…]";
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => masked(item, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      SECRET_KEY.test(key) && typeof item === "string" ? "[redacted]" : masked(item, depth + 1),
+    ]),
+  );
+}

@@ -1,0 +1,66 @@
+/** What the agent's files share: where they are, how they are set up, what they run. */
+import { PorticoError } from "portico";
+import type { PluginContext, Store } from "portico";
+import type { AgentList, Defaults } from "./schema.ts";
+
+/** One agent's settings: the defaults with what `agents.list.<id>` says instead. */
+export interface AgentSettings extends Omit<Defaults, "workspace"> {
+  id: string;
+  workspace: string;
+}
+
+export interface AgentConfig {
+  "agents.defaults": Defaults;
+  "agents.list": AgentList;
+}
+
+export interface Parts {
+  ctx: PluginContext;
+  store(): Store;
+  defaults(): Defaults;
+  agentIds(): string[];
+  /** Throws `model_not_found` for an id that is not in `agents.list`. */
+  settings(agentId: string | undefined): AgentSettings;
+}
+
+export const MAIN_AGENT = "main";
+export const MAIN_SESSION = "main";
+
+export function createParts(ctx: PluginContext, config: () => AgentConfig): Parts {
+  return {
+    ctx,
+    store: () => ctx.use("store"),
+    defaults: () => config()["agents.defaults"],
+    agentIds: () => [...new Set([MAIN_AGENT, ...Object.keys(config()["agents.list"])])],
+    settings(agentId = MAIN_AGENT) {
+      const { "agents.defaults": defaults, "agents.list": list } = config();
+      const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
+      if (!own && agentId !== MAIN_AGENT) {
+        throw new PorticoError("model_not_found", `There is no agent ${agentId}: name it in agents.list first.`);
+      }
+      const { tools, ...rest } = own ?? {};
+      const workspace = rest.workspace ?? defaults.workspace ?? ctx.paths.workspace;
+      return { ...defaults, ...rest, id: agentId, workspace, tools: { ...defaults.tools, ...tools } };
+    },
+  };
+}
+
+/** Milliseconds of `30m`, `2h`, `90s`, `1500` or `0`. Throws `invalid_request_error` for anything else. */
+export function durationMs(text: string | number, key: string): number {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$/.exec(String(text));
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? "ms"];
+  if (!match || unit === undefined) {
+    throw new PorticoError("invalid_request_error", `${key}: ${text} is no duration; write 30m, 2h or 0.`, {
+      param: key,
+    });
+  }
+  return Math.round(Number(match[1]) * unit);
+}
+
+/** An error as it is kept with a turn and shown: code and message, nothing else. */
+export function shownError(error: unknown): { code: string; message: string } {
+  if (error instanceof Error && "code" in error && "status" in error && typeof error.code === "string") {
+    return { code: error.code, message: error.message };
+  }
+  return { code: "internal_error", message: "The turn failed inside the gateway; the log has the details." };
+}

@@ -1,0 +1,26 @@
+/** The agent: turns with tools in durable sessions, wakes and the heartbeat. */
+import { definePlugin } from "portico";
+import { declareEvents } from "./events.ts";
+import { defaultsSchema, listSchema, sandboxSchema } from "./schema.ts";
+import { setUp } from "./setup.ts";
+
+export default definePlugin({
+  name: "agent",
+  description: "Runs turns of the agent: sessions, tools, queued events, heartbeat",
+  config: {
+    "agents.defaults": defaultsSchema,
+    "agents.defaults.sandbox": sandboxSchema,
+    "agents.list": listSchema,
+  },
+  needs: ["store"],
+  commands: {
+    agent: () => import("./cli/agent.ts"),
+    sessions: () => import("./cli/sessions.ts"),
+    heartbeat: () => import("./cli/heartbeat.ts"),
+    turns: () => import("./cli/turns.ts"),
+  },
+  setup(ctx, config) {
+    declareEvents(ctx);
+    setUp(ctx, config);
+  },
+});

@@ -1,0 +1,164 @@
+/** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
+import { PorticoError } from "portico";
+import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico";
+import { textOf } from "./ask.ts";
+import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
+import { newId } from "./service.ts";
+import { runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
+
+type Info = Target & CallInfo;
+
+/** Parameters that the agent's own calls of the model take over. */
+const PASSED = [
+  "temperature",
+  "top_p",
+  "frequency_penalty",
+  "presence_penalty",
+  "max_tokens",
+  "max_completion_tokens",
+  "seed",
+  "stop",
+];
+
+export function agentProvider(parts: Parts): ChatProvider {
+  return {
+    name: "agent",
+    description: "A full turn of the agent, with its tools",
+    builtinChannel: "agent",
+    models: () => parts.agentIds(),
+    complete: async (request, info) => completion(await chatTurn(parts, request, info, undefined), info),
+    stream: (request, info) => streamTurn(parts, request, info),
+  };
+}
+
+async function chatTurn(
+  parts: Parts,
+  request: ChatRequest,
+  info: Info,
+  onDelta: ((text: string) => void) | undefined,
+): Promise<TurnEnd> {
+  const turnId = newId("turn");
+  const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
+  const settings = parts.settings(agentId);
+  const sessionId = sessionOf(info);
+  const { history, message } = split(request.messages);
+  for (const key of ["tools", "tool_choice", "response_format"]) if (request[key] != null) info.dropped.push(key);
+  const body: TurnBody = { message, source: "chat", agent: agentId, received: true };
+  const names = { turnId, sessionId, agentId, source: "chat" };
+  const began = performance.now();
+  const { ctx } = parts;
+  const late = AbortSignal.timeout(settings.timeoutMs);
+  try {
+    const end = await ctx.busy(
+      runTurn(parts, {
+        turnId,
+        sessionId,
+        body,
+        settings,
+        history: { messages: history },
+        parameters: Object.fromEntries(PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]]))),
+        signal: AbortSignal.any([info.signal, late]),
+        onDelta: () => onDelta,
+      }),
+    );
+    const messages = end.messages.map((each) => ({ role: each.role, body: each, turnId }));
+    await parts
+      .store()
+      .enqueue({ messages: [{ session: sessionId, messages, meta: { agent: agentId, source: "chat" } }] });
+    const { prompt_tokens, completion_tokens, total_tokens } = end.usage;
+    void ctx.emit(
+      "agent:completed",
+      {
+        ...names,
+        content: end.text,
+        model: end.model,
+        steps: end.steps,
+        attempts: 1,
+        usage: { prompt_tokens, completion_tokens, total_tokens },
+        ms: performance.now() - began,
+      },
+      { sessionKey: sessionId },
+    );
+    return end;
+  } catch (thrown) {
+    const error = late.aborted
+      ? new PorticoError("timeout", `The turn did not end within ${settings.timeoutMs} ms.`)
+      : thrown;
+    void ctx.emit(
+      "agent:failed",
+      { ...names, error: shownError(error), attempts: 1, willRetry: false },
+      { sessionKey: sessionId },
+    );
+    throw error;
+  }
+}
+
+/** A caller who names no session gets one for this request: its own messages are the history. */
+function sessionOf(info: Info): string {
+  return info.sessionKey === "" || info.sessionKey === "main" ? `chat:${info.requestId}` : info.sessionKey;
+}
+
+function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; message: string } {
+  const last = messages.findLastIndex((message) => message.role === "user");
+  const found = messages[last];
+  if (!found) {
+    throw new PorticoError("invalid_request_error", "An agent's turn needs a message of the user.", {
+      param: "messages",
+    });
+  }
+  return { history: messages.filter((_, index) => index !== last), message: textOf(found) };
+}
+
+function completion(end: TurnEnd, info: Info): ChatCompletion {
+  return {
+    id: info.id,
+    object: "chat.completion",
+    created: info.created,
+    model: modelName(info),
+    choices: [{ index: 0, message: { role: "assistant", content: end.text }, finish_reason: "stop" }],
+    usage: end.usage,
+  };
+}
+
+function modelName(info: Info): string {
+  return info.model === "agent" ? "agent" : `agent/${info.model}`;
+}
+
+async function* streamTurn(parts: Parts, request: ChatRequest, info: Info): AsyncGenerator<ChatChunk | string> {
+  const pieces: string[] = [];
+  let wake = () => {};
+  let streamed = "";
+  const turn = chatTurn(parts, request, info, (text) => {
+    pieces.push(text);
+    wake();
+  });
+  let ended = false;
+  const end = () => {
+    ended = true;
+    wake();
+  };
+  turn.then(end, end);
+  for (;;) {
+    for (const piece of pieces.splice(0)) {
+      streamed += piece;
+      yield piece;
+    }
+    if (ended && pieces.length === 0) break;
+    if (pieces.length === 0 && !ended) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+  const result = await turn;
+  // a limit's notice, or what a hook added, has not come as a piece
+  if (!streamed.endsWith(result.text)) yield streamed === "" ? result.text : `\n\n${result.text}`;
+  yield {
+    id: info.id,
+    object: "chat.completion.chunk",
+    created: info.created,
+    model: modelName(info),
+    choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
+    usage: result.usage,
+  };
+}

@@ -1,0 +1,162 @@
+/** The agent over HTTP. */
+import { compile, openSse, PorticoError } from "portico";
+import type { AgentService, Call, ChatMessage, Session, StoredMessage, TurnStatus } from "portico";
+import { parseCommand, runCommand } from "./commands.ts";
+import { MAIN_SESSION, type Parts } from "./parts.ts";
+import type { Progress } from "./progress.ts";
+import { agentRequest } from "./schema.ts";
+import { iso } from "./service.ts";
+import { received, type TurnBody } from "./turn.ts";
+import type { Worker } from "./worker.ts";
+
+interface RouteParts {
+  parts: Parts;
+  service: AgentService;
+  worker: Worker;
+  progress: Progress;
+}
+
+const owner = { access: "gateway" } as const;
+
+export function mountRoutes({ parts, service, worker, progress }: RouteParts): void {
+  const { ctx } = parts;
+  const check = compile(agentRequest);
+
+  ctx.route("POST", "/agent", { ...owner, summary: "Start a turn" }, async (call) => {
+    const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
+    const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
+    parts.settings(request.agent);
+    const body: TurnBody = await received(parts, session, { ...request, source });
+    const command = body.reply === undefined ? parseCommand(body.message) : undefined;
+    if (command) {
+      const result = await runCommand({ parts, service, worker }, command, session, source);
+      return { status: 200, message: result, sessionId: session, command: command.name, result };
+    }
+    const { turnId, item } = service.turnItem({ ...body, session });
+    if (stream) return streamTurn(call, turnId, session, () => parts.store().enqueue({ items: [item] }));
+    await parts.store().enqueue({ items: [item] });
+    if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
+    return endOf(await service.waitFor(turnId, { signal: call.signal }));
+  });
+
+  async function streamTurn(
+    call: Call,
+    turnId: string,
+    sessionId: string,
+    start: () => Promise<unknown>,
+  ): Promise<void> {
+    const early: string[] = [];
+    let listen: (text: string) => void = (text) => early.push(text);
+    const undo = [progress.onDelta(turnId, (text) => listen(text))];
+    try {
+      await start();
+      const sse = openSse(call, { endOnClose: false });
+      sse.send("turn", { turnId, sessionId });
+      listen = (text) => sse.send("delta", { text });
+      for (const text of early) listen(text);
+      undo.push(
+        ctx.onAny((event) => {
+          if (event.name !== "agent:tool") return;
+          const {
+            turnId: of,
+            tool,
+            ok,
+            ms,
+          } = event.context as { turnId: string; tool: string; ok: boolean; ms: number };
+          if (of === turnId) sse.send("tool", { tool, ok, ms });
+        }),
+      );
+      const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
+      if (status) sse.send("end", status);
+      sse.close();
+    } finally {
+      for (const each of undo) void each();
+    }
+  }
+
+  ctx.route("GET", "/turns/:id", owner, async ({ params }) => {
+    return (await service.turn(params["id"] ?? "")) ?? notFound("turn", params["id"]);
+  });
+  ctx.route("GET", "/turns", owner, async ({ query }) => {
+    const state = query.get("state");
+    const session = query.get("session");
+    const items = await parts.store().items.list({
+      kind: "turn",
+      ...(isState(state) ? { state } : {}),
+      ...(session === null ? {} : { lane: session }),
+      limit: limitOf(query),
+    });
+    const turns = await Promise.all(items.map((item) => service.turn(item.id)));
+    return { turns: turns.filter((turn) => turn !== undefined) };
+  });
+  ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
+    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
+    return { ok: await service.cancel(params["id"] ?? "") };
+  });
+  ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
+    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
+    if (await parts.store().items.replay(params["id"] ?? "")) return { ok: true };
+    throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
+  });
+
+  ctx.route("GET", "/sessions", owner, async ({ query }) => {
+    const prefix = query.get("prefix");
+    const sessions = await parts
+      .store()
+      .sessions.list({ limit: limitOf(query), ...(prefix === null ? {} : { prefix }) });
+    return { sessions: sessions.map(shownSession) };
+  });
+  ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
+    const id = params["id"] ?? "";
+    const session = (await parts.store().sessions.get(id)) ?? notFound("session", id);
+    const last = query.get("last");
+    const transcript = await parts.store().sessions.transcript(id, last === null ? {} : { last: Number(last) || 50 });
+    return { ...shownSession(session), messages: transcript.map(shownMessage) };
+  });
+  ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
+    const id = params["id"] ?? "";
+    if (!(await parts.store().sessions.delete(id))) notFound("session", id);
+    return { ok: true, id };
+  });
+
+  ctx.route("POST", "/heartbeat", owner, async () => {
+    const turn = await service.heartbeat("manual");
+    return turn
+      ? { status: 200, message: "The heartbeat has started.", turnId: turn.turnId }
+      : { status: 200, message: "Nothing is queued and HEARTBEAT.md is empty: nothing to do.", turnId: null };
+  });
+}
+
+/** The answer to a caller who waited. A turn that failed is an error, with the turn's id in it. */
+function endOf(status: TurnStatus): unknown {
+  const { turnId, sessionId } = status;
+  if (status.state === "done") {
+    return { status: 200, message: "The turn has ended.", ...status, sessionId, turnId };
+  }
+  const { code, message } = status.error ?? { code: "cancelled", message: "The turn was stopped." };
+  const known = code === "cancelled" ? { status: 409 } : code === "internal_error" ? { status: 500 } : {};
+  throw new PorticoError(code, message, { ...known, details: { turnId, sessionId } });
+}
+
+function shownSession(session: Session) {
+  const { id, createdAt, updatedAt, messages, meta } = session;
+  const { summaryUpTo: _summaryUpTo, ...shown } = meta;
+  return { id, createdAt: iso(createdAt), updatedAt: iso(updatedAt), messageCount: messages, ...shown };
+}
+
+function shownMessage({ seq, at, turnId, body }: StoredMessage) {
+  return { seq, at: iso(at), ...(turnId === undefined ? {} : { turnId }), ...(body as ChatMessage) };
+}
+
+function limitOf(query: URLSearchParams): number {
+  return Number(query.get("limit")) || 50;
+}
+
+const STATES = ["queued", "running", "held", "done", "dead", "cancelled"] as const;
+function isState(text: string | null): text is (typeof STATES)[number] {
+  return STATES.some((state) => state === text);
+}
+
+function notFound(what: string, id: string | undefined): never {
+  throw new PorticoError("not_found", `There is no ${what} ${id ?? ""}.`);
+}

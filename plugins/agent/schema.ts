@@ -1,0 +1,101 @@
+/** The agent's part of `portico.json`, and what a request may hold. */
+import { type Static, Type } from "portico";
+
+const tools = Type.Object(
+  {
+    allow: Type.Array(Type.String(), { default: ["*"], description: "Names of tools; * stands for any characters." }),
+    deny: Type.Array(Type.String(), { default: [], description: "Taken away again from what is allowed." }),
+  },
+  { description: "Which tools the agent may call." },
+);
+
+const heartbeat = Type.Object({
+  every: Type.Union([Type.String(), Type.Number()], {
+    default: "30m",
+    description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "2h"; "0" switches it off.',
+  }),
+  activeHours: Type.Optional(
+    Type.Object({
+      start: Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", description: "08:00" }),
+      end: Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", description: "22:00; before start: over midnight" }),
+      tz: Type.Optional(Type.String({ description: "An IANA zone; default: the machine's." })),
+    }),
+  ),
+  prompt: Type.Optional(Type.String({ description: "Replaces the words that begin a heartbeat's turn." })),
+  model: Type.Optional(Type.String({ description: "A model of its own for heartbeats." })),
+  cooldownMs: Type.Integer({ default: 5000, minimum: 0, description: "Least time between two starts." }),
+});
+
+export const defaultsSchema = Type.Object({
+  model: Type.String({ default: "echo", description: "Which model turns ask." }),
+  channel: Type.Optional(Type.String({ description: "Only this channel." })),
+  workspace: Type.Optional(Type.String({ description: "Where AGENTS.md and its kin lie; default: the workspace." })),
+  systemPrompt: Type.Optional(Type.String({ description: "Replaces the first words that the model is told." })),
+  maxSteps: Type.Integer({ default: 20, minimum: 1, description: "Model calls in one turn." }),
+  maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),
+  maxTurnTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of a whole turn, prompts included." })),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  timeoutMs: Type.Integer({ default: 600_000, minimum: 1, description: "Deadline of a turn." }),
+  maxAttempts: Type.Integer({ default: 5, minimum: 1, description: "Then a turn is dead, until it is replayed." }),
+  retryDelayMs: Type.Integer({
+    default: 2000,
+    minimum: 0,
+    description: "Before the second attempt; then four times more.",
+  }),
+  maxConcurrentTurns: Type.Integer({
+    default: 4,
+    minimum: 1,
+    description: "Turns side by side, of different sessions.",
+  }),
+  compactAtTokens: Type.Integer({
+    default: 60_000,
+    minimum: 500,
+    description: "A session longer than this (estimated) has its older part summed up.",
+  }),
+  heartbeat,
+  tools,
+});
+
+/** Read by whoever offers sandboxed tools. */
+export const sandboxSchema = Type.Object({
+  mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
+  browser: Type.Object({
+    allowHostControl: Type.Boolean({ default: false }),
+    cdpUrl: Type.Optional(Type.String()),
+  }),
+});
+
+/** Further agents: `agent/<id>` as a model. What is left out is as in the defaults. */
+export const listSchema = Type.Record(
+  Type.String(),
+  Type.Object({
+    description: Type.Optional(Type.String()),
+    model: Type.Optional(Type.String()),
+    channel: Type.Optional(Type.String()),
+    workspace: Type.Optional(Type.String()),
+    systemPrompt: Type.Optional(Type.String()),
+    maxSteps: Type.Optional(Type.Integer({ minimum: 1 })),
+    maxTokens: Type.Optional(Type.Integer({ minimum: 1 })),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1 })),
+    tools: Type.Optional(
+      Type.Object({ allow: Type.Optional(Type.Array(Type.String())), deny: Type.Optional(Type.Array(Type.String())) }),
+    ),
+  }),
+  { default: {} },
+);
+
+export type Defaults = Static<typeof defaultsSchema>;
+export type AgentList = Static<typeof listSchema>;
+
+/** The body of `POST /agent`. */
+export const agentRequest = Type.Object({
+  message: Type.String({ minLength: 1 }),
+  session: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  model: Type.Optional(Type.String({ minLength: 1 })),
+  channel: Type.Optional(Type.String({ minLength: 1 })),
+  agent: Type.Optional(Type.String({ minLength: 1 })),
+  context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  wait: Type.Optional(Type.Boolean()),
+  stream: Type.Optional(Type.Boolean()),
+});

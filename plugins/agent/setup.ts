@@ -1,0 +1,51 @@
+/** Puts the agent's parts together. */
+import type { PluginContext } from "portico";
+import { eventFeed } from "./feed.ts";
+import { createHeartbeat, isActive } from "./heartbeat.ts";
+import { type AgentConfig, createParts, durationMs } from "./parts.ts";
+import { createProgress } from "./progress.ts";
+import { agentProvider } from "./provider.ts";
+import { mountRoutes } from "./routes.ts";
+import { createService } from "./service.ts";
+import { createWorker } from "./worker.ts";
+
+export function setUp(ctx: PluginContext, initial: AgentConfig): void {
+  let config = initial;
+  refuseNonsense(config);
+  const parts = createParts(ctx, () => config);
+  const progress = createProgress();
+  const heartbeat = createHeartbeat(parts);
+  const worker = createWorker(parts, heartbeat, progress);
+  const service = createService(parts, { worker, heartbeat, progress });
+  const feed = eventFeed(ctx);
+
+  ctx.provide("agent", service);
+  ctx.add("provider", agentProvider(parts));
+  mountRoutes({ parts, service, worker, progress });
+  ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, (call) => feed.serve(call));
+
+  // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
+  const starting = setTimeout(() => {
+    worker.start();
+    heartbeat.start();
+  }, 50);
+  ctx.on("gateway:shutdown", () => worker.rest());
+  ctx.defer(() => {
+    clearTimeout(starting);
+    heartbeat.stop();
+    return worker.stop();
+  });
+  ctx.onConfig((next: AgentConfig) => {
+    refuseNonsense(next);
+    config = next;
+    heartbeat.stop();
+    heartbeat.start();
+  });
+}
+
+/** What a schema cannot say. Throws `invalid_request_error`. */
+function refuseNonsense(config: AgentConfig): void {
+  const { heartbeat } = config["agents.defaults"];
+  durationMs(heartbeat.every, "agents.defaults.heartbeat.every");
+  isActive(heartbeat.activeHours, new Date(0));
+}

@@ -1,0 +1,168 @@
+/** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
+import { type Check, compile, isPorticoError } from "portico";
+import type { ChatMessage, ChatTool, ContentPart, Logger, Tool, ToolCallPart } from "portico";
+import { clip } from "./prompt.ts";
+
+const DEADLINE_MS = 60_000;
+/** Longest result that goes back to the model. */
+const RESULT_CHARS = 50_000;
+const KIND = Symbol.for("TypeBox.Kind");
+
+/** Those whose name is allowed and not denied; of two with one name, the first. */
+export function allowedTools(tools: readonly Tool[], rules: { allow: string[]; deny: string[] }): Map<string, Tool> {
+  const found = new Map<string, Tool>();
+  for (const tool of tools) {
+    if (found.has(tool.name)) continue;
+    if (matchesAny(rules.allow, tool.name) && !matchesAny(rules.deny, tool.name)) found.set(tool.name, tool);
+  }
+  return found;
+}
+
+function matchesAny(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) =>
+    new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`).test(name),
+  );
+}
+
+export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {
+  return [...tools.values()].map((tool) => ({
+    type: "function",
+    function: { name: tool.name, description: tool.description, parameters: { ...tool.parameters } },
+  }));
+}
+
+export interface ToolRun {
+  /** The tool message, and where the result held images, a user message with them. */
+  messages: ChatMessage[];
+  name: string;
+  ok: boolean;
+  ms: number;
+  error?: string;
+}
+
+interface ToolScope {
+  tools: ReadonlyMap<string, Tool>;
+  signal: AbortSignal;
+  log: Logger;
+  sessionKey: string;
+  turnId: string;
+}
+
+/** Never rejects, except when the turn itself was aborted. */
+export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<ToolRun> {
+  const began = performance.now();
+  const name = call.function?.name ?? "";
+  const id = call.id ?? "";
+  const ended = (messages: ChatMessage[], error?: string): ToolRun => {
+    const ms = performance.now() - began;
+    return error === undefined ? { messages, name, ok: true, ms } : { messages, name, ok: false, ms, error };
+  };
+  try {
+    const tool = scope.tools.get(name);
+    if (!tool)
+      throw new Refusal(
+        `there is no tool named ${JSON.stringify(name)}; there are: ${[...scope.tools.keys()].join(", ")}`,
+      );
+    const args = checkArguments(tool, call.function?.arguments ?? "");
+    const value = await withDeadline(tool, args, scope);
+    return ended(resultMessages(id, name, value));
+  } catch (error) {
+    scope.signal.throwIfAborted();
+    const said = error instanceof Error ? error.message : String(error);
+    if (!(error instanceof Refusal) && !isPorticoError(error))
+      scope.log.warn({ err: error, tool: name }, "tool failed");
+    return ended([{ role: "tool", tool_call_id: id, content: `Error: ${clip(said, 2000)}` }], said);
+  }
+}
+
+/** A refusal whose message is meant for the model. */
+class Refusal extends Error {}
+
+const checks = new WeakMap<object, Check<unknown>>();
+
+function checkArguments(tool: Tool, text: string): unknown {
+  let args: unknown;
+  try {
+    args = text.trim() === "" ? {} : JSON.parse(text);
+  } catch {
+    throw new Refusal("the arguments are no JSON; send one JSON object that fits the tool's parameters");
+  }
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw new Refusal("the arguments must be one JSON object");
+  }
+  // a tool from an MCP server brings a plain JSON Schema, which its own server checks
+  if (!(KIND in tool.parameters)) return args;
+  let check = checks.get(tool.parameters);
+  if (!check) {
+    check = compile(tool.parameters);
+    checks.set(tool.parameters, check);
+  }
+  return check.parse(args);
+}
+
+async function withDeadline(tool: Tool, args: unknown, scope: ToolScope): Promise<unknown> {
+  const timeoutMs = tool.timeoutMs ?? DEADLINE_MS;
+  const deadline = new AbortController();
+  const signal = AbortSignal.any([scope.signal, deadline.signal]);
+  let timer: NodeJS.Timeout | undefined;
+  let left: (() => void) | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Refusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
+      deadline.abort(error);
+      reject(error);
+    }, timeoutMs);
+    left = () => reject(scope.signal.reason);
+    scope.signal.addEventListener("abort", left, { once: true });
+  });
+  try {
+    const work = Promise.resolve(
+      tool.handler(args as never, { signal, log: scope.log, sessionKey: scope.sessionKey, turnId: scope.turnId }),
+    );
+    work.catch(() => {}); // a rejection after the deadline has been answered already
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    if (left) scope.signal.removeEventListener("abort", left);
+  }
+}
+
+function resultMessages(id: string, name: string, value: unknown): ChatMessage[] {
+  if (!isParts(value)) return [{ role: "tool", tool_call_id: id, content: asText(value) }];
+  const texts = value.filter((part) => part.type === "text").map((part) => part.text ?? "");
+  const images = value.flatMap((part) => imagePart(part) ?? []);
+  const messages: ChatMessage[] = [
+    {
+      role: "tool",
+      tool_call_id: id,
+      content: clip(texts.join("\n"), RESULT_CHARS) || (images.length ? "See the image." : ""),
+    },
+  ];
+  // most models take no image in a tool's result: it follows as a message of the user
+  if (images.length > 0) {
+    messages.push({ role: "user", content: [{ type: "text", text: `[the result of ${name}]` }, ...images] });
+  }
+  return messages;
+}
+
+function asText(value: unknown): string {
+  if (value === undefined || value === null) return "Done.";
+  if (typeof value === "string") return clip(value, RESULT_CHARS);
+  return clip(JSON.stringify(value) ?? String(value), RESULT_CHARS);
+}
+
+function isParts(value: unknown): value is (ContentPart & { data?: string; mimeType?: string })[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((part) => part && (part.type === "text" || part.type === "image_url" || part.type === "image"))
+  );
+}
+
+function imagePart(part: ContentPart & { data?: string; mimeType?: string }): ContentPart | undefined {
+  if (part.type === "image_url" && part.image_url) return { type: "image_url", image_url: part.image_url };
+  if (part.type === "image" && part.data) {
+    return { type: "image_url", image_url: { url: `data:${part.mimeType ?? "image/png"};base64,${part.data}` } };
+  }
+  return undefined;
+}
