@@ -232,7 +232,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     ],
   });
   undos.push(leaveTrace());
-  undos.push(await config.watch(applyConfig));
+  undos.push(await config.watch(applyConfig, log));
   undos.push(watchPlugins());
   void bus.emit("gateway:startup", { version, port: server.port });
   log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");

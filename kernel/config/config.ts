@@ -17,7 +17,6 @@ export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */
   file: string;
   env: Record<string, string | undefined>;
-  log?: Logger | undefined;
   /** Gets every secret that the configuration holds, each time it is read. */
   onSecret?: (secret: string) => void;
 }
@@ -68,15 +67,15 @@ export interface ConfigStore {
   /** What is wrong with the file on disk, while the last good configuration stays in force. */
   readonly problem: ReloadProblem | undefined;
   /**
-   * Applies the file whenever it changes. During `onChange`, `current` already is the new one; when it throws, the
+   * Applies the file whenever it changes; what is wrong with it is logged. During `onChange`, `current` already is the new one; when it throws, the
    * previous one is back. It must not wait for `set` or `unset`, which wait for their turn behind it.
    */
-  watch(onChange: (change: ConfigChange) => Promise<void>): Promise<Dispose>;
+  watch(onChange: (change: ConfigChange) => Promise<void>, log?: Logger): Promise<Dispose>;
 }
 
 /** Reads the file. Throws a `ConfigError` where it is not JSON5; whether its content is right, `check` says. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
-  const { file, env, log } = options;
+  const { file, env } = options;
   const name = basename(file);
   const definitions = new Map<symbol, ConfigSchemas>([[Symbol("kernel"), kernelSchemas]]);
   let composed: TSchema | undefined;
@@ -84,6 +83,7 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   let evaluated: ReturnType<typeof evaluate> | undefined;
   let problem: ReloadProblem | undefined;
   let applying: ((change: ConfigChange) => Promise<void>) | undefined;
+  let log: Logger | undefined;
   let tail: Promise<unknown> = Promise.resolve();
 
   const initial = await readText(file);
@@ -255,8 +255,9 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
     get problem() {
       return problem;
     },
-    async watch(onChange) {
+    async watch(onChange, to) {
       applying = onChange;
+      log = to;
       const stop = await watchFile(
         file,
         (text) => inTurn(() => reload(text)),

@@ -105,11 +105,14 @@ export const kernelSchemas = {
         default: {},
         description: "Settings of single plugins, by the plugin's name.",
       }),
-      trust: Type.Union([Type.Literal("home"), Type.Literal("workspace"), Type.Literal("all")], {
-        default: "home",
-        description:
-          "`home`: the built-in plugins and those in <home>/plugins are loaded; `workspace` (or `all`): those in <workspace>/plugins too.",
-      }),
+      trust: Type.Union(
+        [Type.Literal("builtin"), Type.Literal("home"), Type.Literal("workspace"), Type.Literal("all")],
+        {
+          default: "home",
+          description:
+            "Whose plugins are loaded: `builtin`, the package's own; `home`, those in <home>/plugins too; `workspace` (or `all`), those in <workspace>/plugins too.",
+        },
+      ),
     },
     { description: "Which plugins are loaded." },
   ),

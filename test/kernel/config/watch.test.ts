@@ -14,12 +14,12 @@ async function watching(text: string, react: (change: ConfigChange) => unknown =
   const note = (fields: object | string, message?: string) =>
     void lines.push({ ...(fields as { line?: number }), message: message ?? String(fields) });
   const log = { info: note, error: note } as unknown as Logger;
-  const opened = await openWith(text, { log });
+  const opened = await openWith(text);
   const changes: ConfigChange[] = [];
   const stop: Dispose = await opened.config.watch(async (change) => {
     changes.push(change);
     await react(change);
-  });
+  }, log);
   return { ...opened, changes, stop, lines };
 }
 
