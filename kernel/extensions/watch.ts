@@ -191,8 +191,9 @@ function watchInside(root: string, add: Add, reopen: () => void, options: WatchO
     );
     watcher.on("all", (_, path) => add(dirOf(path)));
     // chokidar drops a change that follows another within 50 ms; what it hears itself is all there.
-    watcher.on("raw", (_, __, details: { watchedPath?: string }) => {
-      if (details.watchedPath) add(dirOf(details.watchedPath));
+    watcher.on("raw", (_, __, details) => {
+      const { watchedPath } = details as { watchedPath?: string };
+      if (watchedPath) add(dirOf(watchedPath));
     });
     await settled(watcher, options.readyMs ?? 5000, () => {
       log.warn({ root }, "the watcher is not ready in time; the regular rescan goes on");

@@ -320,7 +320,8 @@ export function createHookHost(options: HookHostOptions) {
   function keepOld(slot: Slot, top: Candidate, thrown: unknown): void {
     if (thrown instanceof UnsafeError) {
       slot.barred.set(top, { state: "refused", reasons: [thrown.message] });
-      return deactivate(slot, thrown.message);
+      deactivate(slot, thrown.message);
+      return;
     }
     const problem = problemOf(thrown, top.realDir, top.handler);
     const before = slot.error;

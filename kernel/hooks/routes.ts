@@ -20,6 +20,10 @@ export function mountHookRoutes(mount: Mount, host: HookHost): void {
     hooks: host.list(),
     roots: host.roots().map(({ name, dir }) => ({ name, dir })),
   }));
+  mount.route("POST", "/kernel/hooks/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
+    await host.rescan();
+    return { hooks: host.list() };
+  });
   mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => ({
     hooks: await host.reload(),
   }));

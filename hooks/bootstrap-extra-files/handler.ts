@@ -1,0 +1,62 @@
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import type { HookHandler } from "portico";
+
+const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
+  const patterns = listOf(ctx.config["paths"] ?? ctx.config["patterns"] ?? ctx.config["files"]);
+  if (patterns.length === 0) return;
+  const workspace = await realpath(event.context.workspace || ctx.paths.workspace);
+  const maxBytes = Number(ctx.config["maxBytes"] ?? 65_536);
+  const maxFiles = Number(ctx.config["maxFiles"] ?? 20);
+  const there = new Set(event.context.bootstrapFiles.map((file) => file.path));
+  const found = await matching(workspace, patterns);
+  if (found.length > maxFiles) ctx.log.warn({ found: found.length, maxFiles }, "more files match than are added");
+  for (const path of found.slice(0, maxFiles)) {
+    const file = join(workspace, path);
+    if (there.has(file) || there.has(path) || !(await realpath(file)).startsWith(workspace + sep)) continue;
+    const bytes = await readFile(file);
+    const content = bytes.subarray(0, maxBytes).toString("utf8");
+    event.context.bootstrapFiles.push({ name: path, path: file, content, missing: false });
+  }
+};
+
+export default handler;
+
+function listOf(value: unknown): string[] {
+  const list = typeof value === "string" ? [value] : Array.isArray(value) ? value : [];
+  return list.filter((item): item is string => typeof item === "string" && item !== "");
+}
+
+/** The workspace's files that a pattern matches, in order, with `/` between directories. */
+async function matching(workspace: string, patterns: readonly string[]): Promise<string[]> {
+  const tests = patterns.map((pattern) => expressionOf(pattern.replace(/^\.\//, "")));
+  const depth = patterns.some((pattern) => pattern.includes("**"))
+    ? 8
+    : Math.max(...patterns.map((p) => p.split("/").length));
+  const found: string[] = [];
+  const walk = async (dir: string, level: number): Promise<void> => {
+    for (const entry of await readdir(dir, { withFileTypes: true })) {
+      if (entry.name === "node_modules" || entry.name === ".git") continue;
+      const path = join(dir, entry.name);
+      if (entry.isDirectory()) {
+        if (level < depth) await walk(path, level + 1);
+        continue;
+      }
+      const name = relative(workspace, path).split(sep).join("/");
+      if (tests.some((test) => test.test(name))) found.push(name);
+    }
+  };
+  await walk(workspace, 1);
+  return found.sort();
+}
+
+function expressionOf(pattern: string): RegExp {
+  const source = pattern.replace(/\*\*\/|\*\*|[*?]|[.+^${}()|[\]\\]/g, (part) => {
+    if (part === "**/") return "(?:.*/)?";
+    if (part === "**") return ".*";
+    if (part === "*") return "[^/]*";
+    if (part === "?") return "[^/]";
+    return `\\${part}`;
+  });
+  return new RegExp(`^${source}$`);
+}

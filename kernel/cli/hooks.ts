@@ -1,0 +1,240 @@
+/** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
+import type { CheckReport } from "../hooks/check.ts";
+import type { HookLogLine, HookRecord } from "../hooks/record.ts";
+import type { RunReport } from "../hooks/run-once.ts";
+import { type CheckOutcome, checkHooks, newHook } from "./hooks-local.ts";
+import type { Command, CommandIO } from "./types.ts";
+
+const name = { name: "name", description: "The hook's name, as in `portico hooks list`" };
+
+const hooks: Command = {
+  name: "hooks",
+  summary: "List, inspect, make, try and switch hooks",
+  description: "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
+  examples: ["portico hooks new hello --event message:received", "portico hooks info hello"],
+  commands: [
+    {
+      name: "list",
+      summary: "All hooks with their state",
+      run: async (io) =>
+        io.show(await io.gateway.request<{ hooks: HookRecord[] }>("GET", "/kernel/hooks"), ({ hooks: all }) =>
+          listed(io, all),
+        ),
+    },
+    {
+      name: "info",
+      summary: "One hook: its loaded version, its last run, its last error",
+      args: [name],
+      run: async (io) => io.show(await io.gateway.request<HookRecord>("GET", pathOf(io)), described),
+    },
+    {
+      name: "check",
+      summary: "Say what is wrong with a hook; all hooks where none is named",
+      description:
+        "Looks at HOOK.md, the events, the files' safety, and whether the handler compiles and has the right shape. Exits with 1 where something is wrong.",
+      args: [{ name: "name", description: "A hook's name or its directory", optional: true }],
+      run: async (io) => {
+        const outcome = await checkHooks(io);
+        io.show<CheckOutcome>(outcome, ({ checked }) => checked.flatMap(checkedLines));
+        if (!outcome.ok) throw new Error(brokenSummary(outcome.checked));
+      },
+    },
+    {
+      name: "new",
+      summary: "Write a typed, working hook to start from",
+      description:
+        "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is live at once where a gateway runs.",
+      args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
+      options: {
+        event: {
+          type: "list",
+          value: "E",
+          description: "An event that it handles, such as message:received; may be given again",
+        },
+        workspace: { type: "boolean", description: "Into the workspace instead of the home" },
+        description: { type: "string", value: "TEXT", description: "One line about it" },
+      },
+      examples: ["portico hooks new hello --event message:received"],
+      run: newHook,
+    },
+    {
+      name: "enable",
+      summary: "Switch a hook on, or wake one that rests",
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/enable"))),
+    },
+    {
+      name: "disable",
+      summary: "Switch a hook off",
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/disable"))),
+    },
+    {
+      name: "reload",
+      summary: "Load a hook anew",
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/reload"))),
+    },
+    {
+      name: "approve",
+      summary: "Let a workspace hook run in the content that it has now",
+      description: 'Needed where hooks.trust is "approved". Any change of its files asks again.',
+      args: [name],
+      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/approve"))),
+    },
+    {
+      name: "run",
+      summary: "Run a hook against a sample event",
+      description:
+        "Shows what the hook would do; the gateway does none of it. Files, ctx.kv and ctx.chat are the real ones.",
+      args: [name],
+      options: {
+        event: { type: "string", value: "E", description: "Which of its events; may be left out where it has one" },
+        context: { type: "string", value: "JSON", description: "Laid over the event's sample" },
+        session: { type: "string", value: "S", description: "The event's sessionKey" },
+      },
+      examples: [`portico hooks run hello --event message:received --context '{"content":"Hi"}'`],
+      run: runHook,
+    },
+    {
+      name: "logs",
+      summary: "The last lines of a hook",
+      args: [name],
+      options: { lines: { type: "number", value: "N", description: "How many (default 50, at most 200)" } },
+      run: async (io) => {
+        const query = { lines: Number(io.options["lines"] ?? 50) };
+        const answer = await io.gateway.request<{ lines: HookLogLine[] }>("GET", pathOf(io, "/logs"), undefined, {
+          query,
+        });
+        io.show(answer, ({ lines }) => lines.map(logLine));
+      },
+    },
+  ],
+};
+export default hooks;
+
+function pathOf(io: CommandIO, tail = ""): string {
+  return `/kernel/hooks/${encodeURIComponent(io.args["name"] ?? "")}${tail}`;
+}
+
+function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
+  return io.table(
+    ["NAME", "STATE", "ROOT", "EVENTS", "RUNS", "FAILED", ""],
+    all.map((one) => [
+      one.name,
+      one.state,
+      one.root,
+      one.events.map(eventText).join(" "),
+      one.runs,
+      one.failures,
+      one.error ?? (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
+    ]),
+  );
+}
+
+function eventText({ name: event, known, didYouMean }: HookRecord["events"][number]): string {
+  if (known) return event;
+  return `${event} (nobody emits it${didYouMean ? `; did you mean ${didYouMean}?` : ""})`;
+}
+
+function described(one: HookRecord): string[] {
+  const { loaded, lastRun, lastError } = one;
+  const rows: [string, string | number | undefined][] = [
+    ["State", one.state],
+    ["Error", one.error],
+    ["At", one.file && `${one.file}${one.line ? `:${one.line}` : ""}`],
+    ["About", one.description],
+    ["Directory", `${one.dir} (${one.root})`],
+    ["Replaces", one.shadows?.dir],
+    ["Replaced by", one.shadowedBy?.dir],
+    ["Events", one.events.map(eventText).join(", ")],
+    ["Priority", one.priority],
+    ["Deadline", `${one.timeoutMs} ms`],
+    [
+      "Version",
+      loaded && `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,
+    ],
+    ["From", loaded && loaded.dir !== one.dir ? loaded.dir : undefined],
+    ["Runs", `${one.runs}, ${one.failures} failed, ${one.failuresInARow} of them in a row`],
+    ["Last run", lastRun && `${lastRun.at} ${lastRun.event} in ${lastRun.ms} ms${lastRun.ok ? "" : ": failed"}`],
+    ["Last error", lastError && `${lastError.at} ${lastError.message}`],
+    ["", lastError?.file && `at ${lastError.file}${lastError.line ? `:${lastError.line}` : ""}`],
+    ...one.warnings.map((warning): [string, string] => ["Note", warning]),
+  ];
+  return [
+    `${one.emoji ? `${one.emoji} ` : ""}${one.name}`,
+    ...rows
+      .filter(([, value]) => value !== undefined && value !== "")
+      .map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
+  ];
+}
+
+function report(io: CommandIO, record: HookRecord): void {
+  io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
+  if (record.state === "failed" || record.state === "refused")
+    throw new Error(`${record.name} does not run: ${record.error}`);
+}
+
+function checkedLines(one: CheckReport): string[] {
+  return [
+    `${one.ok ? "ok    " : "wrong "} ${one.name} (${one.events.join(", ") || "no events"})`,
+    ...one.problems.map(
+      ({ message, file, line }) => `         ${message}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`,
+    ),
+    ...one.warnings.map((warning) => `         note: ${warning}`),
+  ];
+}
+
+function brokenSummary(checked: readonly CheckReport[]): string {
+  const broken = checked.filter((one) => !one.ok);
+  const [first] = broken;
+  const message = first?.problems[0]?.message ?? "";
+  return broken.length === 1
+    ? `${first?.name}: ${message}`
+    : `${broken.length} hooks have problems; ${first?.name}: ${message}`;
+}
+
+async function runHook(io: CommandIO): Promise<void> {
+  const { event, context, session } = io.options;
+  const body = {
+    ...(event === undefined ? {} : { event }),
+    ...(context === undefined ? {} : { context: parseContext(String(context)) }),
+    ...(session === undefined ? {} : { sessionKey: session }),
+  };
+  const result = await io.gateway.request<RunReport>("POST", pathOf(io, "/run"), body);
+  io.show(result, ranLines);
+  if (!result.ok) throw new Error(`${result.hook} failed on ${result.event}: ${result.error}`);
+}
+
+function parseContext(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch {
+    // said below
+  }
+  throw new Error(`--context must be a JSON object, such as '{"content":"Hi"}'.`);
+}
+
+function ranLines({ event, ok, ms, error, file, line, effects, logs }: RunReport): string[] {
+  const done: string[] = [];
+  for (const [field, value] of Object.entries(effects?.changed ?? {}))
+    done.push(`changes ${field} to ${JSON.stringify(value)}`);
+  if (effects?.result) {
+    done.push(
+      "reply" in effects.result ? `answers ${JSON.stringify(effects.result.reply)}` : `blocks: ${effects.result.block}`,
+    );
+  }
+  for (const message of effects?.messages ?? []) done.push(`says ${JSON.stringify(message)}`);
+  for (const ignored of effects?.ignored ?? []) done.push(`note: ${ignored}`);
+  return [
+    `${event}: ${ok ? "ok" : "failed"} in ${ms} ms`,
+    ...(error ? [`  ${error}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`] : []),
+    ...(ok && done.length === 0 ? ["  changes nothing and says nothing"] : done.map((text) => `  ${text}`)),
+    ...logs.map((logged) => `  | ${logLine(logged)}`),
+  ];
+}
+
+function logLine({ at, level, message, fields }: HookLogLine): string {
+  return `${at} ${level.padEnd(5)} ${message}${fields ? ` ${JSON.stringify(fields)}` : ""}`;
+}
