@@ -4,7 +4,7 @@
  * exported from "portico".
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Client, Logger, UpstreamProblem } from "portico";
+import type { Client, Logger, PorticoError, UpstreamProblem } from "portico";
 
 declare module "portico" {
   interface Services {
@@ -159,13 +159,16 @@ declare module "portico" {
     /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
     encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
     /**
-     * The upstream speaks OpenAI's own format (`openai`, `azure` v1): where this returns an address, the caller's own bytes are
-     * sent there (with the model's name replaced) and the answer goes back byte for byte; bodies that deviate are mended on
-     * the way. `encode` is still called for requests that came from inside or were changed. Undefined: always `encode`.
+     * Where the caller's own bytes may be sent as they are (but for the model's name): for upstreams of OpenAI's format when
+     * nothing in the request needs changing. `encode` is called where this is absent or undefined, and for requests that
+     * came from inside or were changed by a hook.
      */
-    passThrough?(target: Target, stream: boolean): { url: string; headers: Record<string, string> } | undefined;
-    /** A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. */
-    decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
+    passThrough?(target: Target, request: ChatRequest): { url: string; headers: Record<string, string> } | undefined;
+    /**
+     * A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. Absent: the answer is in OpenAI's form;
+     * errors are found and deviations mended by the caller, and the bytes pass on as they are where nothing was wrong.
+     */
+    decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
     /**
      * A fresh translator for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
      * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
@@ -205,6 +208,10 @@ declare module "portico" {
     /** What the upstream said of its usage so far, whether or not the client asked for it. */
     usage?: Usage;
     finishReason?: string;
+    /** An error that came behind bytes which `push` has just returned; instead of throwing, which would lose them. */
+    failure?: PorticoError;
+    /** The last line (`data: [DONE]`) is out: what the upstream may still send is of no interest. */
+    done?: boolean;
   }
 
   /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */

@@ -1,0 +1,274 @@
+/** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
+import {
+  type ChatProvider,
+  isPorticoError,
+  isUpstreamError,
+  type Logger,
+  PorticoError,
+  type UpstreamError,
+  upstreamError,
+} from "portico";
+import type { Channel, Release } from "./channel.ts";
+import type { Answer, Job } from "./job.ts";
+import { attemptLocal } from "./local-attempt.ts";
+import { type Candidate, type Routing, resolve } from "./router.ts";
+import { AttemptTarget } from "./target.ts";
+import type { Upstreams } from "./upstream.ts";
+import { attemptWire } from "./wire-attempt.ts";
+
+export const DEFAULT_TIMEOUT_MS = 300_000;
+export const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
+const DEFAULT_RETRIES = 2;
+const LONGEST_WAIT_MS = 10_000;
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 4_000;
+/** How long a limited key of several rests where the upstream names no time. */
+const LIMITED_KEY_REST_MS = 5_000;
+
+export interface Engine {
+  routing: Routing;
+  upstreams: Upstreams;
+  log: Logger;
+  ownPorts: () => readonly number[];
+  provider(name: string): ChatProvider | undefined;
+}
+
+/** What to do after a failed attempt. */
+type Next = { again: number } | "another key" | "next target" | "give up";
+
+/**
+ * The beginning of an answer from the first target that gives one. Throws the last target's error; `job.trace` says
+ * where it came from and after how many attempts.
+ */
+export async function converse(engine: Engine, job: Job): Promise<Answer> {
+  const found = resolve(engine.routing, job.request.model, job.channel);
+  const all = found instanceof Promise ? await found : found;
+  const { candidates, forced } = selectTargets(all);
+  let last: unknown;
+  for (const candidate of candidates) {
+    const { channel } = candidate;
+    if (!forced && channel.restsUntil() !== 0 && last !== undefined) continue;
+    const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
+    const place = placing instanceof Promise ? await placing : placing;
+    if (job.cancelled) {
+      place?.();
+      throw callerLeft();
+    }
+    if (place === undefined) {
+      last ??= busy(channel);
+      continue;
+    }
+    try {
+      return await tryChannel(engine, job, candidate, place, forced);
+    } catch (error) {
+      place();
+      if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : callerLeft();
+      // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
+      if (last === undefined || isUpstreamError(error)) last = error;
+    }
+  }
+  throw last;
+}
+
+/** Those that do not rest, in their order; where all rest, the one whose rest ends first. */
+function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boolean } {
+  const ready = all.filter((candidate) => candidate.channel.restsUntil() === 0);
+  if (ready.length > 0) return { candidates: ready, forced: false };
+  let first = all[0]!;
+  for (const candidate of all) if (candidate.channel.restsUntil() < first.channel.restsUntil()) first = candidate;
+  return { candidates: [first], forced: true };
+}
+
+/** An error that no other target is asked about. */
+class Final extends Error {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    super("final");
+    this.error = error;
+  }
+}
+
+async function tryChannel(
+  engine: Engine,
+  job: Job,
+  { channel, model }: Candidate,
+  place: Release,
+  forced: boolean,
+): Promise<Answer> {
+  const provider = engine.provider(channel.config.provider);
+  if (provider === undefined) {
+    throw new PorticoError(
+      "service_unavailable",
+      `The provider \`${channel.config.provider}\` of channel \`${channel.name}\` is not there: see \`portico plugins list\`.`,
+      { type: "api_error" },
+    );
+  }
+  const retries = forced ? 0 : (channel.config.maxRetries ?? DEFAULT_RETRIES);
+  let keysLeft = channel.keyCount - 1;
+  for (let tried = 0; ; ) {
+    const key = channel.takeKey();
+    const target = new AttemptTarget(
+      channel,
+      model,
+      key.value,
+      { log: engine.log, ownPorts: engine.ownPorts, defaultBaseUrl: provider.defaultBaseUrl },
+      job,
+    );
+    const { trace } = job;
+    trace.channel = channel.name;
+    trace.model = model;
+    trace.attempts++;
+    trace.dropped = [];
+    channel.begin();
+    const startedAt = performance.now();
+    try {
+      const answer = await attemptOnce(engine, job, channel, provider, target, place);
+      channel.succeeded(key.index, performance.now() - startedAt);
+      return answer;
+    } catch (error) {
+      if (job.cancelled) {
+        channel.noted();
+        throw error;
+      }
+      const next = judge(channel, key.index, error, {
+        retriesLeft: retries - tried,
+        tried,
+        keysLeft,
+        random: engine.routing.random,
+      });
+      if (!isUpstreamError(error)) trace.attempts--;
+      engine.log.debug({ channel: channel.name, model, attempt: trace.attempts, err: error, next }, "attempt failed");
+      if (next === "give up") throw new Final(error);
+      if (next === "next target") throw error;
+      if (next === "another key") {
+        keysLeft--;
+        continue;
+      }
+      tried++;
+      await pause(next.again, job);
+      if (job.cancelled) throw callerLeft();
+    }
+  }
+}
+
+async function attemptOnce(
+  engine: Engine,
+  job: Job,
+  channel: Channel,
+  provider: ChatProvider,
+  target: AttemptTarget,
+  place: Release,
+): Promise<Answer> {
+  const { config } = channel;
+  // The place is held until a streamed answer has ended; its end may come before its beginning was heard of.
+  let begun = false;
+  let over = false;
+  const onClose = () => {
+    over = true;
+    if (begun) place();
+  };
+  let answer: Answer;
+  if (provider.wire === undefined) {
+    answer = await attemptLocal({ provider, target, job, onClose });
+  } else {
+    if (target.baseUrl === "") {
+      throw new PorticoError("service_unavailable", `The channel \`${channel.name}\` needs a baseUrl.`, {
+        type: "api_error",
+      });
+    }
+    answer = await attemptWire({
+      upstreams: engine.upstreams,
+      wire: provider.wire,
+      target,
+      job,
+      timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      onClose,
+      onBroken: (message) => channel.noted(message),
+    });
+  }
+  begun = true;
+  if (over || answer.stream === undefined) place();
+  return answer;
+}
+
+interface Chances {
+  retriesLeft: number;
+  tried: number;
+  keysLeft: number;
+  random: () => number;
+}
+
+function judge(channel: Channel, key: number, error: unknown, chances: Chances): Next {
+  if (!isUpstreamError(error)) {
+    channel.noted();
+    // What one target cannot express another may; a bug of ours would only be repeated.
+    return isPorticoError(error) ? "next target" : "give up";
+  }
+  switch (error.kind) {
+    case "request":
+      channel.noted();
+      return error.upstreamStatus === 404 ? "next target" : "give up";
+    case "auth":
+      channel.noted(error.message);
+      channel.keyRefused(key);
+      return chances.keysLeft > 0 && channel.hasFreshKey() ? "another key" : "next target";
+    case "rate_limit":
+      return judgeLimit(channel, key, error, chances);
+    default:
+      channel.failed(error.message);
+      return retry(channel, error, chances);
+  }
+}
+
+/** Spent credit does not come back by waiting. */
+const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"]);
+
+function judgeLimit(channel: Channel, key: number, error: UpstreamError, chances: Chances): Next {
+  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
+  if (channel.keyCount > 1 || long) {
+    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_REST_MS, 300_000));
+    channel.noted(error.message);
+    if (chances.keysLeft > 0 && channel.hasFreshKey()) return "another key";
+    if (long) return "next target";
+  } else channel.failed(error.message);
+  return SPENT.has(error.code) ? "next target" : retry(channel, error, chances);
+}
+
+function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
+  if (retriesLeft <= 0) return "next target";
+  const wait = error.retryAfterMs;
+  if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
+  if (wait === undefined && channel.restsUntil() !== 0) return "next target";
+  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
+  // Jitter goes upwards from a time that was named, and both ways from ours.
+  return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };
+}
+
+function pause(ms: number, job: Job): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    job.onCancel = done;
+    function done(): void {
+      clearTimeout(timer);
+      job.onCancel = undefined;
+      resolve();
+    }
+  });
+}
+
+function busy(channel: Channel): UpstreamError {
+  return upstreamError(
+    {
+      kind: "rate_limit",
+      message: `The channel \`${channel.name}\` is busy: all its ${channel.config.maxConcurrent} places are taken. Try again in a moment.`,
+      retryAfter: 1,
+    },
+    0,
+  );
+}
+
+/** For callers that have gone: nobody reads it. */
+export function callerLeft(): PorticoError {
+  return new PorticoError("client_closed", "The client left before the answer.", { status: 499 });
+}

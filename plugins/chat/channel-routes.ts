@@ -1,0 +1,111 @@
+/** What `portico channels` and the dashboard ask. */
+import { type Call, PorticoError } from "portico";
+import { converse, type Engine } from "./attempts.ts";
+import type { ChannelState } from "./channel.ts";
+import { completionOf } from "./exchange.ts";
+import { Job } from "./job.ts";
+import { type Listings, reason } from "./models.ts";
+
+export interface ChannelEntry extends ChannelState {
+  name: string;
+  provider: string;
+  /** Where the provider is not loaded. */
+  problem?: string;
+  baseUrl?: string;
+  models?: string[];
+  priority: number;
+  weight: number;
+  builtin: boolean;
+}
+
+export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
+  const channels = [...engine.routing.channels().values()].map((channel): ChannelEntry => {
+    const { config } = channel;
+    const provider = engine.provider(config.provider);
+    const baseUrl = config.baseUrl ?? provider?.defaultBaseUrl;
+    return {
+      name: channel.name,
+      provider: config.provider,
+      builtin: channel.builtin,
+      priority: channel.priority,
+      weight: channel.weight,
+      ...(provider === undefined && { problem: `there is no provider "${config.provider}"` }),
+      ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
+      ...(config.models !== undefined && { models: config.models }),
+      ...channel.describe(),
+    };
+  });
+  return { channels };
+}
+
+function withoutSecrets(url: string): string {
+  try {
+    const parsed = new URL(url);
+    parsed.username = "";
+    parsed.password = "";
+    parsed.search = "";
+    return parsed.href;
+  } catch {
+    return "";
+  }
+}
+
+export interface ChannelTest {
+  ok: boolean;
+  /** How many models the upstream lists, or why it could not be asked. */
+  models?: number;
+  modelsError?: string;
+  /** The model that was asked for a word, its answer and time. */
+  model?: string;
+  answer?: string;
+  ms?: number;
+  error?: string;
+}
+
+/** Lists the channel's models and asks one (`{"model"}` of the body, else the first) for a word. */
+export async function testChannel(engine: Engine, listings: Listings, call: Call): Promise<ChannelTest> {
+  const name = call.params["name"] ?? "";
+  const channel = engine.routing.channels().get(name);
+  if (channel === undefined)
+    throw new PorticoError("not_found", `There is no channel \`${name}\`. GET /channels lists them.`);
+  const asked = (await call.body()).length > 0 ? ((await call.json()) as { model?: unknown }).model : undefined;
+  const result: ChannelTest = { ok: false };
+  let names: string[] = channel.builtin ? [channel.name] : [];
+  if (!channel.builtin) {
+    try {
+      names = await listings.ask(channel);
+      result.models = names.length;
+    } catch (error) {
+      result.modelsError = reason(error);
+    }
+  }
+  const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
+  const model = typeof asked === "string" ? asked : (exact ?? names[0]);
+  if (model === undefined) return { ...result, error: "The upstream lists no model: name one with --model." };
+  const job = new Job({
+    request: {
+      model: `${name}/${model}`,
+      messages: [{ role: "user", content: "Answer with the word pong." }],
+      max_tokens: 16,
+    },
+    stream: false,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: "channels",
+    channel: name,
+  });
+  const startedAt = performance.now();
+  try {
+    const completion = completionOf(await converse(engine, job));
+    const content = completion.choices[0]?.message.content;
+    return {
+      ...result,
+      ok: true,
+      model,
+      answer: typeof content === "string" ? content.slice(0, 200) : "",
+      ms: Math.round(performance.now() - startedAt),
+    };
+  } catch (error) {
+    return { ...result, model, error: reason(error) };
+  }
+}

@@ -1,0 +1,38 @@
+/** The events of chat. */
+import type { PluginContext } from "portico";
+
+export function declareEvents(ctx: PluginContext): void {
+  ctx.event("message:received", {
+    mode: "answer",
+    description: "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",
+    changes: ["content"],
+    sample: { content: "What is the weather in Lisbon?", source: "chat", model: "echo" },
+  });
+  ctx.event("message:sent", {
+    mode: "notify",
+    description: "An answer went out.",
+    sample: { content: "Sunny, 24 °C.", source: "chat", model: "echo" },
+  });
+  ctx.event("chat:request", {
+    mode: "change",
+    description: "A chat completion is about to be routed; the whole request may be changed.",
+    changes: ["request"],
+    sample: { request: { model: "echo", messages: [{ role: "user", content: "Hello" }] }, stream: false },
+  });
+  ctx.event("chat:response", {
+    mode: "notify",
+    description: "A chat completion has ended, well or not.",
+    sample: {
+      requestId: "req_4f0c2a",
+      model: "echo",
+      channel: "echo",
+      status: 200,
+      content: "Hello",
+      finishReason: "stop",
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      ms: 3,
+      firstByteMs: 2,
+      attempts: 1,
+    },
+  });
+}

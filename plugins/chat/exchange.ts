@@ -1,0 +1,168 @@
+/** From a request to its answer, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
+import {
+  type ChatCompletion,
+  type EmitResult,
+  type EventName,
+  isPorticoError,
+  type PluginContext,
+  type PorticoError,
+  type Usage,
+} from "portico";
+import { converse, type Engine } from "./attempts.ts";
+import type { Answer, Job, Sink } from "./job.ts";
+import { readCompletion } from "./openai-answer.ts";
+import { checkRequest } from "./request.ts";
+import { newCompletionId } from "./target.ts";
+
+/** What became of a job, for `chat:response` and `message:sent`. */
+export interface Report {
+  status: number;
+  content?: string;
+  finishReason?: string;
+  usage?: Usage;
+  firstByteMs?: number;
+  error?: string;
+}
+
+export type Emitter = Pick<PluginContext, "emit" | "hasListeners" | "log">;
+
+export const chatResponse: EventName = "chat:response";
+
+/** Emits `chat:request` where somebody listens; a changed request is checked like any other. */
+export async function offerRequest(events: Emitter, job: Job): Promise<void> {
+  const client = job.client.key;
+  const result: EmitResult<"chat:request"> = await events.emit(
+    "chat:request",
+    { request: job.request, stream: job.stream, ...(client !== undefined && { client }) },
+    { sessionKey: job.sessionKey },
+  );
+  const { request } = result.context;
+  if (request === job.request) return;
+  job.request = checkRequest(request);
+  job.raw = undefined;
+}
+
+/**
+ * Asks, and reports the end to `done` exactly once: of a whole answer at once, of a stream when it has ended. `heard`
+ * says whether anybody wants the report.
+ */
+export async function ask(engine: Engine, job: Job, done: ((report: Report) => void) | undefined): Promise<Answer> {
+  let answer: Answer;
+  try {
+    answer = await converse(engine, job);
+  } catch (error) {
+    done?.({ status: statusOf(error, job), error: messageOf(error) });
+    throw error;
+  }
+  if (done === undefined) return answer;
+  if (answer.stream === undefined)
+    done({ status: 200, firstByteMs: answer.firstByteMs, ...reportOf(completionOf(answer)) });
+  else watchStream(answer, job, done);
+  return answer;
+}
+
+function watchStream(answer: Answer, job: Job, done: (report: Report) => void): void {
+  const stream = answer.stream!;
+  let told = false;
+  const tell = (status: number, error?: string) => {
+    if (told) return;
+    told = true;
+    done({
+      status,
+      content: stream.text,
+      firstByteMs: answer.firstByteMs,
+      ...(stream.finishReason !== undefined && { finishReason: stream.finishReason }),
+      ...(stream.usage !== undefined && { usage: stream.usage }),
+      ...(error !== undefined && { error }),
+    });
+  };
+  answer.stream = {
+    start: (sink) =>
+      stream.start({
+        write: (bytes) => sink.write(bytes),
+        end() {
+          sink.end();
+          tell(200);
+        },
+        fail(error) {
+          sink.fail(error);
+          tell(error.status, error.message);
+        },
+      }),
+    resume: () => stream.resume(),
+    cancel() {
+      stream.cancel();
+      tell(499, "The client left.");
+    },
+    get usage() {
+      return stream.usage;
+    },
+    get finishReason() {
+      return stream.finishReason;
+    },
+    get text() {
+      return stream.text;
+    },
+  };
+  const previous = job.onCancel;
+  job.onCancel = () => {
+    previous?.();
+    tell(499, "The client left.");
+  };
+}
+
+/** The parsed answer, whether or not anybody had parsed it before. */
+export function completionOf(answer: Answer): ChatCompletion {
+  answer.completion ??= readCompletion(answer.body!, {
+    id: newCompletionId(),
+    created: Math.floor(Date.now() / 1000),
+    model: "",
+  }).completion;
+  return answer.completion;
+}
+
+function reportOf(completion: ChatCompletion): Partial<Report> {
+  const first = completion.choices[0];
+  const content = first?.message.content;
+  return {
+    ...(typeof content === "string" && { content }),
+    ...(first?.finish_reason != null && { finishReason: first.finish_reason }),
+    ...(completion.usage !== undefined && { usage: completion.usage }),
+  };
+}
+
+/** Emits `chat:response`. */
+export function reportResponse(events: Emitter, job: Job, report: Report): void {
+  const { trace } = job;
+  const client = job.client.key;
+  void events.emit(
+    "chat:response",
+    {
+      requestId: job.requestId,
+      model: trace.model === "" ? job.request.model : trace.model,
+      channel: trace.channel,
+      attempts: trace.attempts,
+      ms: performance.now() - job.startedAt,
+      ...(client !== undefined && { client }),
+      ...report,
+    },
+    { sessionKey: job.sessionKey },
+  );
+}
+
+function statusOf(error: unknown, job: Job): number {
+  return job.cancelled ? 499 : isPorticoError(error) ? error.status : 500;
+}
+
+function messageOf(error: unknown): string {
+  return isPorticoError(error) ? error.message : "internal error";
+}
+
+/** The event that ends a stream which failed after it had begun. */
+export function errorEvent(error: PorticoError): Buffer {
+  const { message, type, param, code } = error;
+  const body = { error: { message, type: type ?? "api_error", param: param ?? null, code } };
+  return Buffer.from(`data: ${JSON.stringify(body)}\n\ndata: [DONE]\n\n`);
+}
+
+export type { Sink };

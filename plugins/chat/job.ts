@@ -1,0 +1,104 @@
+/** One question on its way to an answer, and the shapes in which the answer comes. */
+import type { ChatCompletion, ChatRequest, Client, PorticoError, Usage } from "portico";
+
+export interface JobOptions {
+  request: ChatRequest;
+  /** The caller's own bytes, which say exactly what `request` says. */
+  raw?: Buffer | undefined;
+  stream: boolean;
+  requestId: string;
+  client: Client;
+  sessionKey: string;
+  /** Only this channel. */
+  channel?: string | undefined;
+}
+
+/** Where the last attempt went, for answer headers and reports. */
+export interface Trace {
+  channel: string;
+  model: string;
+  attempts: number;
+  dropped: string[];
+}
+
+export class Job {
+  request: ChatRequest;
+  raw: Buffer | undefined;
+  readonly stream: boolean;
+  readonly requestId: string;
+  readonly client: Client;
+  readonly sessionKey: string;
+  readonly channel: string | undefined;
+  /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
+  capture = false;
+  readonly trace: Trace = { channel: "", model: "", attempts: 0, dropped: [] };
+  readonly startedAt = performance.now();
+  cancelled = false;
+  /** What must happen when the caller leaves; set by whoever works on the job at the moment. */
+  onCancel: (() => void) | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(options: JobOptions) {
+    this.request = options.request;
+    this.raw = options.raw;
+    this.stream = options.stream;
+    this.requestId = options.requestId;
+    this.client = options.client;
+    this.sessionKey = options.sessionKey;
+    this.channel = options.channel;
+  }
+
+  /** The client asked for the usage chunk. */
+  get includeUsage(): boolean {
+    const options = this.request["stream_options"] as { include_usage?: unknown } | null | undefined;
+    return options?.include_usage === true;
+  }
+
+  /** Made at first use: most requests need none. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.cancelled) this.#controller.abort();
+    return this.#controller.signal;
+  }
+
+  /** The caller has gone: the upstream is cut at once. */
+  cancel(): void {
+    if (this.cancelled) return;
+    this.cancelled = true;
+    this.#controller?.abort(new DOMException("The caller left.", "AbortError"));
+    this.onCancel?.();
+  }
+}
+
+/** Takes the bytes of a streamed answer. */
+export interface Sink {
+  /** False: hold on until `resume`. */
+  write(bytes: Buffer): boolean;
+  end(): void;
+  /** The answer broke off after its first byte. */
+  fail(error: PorticoError): void;
+}
+
+export interface AnswerStream {
+  /** Hands on what has come already, then the rest as it comes. */
+  start(sink: Sink): void;
+  resume(): void;
+  cancel(): void;
+  /** As far as the stream has told by now. */
+  readonly usage: Usage | undefined;
+  readonly finishReason: string | undefined;
+  /** The text of the first choice, where the job captures it. */
+  readonly text: string;
+}
+
+/** Either a whole answer or a stream of bytes. */
+export interface Answer {
+  /** A whole answer, as it is to be sent. */
+  body?: Buffer;
+  /** The same, parsed; left out where nobody had to. */
+  completion?: ChatCompletion;
+  stream?: AnswerStream;
+  /** `application/json` for a whole answer that is too large to be held, else an event stream. */
+  streamType?: "sse" | "json";
+  firstByteMs: number;
+}

@@ -1,0 +1,52 @@
+/** Comments in the silence of streams: one ticker for all of them costs a busy stream nothing but a flag. */
+import type { ServerResponse } from "node:http";
+
+const TICK_MS = 500;
+const SILENT_TICKS = 30;
+const COMMENT = ": keep-alive\n\n";
+
+interface Watched {
+  res: ServerResponse;
+  wrote: boolean;
+  silent: number;
+}
+
+const watched = new Set<Watched>();
+let ticker: NodeJS.Timeout | undefined;
+
+export interface KeepAlive {
+  /** Something was written. */
+  touch(): void;
+  stop(): void;
+}
+
+/** A comment line goes out after each 15 s of silence. */
+export function keepAlive(res: ServerResponse): KeepAlive {
+  const entry: Watched = { res, wrote: true, silent: 0 };
+  watched.add(entry);
+  ticker ??= setInterval(tick, TICK_MS).unref();
+  return {
+    touch() {
+      entry.wrote = true;
+    },
+    stop() {
+      watched.delete(entry);
+      if (watched.size > 0) return;
+      clearInterval(ticker);
+      ticker = undefined;
+    },
+  };
+}
+
+function tick(): void {
+  for (const entry of watched) {
+    if (entry.wrote) {
+      entry.wrote = false;
+      entry.silent = 0;
+    } else if (++entry.silent >= SILENT_TICKS) {
+      entry.silent = 0;
+      // A client that does not read needs no sign of life.
+      if (!entry.res.writableNeedDrain && !entry.res.writableEnded) entry.res.write(COMMENT);
+    }
+  }
+}

@@ -1,0 +1,173 @@
+/** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
+import { type ChatProvider, isPorticoError, type Logger, PorticoError, type WireRequest } from "portico";
+import type { Channel } from "./channel.ts";
+import type { Aliases } from "./schema.ts";
+import { type Listing, matches } from "./router.ts";
+import { AttemptTarget } from "./target.ts";
+import type { Upstreams } from "./upstream.ts";
+
+const FRESH_MS = 5 * 60_000;
+/** An upstream that could not be asked is asked again after this. */
+const RETRY_MS = 30_000;
+const TIMEOUT_MS = 4_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+export interface ModelEntry {
+  id: string;
+  object: "model";
+  created: number;
+  owned_by: string;
+}
+
+interface Kept {
+  listing: Listing;
+  until: number;
+  asking?: Promise<Listing>;
+}
+
+export interface ListingParts {
+  upstreams: Upstreams;
+  provider(name: string): ChatProvider | undefined;
+  log: Logger;
+  ownPorts: () => readonly number[];
+  now: () => number;
+}
+
+/**
+ * The lists of upstreams, cached for five minutes by channel. A stale list is used while a new one is fetched; only the
+ * very first question waits.
+ */
+export function createListings(parts: ListingParts) {
+  const kept = new WeakMap<Channel, Kept>();
+
+  function of(channel: Channel): Listing | Promise<Listing> {
+    let entry = kept.get(channel);
+    if (entry !== undefined && entry.until > parts.now()) return entry.listing;
+    if (entry?.asking !== undefined) return entry.until > 0 ? entry.listing : entry.asking;
+    const first = entry === undefined;
+    entry ??= { listing: "unknown", until: 0 };
+    const into = entry;
+    kept.set(channel, into);
+    const asking = ask(channel).then(
+      (names) => {
+        into.listing = names;
+        into.until = parts.now() + FRESH_MS;
+      },
+      (error: unknown) => {
+        parts.log.debug({ channel: channel.name, err: error }, "the upstream's models could not be listed");
+        into.until = parts.now() + RETRY_MS;
+      },
+    );
+    into.asking = asking.then(() => {
+      delete into.asking;
+      return into.listing;
+    });
+    return first ? into.asking : into.listing;
+  }
+
+  async function ask(channel: Channel): Promise<string[]> {
+    const provider = parts.provider(channel.config.provider);
+    if (provider === undefined)
+      throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
+    const target = new AttemptTarget(channel, "", channel.takeKey().value, {
+      log: parts.log,
+      ownPorts: parts.ownPorts,
+      defaultBaseUrl: provider.defaultBaseUrl,
+    });
+    if (provider.models !== undefined) return await provider.models(target);
+    const list = provider.wire?.listModels;
+    if (list === undefined || target.baseUrl === "")
+      throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
+    return list.decode(await fetchBody(parts.upstreams, list.encode(target), TIMEOUT_MS));
+  }
+
+  return {
+    of,
+    /** Fetches anew, whatever is cached. Throws where the upstream cannot be asked. */
+    ask,
+  };
+}
+export type Listings = ReturnType<typeof createListings>;
+
+/** A small exchange with an upstream. Rejects unless it is answered with 2xx in time. */
+export function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    let status = 0;
+    const timer = setTimeout(() => {
+      sending.abort();
+      reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${timeoutMs} ms.`));
+    }, timeoutMs);
+    const sending = upstreams.send(call, {
+      head: (given) => {
+        status = given;
+      },
+      data: (bytes) => {
+        size += bytes.length;
+        if (size <= MAX_LIST_BYTES) parts.push(bytes);
+        else sending.abort();
+      },
+      end: () => {
+        clearTimeout(timer);
+        if (status >= 200 && status < 300) resolve(Buffer.concat(parts));
+        else reject(new PorticoError("upstream_error", `The upstream answered ${status}.`));
+      },
+      fail: (error) => {
+        clearTimeout(timer);
+        reject(
+          new PorticoError("upstream_error", `The upstream could not be reached${codeOf(error)}.`, { cause: error }),
+        );
+      },
+    });
+  });
+}
+
+function codeOf(error: Error): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === undefined ? "" : ` (${code})`;
+}
+
+/** Aliases, then `<channel>/<model>` of every enabled channel, then what is built in; ids are unique. */
+export async function listModels(
+  aliases: Aliases,
+  channels: Iterable<Channel>,
+  parts: { listings: Listings; provider(name: string): ChatProvider | undefined; created: number },
+): Promise<ModelEntry[]> {
+  const enabled = [...channels].filter((channel) => channel.enabled);
+  const names = await Promise.all(enabled.map((channel) => namesOf(channel, parts)));
+  const entries = new Map<string, ModelEntry>();
+  const put = (id: string, owner: string) => {
+    if (!entries.has(id)) entries.set(id, { id, object: "model", created: parts.created, owned_by: owner });
+  };
+  for (const alias of Object.keys(aliases)) put(alias, "portico");
+  enabled.forEach((channel, i) => {
+    for (const id of names[i]!) put(id, channel.name);
+  });
+  return [...entries.values()];
+}
+
+async function namesOf(
+  channel: Channel,
+  parts: { listings: Listings; provider(name: string): ChatProvider | undefined },
+): Promise<string[]> {
+  const under = (name: string) => `${channel.name}/${name}`;
+  if (channel.builtin) {
+    const provider = parts.provider(channel.config.provider);
+    const own = provider?.models === undefined ? [] : await parts.listings.of(channel);
+    return [channel.name, ...(own === "unknown" ? [] : own.filter((name) => name !== channel.name).map(under))];
+  }
+  const patterns = channel.config.models;
+  if (patterns !== undefined && !patterns.some((pattern) => pattern.includes("*"))) return patterns.map(under);
+  const listing = await parts.listings.of(channel);
+  const listed = listing === "unknown" ? [] : listing;
+  if (patterns === undefined) return listed.map(under);
+  const exact = patterns.filter((pattern) => !pattern.includes("*"));
+
+  return [...exact, ...listed.filter((name) => patterns.some((pattern) => matches(pattern, name)))].map(under);
+}
+
+/** One line for people: why a channel's test failed. */
+export function reason(error: unknown): string {
+  return isPorticoError(error) ? error.message : "It failed for a reason of the gateway's own; the log has it.";
+}

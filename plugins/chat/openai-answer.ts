@@ -1,0 +1,216 @@
+/** Whole answers in OpenAI's form: finds errors dressed as answers and mends what servers of that format get wrong. */
+import { createChunkWriter, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
+import type { ChatCompletion, ChatMessage, ToolCallPart, Usage } from "portico";
+
+type Fields = Record<string, unknown>;
+
+/** Values for fields that the upstream left out. */
+export interface AnswerDefaults {
+  id: string;
+  created: number;
+  model: string;
+}
+
+/**
+ * Parses and mends an answer. `changed` says whether the bytes may be passed on as they came. Throws `UpstreamError` for
+ * anything that is not a completion.
+ */
+export function readCompletion(
+  body: Buffer,
+  defaults: AnswerDefaults,
+): { completion: ChatCompletion; changed: boolean } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch {
+    throw notAnAnswer(body);
+  }
+  const error = errorIn(parsed);
+  if (error !== undefined) throw error;
+  if (!isObject(parsed) || !Array.isArray(parsed["choices"])) throw notAnAnswer(body);
+  const changed = mendCompletion(parsed, defaults);
+  return { completion: parsed as unknown as ChatCompletion, changed };
+}
+
+function notAnAnswer(body: Buffer): UpstreamError {
+  const problem = readOpenAiProblem(200, body);
+  return upstreamError(
+    { kind: "upstream", message: `The upstream's answer is not a chat completion. ${problem.message}` },
+    200,
+  );
+}
+
+/**
+ * The error that a 200 answer or a stream's event holds: a truthy `error`, vLLM's `{"object":"error"}`, a bare
+ * `{"detail"}` or `{"message"}` without choices.
+ */
+export function errorIn(value: unknown): UpstreamError | undefined {
+  if (!isObject(value)) return undefined;
+  const bare =
+    !Array.isArray(value["choices"]) &&
+    value["usage"] == null &&
+    (value["detail"] != null || typeof value["message"] === "string");
+  if (!value["error"] && value["object"] !== "error" && !bare) return undefined;
+  const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify(value)));
+  return upstreamError(asFailure(problem), 200);
+}
+
+/** An error inside an answer is the upstream's failure; a numeric code may tell overload and limits apart. */
+function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<typeof readOpenAiProblem> {
+  const kind =
+    problem.code === "429" || problem.type === "rate_limit_error"
+      ? "rate_limit"
+      : problem.code === "503" || problem.code === "529"
+        ? "overloaded"
+        : "upstream";
+  const { code: _, ...rest } = problem;
+  return { ...rest, kind };
+}
+
+function mendCompletion(answer: Fields, defaults: AnswerDefaults): boolean {
+  let changed = false;
+  const set = (target: Fields, key: string, value: unknown) => {
+    target[key] = value;
+    changed = true;
+  };
+  if (typeof answer["id"] !== "string" || answer["id"] === "") set(answer, "id", defaults.id);
+  if (answer["object"] !== "chat.completion") set(answer, "object", "chat.completion");
+  if (typeof answer["created"] !== "number") set(answer, "created", defaults.created);
+  else if (!Number.isInteger(answer["created"])) set(answer, "created", Math.floor(answer["created"]));
+  if (typeof answer["model"] !== "string" || answer["model"] === "") set(answer, "model", defaults.model);
+  const choices = answer["choices"] as unknown[];
+  for (let i = 0; i < choices.length; i++) {
+    const choice = choices[i];
+    if (!isObject(choice)) continue;
+    if (typeof choice["index"] !== "number") set(choice, "index", i);
+    if (!isObject(choice["message"]))
+      set(choice, "message", isObject(choice["delta"]) ? choice["delta"] : { content: "" });
+    const message = choice["message"] as Fields;
+    if (message["role"] !== "assistant") set(message, "role", "assistant");
+    const calls = message["tool_calls"];
+    if (Array.isArray(calls) && calls.length > 0 && mendCalls(calls)) changed = true;
+    if (mendText(message)) changed = true;
+    const reason = finishReason(choice["finish_reason"], Array.isArray(calls) && calls.length > 0) ?? "stop";
+    if (reason !== choice["finish_reason"]) set(choice, "finish_reason", reason);
+  }
+  if (mendUsage(answer["usage"])) changed = true;
+  return changed;
+}
+
+/** Some upstreams leave `total_tokens` out. */
+export function mendUsage(usage: unknown): boolean {
+  if (!isObject(usage) || typeof usage["total_tokens"] === "number") return false;
+  usage["total_tokens"] = Number(usage["prompt_tokens"] ?? 0) + Number(usage["completion_tokens"] ?? 0);
+  return true;
+}
+
+function mendCalls(calls: unknown[]): boolean {
+  let changed = false;
+  for (const call of calls) {
+    if (!isObject(call)) continue;
+    if (typeof call["id"] !== "string" || call["id"] === "") {
+      call["id"] = newCallId();
+      changed = true;
+    }
+    if (typeof call["type"] !== "string") {
+      call["type"] = "function";
+      changed = true;
+    }
+    if (mendArguments(call["function"], true)) changed = true;
+  }
+  return changed;
+}
+
+/** Arguments that are an object, or missing from a whole call, become a JSON string. */
+export function mendArguments(fn: unknown, whole: boolean): boolean {
+  if (!isObject(fn)) return false;
+  const given = fn["arguments"];
+  if (typeof given === "string" && !(whole && given === "")) return false;
+  if (given == null && !whole) return false;
+  fn["arguments"] = given == null || given === "" ? "{}" : JSON.stringify(given);
+  return true;
+}
+
+/** `content` as a list of parts becomes text, `reasoning` (OpenRouter, Groq, vLLM) is also given as `reasoning_content`. */
+export function mendText(message: Fields): boolean {
+  let changed = false;
+  const content = message["content"];
+  if (Array.isArray(content)) {
+    const text = (part: unknown): string => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "");
+    const thinking = content.flatMap((part) =>
+      isObject(part) && Array.isArray(part["thinking"]) ? part["thinking"] : [],
+    );
+    if (thinking.length > 0 && message["reasoning_content"] == null)
+      message["reasoning_content"] = thinking.map(text).join("");
+    message["content"] = content.map(text).join("");
+    changed = true;
+  }
+  if (typeof message["reasoning"] === "string" && message["reasoning_content"] == null) {
+    message["reasoning_content"] = message["reasoning"];
+    changed = true;
+  }
+  return changed;
+}
+
+const REASONS: Record<string, string> = {
+  end_turn: "stop",
+  eos: "stop",
+  eos_token: "stop",
+  stop_sequence: "stop",
+  STOP: "stop",
+  max_tokens: "length",
+  MAX_TOKENS: "length",
+  model_length: "length",
+  tool_use: "tool_calls",
+  safety: "content_filter",
+  SAFETY: "content_filter",
+};
+
+/** OpenAI's word for a finish reason, undefined where there is none. `stop` with tool calls is `tool_calls`. */
+export function finishReason(value: unknown, hasCalls: boolean): string | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  const word = Object.hasOwn(REASONS, value) ? REASONS[value]! : value;
+  return word === "stop" && hasCalls ? "tool_calls" : word;
+}
+
+export function newCallId(): string {
+  return `call_${Math.random().toString(36).slice(2, 14)}${Math.random().toString(36).slice(2, 14)}`;
+}
+
+/** A whole answer as the bytes of a stream, `[DONE]` included. */
+export function completionAsStream(completion: ChatCompletion, includeUsage: boolean): Buffer {
+  const { id, created, model } = completion;
+  const writer = createChunkWriter({ id, created, model, includeUsage });
+  for (const choice of completion.choices) {
+    const { index, message } = choice;
+    writer.role(index);
+    if (typeof message.reasoning_content === "string" && message.reasoning_content !== "")
+      writer.reasoning(message.reasoning_content, index);
+    if (typeof message.content === "string" && message.content !== "") writer.text(message.content, index);
+    if (typeof message["refusal"] === "string") writer.delta({ refusal: message["refusal"] }, index);
+    (message.tool_calls ?? []).forEach((call: ToolCallPart, i: number) => {
+      writer.toolCall(i, call.id ?? newCallId(), call.function?.name ?? "", call.function?.arguments ?? "{}", index);
+    });
+    writer.finish(choice.finish_reason ?? "stop", index);
+  }
+  if (completion.usage) writer.usage(completion.usage);
+  writer.done();
+  return writer.take()!;
+}
+
+/** A completion with one text answer, for providers that answer with a string and for hooks that reply. */
+export function textCompletion(defaults: AnswerDefaults, content: string, usage?: Usage): ChatCompletion {
+  const message: ChatMessage = { role: "assistant", content };
+  return {
+    id: defaults.id,
+    object: "chat.completion",
+    created: defaults.created,
+    model: defaults.model,
+    choices: [{ index: 0, message, finish_reason: "stop", logprobs: null }],
+    usage: usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  };
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,89 @@
+/** Chat completions in OpenAI's format over any number of channels. */
+import { definePlugin, PorticoError } from "portico";
+import { AliasConfig, type Aliases, ChannelConfig, type Channels } from "./schema.ts";
+
+export default definePlugin({
+  name: "chat",
+  description: "Chat completions over any number of model backends, with routing and fail-over",
+  config: { "channels.*": ChannelConfig, "models.*": AliasConfig },
+  commands: { channels: () => import("./cli.ts") },
+
+  async setup(ctx, config) {
+    const { createChannelSet } = await import("./channels.ts");
+    const { createUpstreams, warm } = await import("./upstream.ts");
+    const { createListings, listModels } = await import("./models.ts");
+    const { chatCompletions, openaiForm } = await import("./endpoint.ts");
+    const { createChatService } = await import("./service.ts");
+    const { describeChannels, testChannel } = await import("./channel-routes.ts");
+    const { declareEvents } = await import("./events.ts");
+
+    // A section with `*` holds the whole map.
+    const sections = (all: typeof config) => ({
+      channels: (all["channels.*"] ?? {}) as unknown as Channels,
+      aliases: (all["models.*"] ?? {}) as unknown as Aliases,
+    });
+    const channels = createChannelSet();
+    let { aliases } = sections(config);
+    channels.configure(sections(config).channels);
+    channels.provide(ctx.list("provider"));
+    ctx.watch("provider", () => channels.provide(ctx.list("provider")));
+    ctx.onConfig((next: typeof config) => {
+      const changed = sections(next);
+      channels.configure(changed.channels);
+      ({ aliases } = changed);
+    });
+
+    const upstreams = createUpstreams();
+    ctx.defer(() => upstreams.close());
+    const ownPorts = () => ctx.ports();
+    const listings = createListings({ upstreams, provider: channels.provider, log: ctx.log, ownPorts, now: Date.now });
+    const engine = {
+      upstreams,
+      log: ctx.log,
+      ownPorts,
+      provider: channels.provider,
+      routing: { channels: channels.all, aliases: () => aliases, listing: listings.of, random: Math.random },
+    };
+    const created = Math.floor(Date.now() / 1000);
+    const models = () =>
+      listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
+
+    declareEvents(ctx);
+    ctx.errors("/v1", openaiForm);
+    const endpoint = { engine, events: ctx, busy: ctx.busy };
+    ctx.route(
+      "POST",
+      "/v1/chat/completions",
+      { access: "keys", summary: "A chat completion, whole or streamed" },
+      (call) => chatCompletions(endpoint, call),
+    );
+    ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async () => ({
+      object: "list",
+      data: await models(),
+    }));
+    ctx.route("GET", "/v1/models/*", { access: "keys", summary: "One model" }, async (call) => {
+      const id = decodeURIComponent(call.path.slice("/v1/models/".length));
+      const found = (await models()).find((model) => model.id === id);
+      if (found !== undefined) return found;
+      throw new PorticoError(
+        "model_not_found",
+        `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,
+        { param: "model" },
+      );
+    });
+    ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, () =>
+      describeChannels(engine),
+    );
+    ctx.route(
+      "POST",
+      "/channels/:name/test",
+      { access: "gateway", summary: "Asks a channel for its models and one word" },
+      (call) => testChannel(engine, listings, call),
+    );
+
+    ctx.provide("chat", createChatService(engine, ctx, models));
+    // The client library takes a moment to load: not in the first request's time, nor in that of the start.
+    const warming = setTimeout(() => void warm(), 500).unref();
+    ctx.defer(() => clearTimeout(warming));
+  },
+});

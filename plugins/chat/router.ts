@@ -1,0 +1,179 @@
+/** From a model's name to the targets it is tried on, in order. */
+import { PorticoError } from "portico";
+import type { Channel } from "./channel.ts";
+import type { AliasConfig, Aliases } from "./schema.ts";
+
+/** A channel and the upstream's own name of the model. */
+export interface Candidate {
+  channel: Channel;
+  model: string;
+}
+
+/** What the upstream of a channel lists: names, or `unknown` where it could not be asked. */
+export type Listing = readonly string[] | "unknown";
+
+export interface Routing {
+  channels(): ReadonlyMap<string, Channel>;
+  aliases(): Aliases;
+  /** What a channel without `models` lists; cached, and a promise only where the upstream must be asked first. */
+  listing(channel: Channel): Listing | Promise<Listing>;
+  /** In [0, 1). */
+  random(): number;
+}
+
+/**
+ * The candidates of a model: an alias; `<channel>/<model>`; the channels that list it. Throws `model_not_found` (404).
+ * A channel whose upstream cannot be asked for its list comes last: it may well know the model, and says so if not.
+ */
+export function resolve(routing: Routing, model: string, only?: string): Candidate[] | Promise<Candidate[]> {
+  const found = resolveName(routing, model, 0);
+  return found instanceof Promise
+    ? found.then((list) => finish(routing, model, list, only))
+    : finish(routing, model, found, only);
+}
+
+function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {
+  let list = found;
+  if (only !== undefined) {
+    const channel = routing.channels().get(only);
+    if (channel === undefined || !channel.enabled) {
+      throw new PorticoError(
+        "invalid_request_error",
+        `There is no channel \`${only}\`: see \`portico channels list\`.`,
+        { param: "channel" },
+      );
+    }
+    list = list.filter((candidate) => candidate.channel === channel);
+    // Whoever names the channel means its own model, whether or not it lists it.
+    if (list.length === 0) list = [{ channel, model }];
+  }
+  if (list.length > 0) return list;
+  throw new PorticoError(
+    "model_not_found",
+    `The model \`${model}\` does not exist here${hint(routing, model)}. GET /v1/models lists what does.`,
+    {
+      param: "model",
+      type: "invalid_request_error",
+    },
+  );
+}
+
+function hint(routing: Routing, model: string): string {
+  const alias = routing.aliases()[model];
+  if (alias !== undefined && Object.hasOwn(routing.aliases(), model))
+    return ": none of the targets of this alias names an enabled channel";
+  const slash = model.indexOf("/");
+  const channel = routing.channels().get(slash === -1 ? model : model.slice(0, slash));
+  if (channel !== undefined && !channel.enabled) return `: the channel \`${channel.name}\` is switched off`;
+  return "";
+}
+
+/** Aliases may name aliases; a circle of them ends at this depth. */
+const MAX_DEPTH = 8;
+
+function resolveName(routing: Routing, model: string, depth: number): Candidate[] | Promise<Candidate[]> {
+  const aliases = routing.aliases();
+  if (depth < MAX_DEPTH && Object.hasOwn(aliases, model)) return resolveAlias(routing, aliases[model]!, depth);
+  const channels = routing.channels();
+  const slash = model.indexOf("/");
+  if (slash > 0) {
+    const channel = channels.get(model.slice(0, slash));
+    if (channel !== undefined && slash + 1 < model.length)
+      return channel.enabled ? [{ channel, model: model.slice(slash + 1) }] : [];
+  }
+  const own = channels.get(model);
+  if (own?.builtin === true && own.enabled) return [{ channel: own, model }];
+  return resolveListed(routing, model);
+}
+
+function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Candidate[] | Promise<Candidate[]> {
+  if (typeof alias === "string") return resolveName(routing, alias, depth + 1);
+  const parts = alias.targets.map((target) => resolveName(routing, target, depth + 1));
+  const join = (lists: Candidate[][]): Candidate[] => {
+    if (alias.strategy !== "weighted") return unique(lists.flat());
+    const groups = lists.filter((list) => list.length > 0);
+    return unique(shuffleByWeight(groups, (list) => list[0]!.channel.weight, routing.random).flat());
+  };
+  return parts.some((part) => part instanceof Promise) ? Promise.all(parts).then(join) : join(parts as Candidate[][]);
+}
+
+function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
+  const listed: Channel[] = [];
+  const unknown: Channel[] = [];
+  let waiting: Promise<void>[] | undefined;
+  const take = (channel: Channel, listing: Listing): void => {
+    if (listing === "unknown") unknown.push(channel);
+    else if (listing.includes(model)) listed.push(channel);
+  };
+  for (const channel of routing.channels().values()) {
+    if (!channel.enabled || channel.builtin) continue;
+    const patterns = channel.config.models;
+    if (patterns !== undefined) {
+      if (patterns.some((pattern) => matches(pattern, model))) listed.push(channel);
+      continue;
+    }
+    const listing = routing.listing(channel);
+    if (listing instanceof Promise) (waiting ??= []).push(listing.then((names) => take(channel, names)));
+    else take(channel, listing);
+  }
+  const order = () =>
+    [...byPriority(listed, routing.random), ...byPriority(unknown, routing.random)].map((channel) => ({
+      channel,
+      model,
+    }));
+  return waiting === undefined ? order() : Promise.all(waiting).then(order);
+}
+
+/** Higher priority first; within one, a random order in which the weights say how often each is first. */
+export function byPriority(channels: readonly Channel[], random: () => number): Channel[] {
+  if (channels.length < 2) return [...channels];
+  const groups = new Map<number, Channel[]>();
+  for (const channel of channels) {
+    const group = groups.get(channel.priority);
+    if (group === undefined) groups.set(channel.priority, [channel]);
+    else group.push(channel);
+  }
+  return [...groups.entries()]
+    .sort(([a], [b]) => b - a)
+    .flatMap(([, group]) => shuffleByWeight(group, (channel) => channel.weight, random));
+}
+
+/** A random order without repetition; an item of weight 0 comes after all others. */
+export function shuffleByWeight<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): T[] {
+  const rest = [...items];
+  const out: T[] = [];
+  while (rest.length > 1) {
+    let left = random() * rest.reduce((sum, item) => sum + weightOf(item), 0);
+    let at = rest.findIndex((item) => weightOf(item) > 0 && (left -= weightOf(item)) < 0);
+    if (at === -1) at = 0;
+    out.push(...rest.splice(at, 1));
+  }
+  return [...out, ...rest];
+}
+
+/** `*` stands for any run of characters, `/` included. */
+export function matches(pattern: string, name: string): boolean {
+  if (!pattern.includes("*")) return pattern === name;
+  const parts = pattern.split("*");
+  const head = parts[0]!;
+  const tail = parts[parts.length - 1]!;
+  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false;
+  let at = head.length;
+  const end = name.length - tail.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+function unique(list: Candidate[]): Candidate[] {
+  const seen = new Set<string>();
+  return list.filter(({ channel, model }) => {
+    const key = `${channel.name}/${model}`;
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}

@@ -1,0 +1,50 @@
+/** The chat plugin's slice of the configuration. */
+import { type Static, Type } from "portico";
+
+const Headers = Type.Record(Type.String(), Type.String());
+
+/** One entry of `channels`. Providers add keys of their own (`apiVersion`, `region`) through `channels.*`. */
+export const ChannelConfig = Type.Object({
+  provider: Type.String({
+    description: "openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo",
+  }),
+  baseUrl: Type.Optional(Type.String({ description: "openai: with its /v1; every other provider: the host root" })),
+  apiKey: Type.Optional(
+    Type.Union([Type.String(), Type.Array(Type.String())], { description: "a list is used in turn" }),
+  ),
+  headers: Type.Optional(Headers),
+  models: Type.Optional(
+    Type.Array(Type.String(), { description: "exact names or * patterns; left out: what the upstream lists" }),
+  ),
+  priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
+  weight: Type.Optional(Type.Number({ minimum: 0, description: "share within one priority; default 1" })),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, description: "to the first byte; default 300000" })),
+  idleTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, description: "between bytes; default 120000" })),
+  maxRetries: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 10, description: "further attempts on this channel; default 2" }),
+  ),
+  maxConcurrent: Type.Optional(Type.Integer({ minimum: 1, description: "requests at once; default without limit" })),
+  queueTimeoutMs: Type.Optional(Type.Integer({ minimum: 0, description: "wait for a free place; default 2000" })),
+  enabled: Type.Optional(Type.Boolean({ description: "default true" })),
+  allowPrivateImages: Type.Optional(
+    Type.Boolean({ description: "image URLs may point into private networks; default false" }),
+  ),
+});
+export type ChannelConfig = Static<typeof ChannelConfig>;
+
+/** One entry of `models`: another name for a target, or for several. */
+export const AliasConfig = Type.Union([
+  Type.String(),
+  Type.Object({
+    targets: Type.Array(Type.String(), { minItems: 1 }),
+    strategy: Type.Optional(Type.Union([Type.Literal("fallback"), Type.Literal("weighted")])),
+  }),
+]);
+export type AliasConfig = Static<typeof AliasConfig>;
+
+export const ModelsConfig = Type.Record(Type.String(), AliasConfig, {
+  description: "names that stand for a channel's model or several",
+});
+
+export type Channels = Record<string, ChannelConfig>;
+export type Aliases = Record<string, AliasConfig>;

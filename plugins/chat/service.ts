@@ -1,0 +1,118 @@
+/** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatOptions,
+  type ChatRequest,
+  type ChatService,
+  type Client,
+  createSseParser,
+  type PorticoError,
+} from "portico";
+import type { Engine } from "./attempts.ts";
+import { ask, completionOf, type Emitter, offerRequest, reportResponse } from "./exchange.ts";
+import { Job } from "./job.ts";
+import type { ModelEntry } from "./models.ts";
+import { checkRequest } from "./request.ts";
+
+const OWNER: Client = { kind: "owner" };
+/** How many chunks may wait for a slow reader before the upstream is paused. */
+const WAITING_CHUNKS = 64;
+
+export function createChatService(engine: Engine, events: Emitter, models: () => Promise<ModelEntry[]>): ChatService {
+  async function prepare(request: ChatRequest, options: ChatOptions, stream: boolean): Promise<Job> {
+    const job = new Job({
+      request: checkRequest(request),
+      stream,
+      requestId: options.requestId ?? `int_${Math.random().toString(36).slice(2, 12)}`,
+      client: options.client ?? OWNER,
+      sessionKey: options.sessionKey ?? "main",
+      channel: options.channel,
+    });
+    if (options.events !== false && events.hasListeners("chat:request")) await offerRequest(events, job);
+    job.capture = options.events !== false && events.hasListeners("chat:response");
+    return job;
+  }
+
+  /** Leaving is told by the signal; the listener goes with the job. */
+  function follow(job: Job, signal: AbortSignal | undefined): () => void {
+    if (signal === undefined) return () => {};
+    const leave = () => job.cancel();
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    return () => signal.removeEventListener("abort", leave);
+  }
+
+  const reporter = (job: Job) =>
+    job.capture ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report) : undefined;
+
+  return {
+    async complete(request, options = {}): Promise<ChatCompletion> {
+      const job = await prepare(request, options, false);
+      const unfollow = follow(job, options.signal);
+      try {
+        return completionOf(await ask(engine, job, reporter(job)));
+      } catch (error) {
+        throw job.cancelled ? options.signal?.reason : error;
+      } finally {
+        unfollow();
+      }
+    },
+
+    async *stream(request, options = {}): AsyncGenerator<ChatChunk> {
+      const job = await prepare(request, options, true);
+      const unfollow = follow(job, options.signal);
+      const waiting: ChatChunk[] = [];
+      let ended = false;
+      let failure: PorticoError | undefined;
+      let wake: (() => void) | undefined;
+      const tell = () => {
+        wake?.();
+        wake = undefined;
+      };
+      try {
+        const { stream } = await ask(engine, job, reporter(job));
+        const parser = createSseParser((data) => {
+          if (data.length > 6) waiting.push(JSON.parse(data.toString("utf8")) as ChatChunk);
+        });
+        const previous = job.onCancel;
+        job.onCancel = () => {
+          previous?.();
+          ended = true;
+          tell();
+        };
+        stream!.start({
+          write(bytes) {
+            parser.push(bytes);
+            tell();
+            return waiting.length < WAITING_CHUNKS;
+          },
+          end() {
+            ended = true;
+            tell();
+          },
+          fail(error) {
+            failure = error;
+            ended = true;
+            tell();
+          },
+        });
+        for (;;) {
+          while (waiting.length > 0) yield waiting.shift()!;
+          if (ended) break;
+          stream!.resume();
+          await new Promise<void>((resolve) => (wake = resolve));
+        }
+        if (job.cancelled) throw options.signal?.reason;
+        if (failure !== undefined) throw failure;
+      } catch (error) {
+        throw job.cancelled ? (options.signal?.reason ?? error) : error;
+      } finally {
+        unfollow();
+        if (!ended) job.cancel();
+      }
+    },
+
+    models,
+  };
+}

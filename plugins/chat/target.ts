@@ -1,0 +1,129 @@
+/** What a provider is told of the channel and the request. */
+import {
+  createGuard,
+  guardedFetch,
+  isPorticoError,
+  type Logger,
+  parseDataUrl,
+  PorticoError,
+  type Target,
+} from "portico";
+import type { Channel } from "./channel.ts";
+import type { Job } from "./job.ts";
+
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+
+export interface TargetParts {
+  log: Logger;
+  ownPorts: () => readonly number[];
+  /** Of the provider, where the channel names none. */
+  defaultBaseUrl: string | undefined;
+}
+
+const NO_HEADERS: Record<string, string> = {};
+let counter = 0;
+const runId = Math.random().toString(36).slice(2, 10);
+
+/** `chatcmpl-` and an id that is unique over restarts too. */
+export function newCompletionId(): string {
+  counter = (counter + 1) % Number.MAX_SAFE_INTEGER;
+  return `chatcmpl-${runId}${Date.now().toString(36)}${counter.toString(36).padStart(5, "0")}`;
+}
+
+/** One attempt's target: nothing in it outlives the attempt. */
+export class AttemptTarget implements Target {
+  readonly channel: string;
+  readonly model: string;
+  readonly baseUrl: string;
+  readonly apiKey?: string;
+  readonly headers: Record<string, string>;
+  readonly options: Record<string, unknown>;
+  readonly log: Logger;
+  readonly created = Math.floor(Date.now() / 1000);
+  readonly #job: Job | undefined;
+  readonly #parts: TargetParts;
+  readonly #allowPrivate: boolean;
+  #id: string | undefined;
+
+  constructor(channel: Channel, model: string, apiKey: string | undefined, parts: TargetParts, job?: Job) {
+    const { config } = channel;
+    this.channel = channel.name;
+    this.model = model;
+    this.baseUrl = trimSlash(config.baseUrl ?? parts.defaultBaseUrl ?? "");
+    if (apiKey !== undefined) this.apiKey = apiKey;
+    this.headers = config.headers ?? NO_HEADERS;
+    this.options = config as unknown as Record<string, unknown>;
+    this.log = parts.log;
+    this.#job = job;
+    this.#parts = parts;
+    this.#allowPrivate = config.allowPrivateImages === true;
+  }
+
+  get id(): string {
+    this.#id ??= newCompletionId();
+    return this.#id;
+  }
+
+  get signal(): AbortSignal {
+    return this.#job?.signal ?? NEVER;
+  }
+
+  async fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
+    if (url.slice(0, 5).toLowerCase() === "data:") {
+      const parsed = parseDataUrl(url);
+      if (parsed === undefined)
+        throw new PorticoError(
+          "invalid_request_error",
+          "An image's data URL is not well-formed: data:image/png;base64,… is.",
+        );
+      return parsed;
+    }
+    const guard = createGuard({
+      policy: () => ({ allowPrivate: this.#allowPrivate }),
+      ownPorts: this.#parts.ownPorts,
+      code: "address_blocked",
+    });
+    try {
+      const answer = await guardedFetch(guard, url, {
+        maxBytes: MAX_IMAGE_BYTES,
+        timeoutMs: 20_000,
+        signal: this.signal,
+      });
+      if (answer.status !== 200)
+        throw new PorticoError(
+          "invalid_request_error",
+          `An image could not be fetched: its server answered ${answer.status}.`,
+        );
+      const named = answer.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+      return {
+        mediaType: named?.startsWith("image/")
+          ? named
+          : (sniffImage(answer.body) ?? named ?? "application/octet-stream"),
+        data: answer.body,
+      };
+    } catch (error) {
+      if (this.#job?.cancelled === true) throw error;
+      // Whatever is wrong with the address is wrong with the caller's request.
+      const why = isPorticoError(error) ? error.message : "its server could not be reached.";
+      if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
+      throw new PorticoError("invalid_request_error", `An image could not be fetched: ${why}`, { cause: error });
+    }
+  }
+}
+
+const NEVER = new AbortController().signal;
+
+function trimSlash(url: string): string {
+  let end = url.length;
+  while (end > 0 && url.charCodeAt(end - 1) === 47) end--;
+  return url.slice(0, end);
+}
+
+function sniffImage(data: Buffer): string | undefined {
+  const head = data.toString("latin1", 0, 12);
+  if (head.startsWith("\x89PNG")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF8")) return "image/gif";
+  if (head.startsWith("RIFF") && head.slice(8) === "WEBP") return "image/webp";
+  return undefined;
+}

@@ -1,0 +1,16 @@
+/** `echo`: a model without a network, to try clients, hooks and tests against. */
+import { definePlugin, Type } from "portico";
+
+export default definePlugin({
+  name: "provider-echo",
+  description: "The echo model: answers with the last user message",
+  config: {
+    "channels.*": Type.Object({
+      delayMs: Type.Optional(Type.Integer({ minimum: 0, description: "echo: pause before each word; default 0" })),
+    }),
+  },
+  async setup(ctx) {
+    const { echo } = await import("./echo.ts");
+    ctx.add("provider", echo);
+  },
+});

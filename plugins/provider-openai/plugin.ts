@@ -1,0 +1,12 @@
+/** Every server that speaks OpenAI's format, with presets for the well-known ones. */
+import { definePlugin } from "portico";
+
+export default definePlugin({
+  name: "provider-openai",
+  description: "OpenAI and every server of its format: OpenRouter, Groq, DeepSeek, vLLM, …",
+  async setup(ctx) {
+    const { presets } = await import("./presets.ts");
+    const { openaiProvider } = await import("./wire.ts");
+    for (const preset of presets) ctx.add("provider", openaiProvider(preset));
+  },
+});

@@ -1,0 +1,96 @@
+/** The way to a server of OpenAI's format: bytes pass as they are wherever that is right. */
+import { type ChatProvider, readOpenAiProblem, type Target, upstreamError, type WireRequest } from "portico";
+import type { Preset } from "./presets.ts";
+import { adapt, fits } from "./quirks.ts";
+
+export function openaiProvider({ name, description, baseUrl, quirks: own, lists }: Preset): ChatProvider {
+  // A server of one's own under `openai` is asked nothing that only OpenAI's models need.
+  const quirksOf = (target: Target) => (target.baseUrl === baseUrl || name !== "openai" ? own : undefined);
+  return {
+    name,
+    description,
+    defaultBaseUrl: baseUrl,
+    wire: {
+      passThrough(target, request) {
+        if (!fits(quirksOf(target), request, target.model)) return undefined;
+        return { url: `${target.baseUrl}/chat/completions`, headers: headersOf(target) };
+      },
+      encode(request, target) {
+        const { request: fitted, dropped } = adapt(quirksOf(target), request);
+        return post(target, "/chat/completions", fitted, dropped);
+      },
+      error: (status, _headers, body) => readOpenAiProblem(status, body),
+      ...(lists !== false && {
+        listModels: {
+          encode: (target: Target): WireRequest => ({
+            method: "GET",
+            url: `${target.baseUrl}/models`,
+            headers: headersOf(target),
+            dropped: [],
+          }),
+          decode: readModels,
+        },
+      }),
+      embeddings: {
+        encode: (request, target) => post(target, "/embeddings", { ...request, model: target.model }, []),
+        decode(body) {
+          const value = parse(body);
+          if (isObject(value) && Array.isArray(value["data"])) return value;
+          throw upstreamError(
+            {
+              kind: "upstream",
+              message: `The upstream's answer has no embeddings. ${readOpenAiProblem(200, body).message}`,
+            },
+            200,
+          );
+        },
+      },
+    },
+  };
+}
+
+function post(target: Target, path: string, body: object, dropped: string[]): WireRequest {
+  return {
+    method: "POST",
+    url: target.baseUrl + path,
+    headers: headersOf(target),
+    body: JSON.stringify(body),
+    dropped,
+  };
+}
+
+/** The channel's own headers win, in any spelling. */
+function headersOf(target: Target): Record<string, string> {
+  const headers: Record<string, string> = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  if (target.apiKey !== undefined && target.apiKey !== "") headers["authorization"] = `Bearer ${target.apiKey}`;
+  for (const name in target.headers) headers[name.toLowerCase()] = target.headers[name]!;
+  return headers;
+}
+
+/** `{data:[{id}]}`, or a bare list as Together has it. */
+function readModels(body: Buffer): string[] {
+  const value = parse(body);
+  const list = Array.isArray(value)
+    ? value
+    : isObject(value) && Array.isArray(value["data"])
+      ? value["data"]
+      : undefined;
+  if (list === undefined)
+    throw upstreamError({ kind: "upstream", message: "The upstream's list of models could not be read." }, 200);
+  return list.flatMap((entry: unknown) => (isObject(entry) && typeof entry["id"] === "string" ? [entry["id"]] : []));
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
