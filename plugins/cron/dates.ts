@@ -1,0 +1,210 @@
+/**
+ * Dates of schedules; the only importer of croner, which is asked for dates and never runs a timer of its own.
+ *
+ * Daylight saving: a fixed local time that does not exist fires at the end of the gap, one that comes twice fires at
+ * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
+ */
+import { Cron } from "croner";
+import { PorticoError, type ScheduleSpec } from "portico";
+import { formatDuration, parseDuration } from "./duration.ts";
+
+type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
+
+const KEPT_PATTERNS = 5_000;
+const KEPT_DATES = 20_000;
+const patterns = new Map<string, Cron>();
+// A thousand jobs that fall due together mostly share their patterns, and a date costs a tenth of a millisecond.
+const dates = new Map<string, number | undefined>();
+
+function remember<K, V>(map: Map<K, V>, limit: number, key: K, value: V): V {
+  if (map.size >= limit) map.delete(map.keys().next().value as K);
+  map.set(key, value);
+  return value;
+}
+
+function pattern(expr: string, tz: string): Cron {
+  const key = `${tz} ${expr}`;
+  return (
+    patterns.get(key) ??
+    remember(patterns, KEPT_PATTERNS, key, new Cron(expr, { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }))
+  );
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** How far a zone is ahead of UTC at an instant, in ms. */
+function offsetAt(tz: string, at: number): number {
+  const format =
+    formats.get(tz) ??
+    remember(
+      formats,
+      500,
+      tz,
+      new Intl.DateTimeFormat("en-US", {
+        timeZone: tz,
+        hourCycle: "h23",
+        year: "numeric",
+        month: "numeric",
+        day: "numeric",
+        hour: "numeric",
+        minute: "numeric",
+        second: "numeric",
+      }),
+    );
+  const part: Record<string, number> = {};
+  for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
+  const local = Date.UTC(
+    part["year"]!,
+    part["month"]! - 1,
+    part["day"]!,
+    part["hour"]!,
+    part["minute"]!,
+    part["second"]!,
+  );
+  return local - Math.floor(at / 1000) * 1000;
+}
+
+const DATE_LINE_MS = 20 * 3_600_000;
+
+/**
+ * A zone that crosses the date line skips a whole day (Apia, 30 December 2011), which croner leaves out. The instant
+ * of such a jump, where a fixed time of the schedule lay in the skipped day and `after` is before it.
+ */
+function skippedDay({ expr, tz = "UTC" }: CronSpec, after: number, next: number | undefined): number | undefined {
+  const [minute, hour] = expr.trim().split(/\s+/).slice(-5) as [string, string];
+  if (expr.startsWith("@") ? expr === "@hourly" : /[*?]/.test(minute + hour)) return undefined;
+  // Without a further date the jump can only be looked for nearby.
+  let high = next ?? after + 366 * 86_400_000;
+  const before = offsetAt(tz, after);
+  if (offsetAt(tz, high) - before < DATE_LINE_MS) return undefined;
+  let low = after;
+  while (high - low > 1_000) {
+    const middle = Math.floor((low + high) / 2);
+    if (offsetAt(tz, middle) - before < DATE_LINE_MS) low = middle;
+    else high = middle;
+  }
+  const jump = Math.floor(high / 1_000) * 1_000;
+  if (jump <= after) return undefined;
+  // The skipped local times, read as if the zone were UTC.
+  const [from, to] = [jump + offsetAt(tz, jump - 1_000), jump + offsetAt(tz, jump)];
+  const inside = pattern(expr, "UTC")
+    .nextRun(new Date(from - 1))
+    ?.getTime();
+  return inside !== undefined && inside < to ? jump : undefined;
+}
+
+function nextCron(schedule: CronSpec, after: number): number | undefined {
+  const tz = schedule.tz ?? "UTC";
+  const key = `${after} ${tz} ${schedule.expr}`;
+  if (dates.has(key)) return dates.get(key);
+  const next = pattern(schedule.expr, tz).nextRun(new Date(after))?.getTime();
+  const jump = tz === "UTC" ? undefined : skippedDay(schedule, after, next);
+  return remember(dates, KEPT_DATES, key, jump !== undefined && (next === undefined || jump < next) ? jump : next);
+}
+
+/** The first date after `after` (epoch ms), `undefined` where none comes. `every` counts from `anchor`. */
+export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): number | undefined {
+  if (schedule.kind === "cron") return nextCron(schedule, after);
+  if (schedule.kind === "at") {
+    const at = Date.parse(schedule.at);
+    return at > after ? at : undefined;
+  }
+  const { everyMs } = schedule;
+  return anchor > after ? anchor : anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
+}
+
+/** The next `count` dates. */
+export function previewDates(schedule: ScheduleSpec, after: number, count: number, anchor?: number): number[] {
+  const found: number[] = [];
+  for (let at = nextDate(schedule, after, anchor); at !== undefined && found.length < count; ) {
+    found.push(at);
+    at = nextDate(schedule, at, anchor);
+  }
+  return found;
+}
+
+export function describeSchedule(schedule: ScheduleSpec): string {
+  if (schedule.kind === "cron") return `${schedule.expr} (${schedule.tz ?? "UTC"})`;
+  return schedule.kind === "every" ? `every ${formatDuration(schedule.everyMs)}` : `at ${schedule.at}`;
+}
+
+function fail(message: string, param: string, cause?: unknown): never {
+  throw new PorticoError("invalid_request_error", message, { param, cause });
+}
+
+function checkZone(tz: string, param: string): string {
+  try {
+    return new Intl.DateTimeFormat("en-US", { timeZone: tz }).resolvedOptions().timeZone && tz;
+  } catch (cause) {
+    return fail(
+      `${JSON.stringify(tz)} is not a time zone: write an IANA name such as Europe/Berlin or UTC.`,
+      param,
+      cause,
+    );
+  }
+}
+
+function fromText(text: string, param: string): ScheduleSpec {
+  const trimmed = text.trim();
+  const every = /^every\s+(.+)$/i.exec(trimmed);
+  if (every) return { kind: "every", everyMs: parseDuration(every[1]!, param) };
+  if (/^(in\s+|\d{4}-\d\d-\d\d)/i.test(trimmed)) return { kind: "at", at: trimmed };
+  return { kind: "cron", expr: trimmed };
+}
+
+function parseAt(at: string, tz: string, now: number, param: string): string {
+  const relative = /^in\s+(.+)$/i.exec(at.trim());
+  if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
+  if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
+    fail(`${JSON.stringify(at)} is not a date: write ISO 8601, such as 2027-01-31T09:00:00+01:00, or "in 20m".`, param);
+  }
+  const iso = at.trim().replace(" ", "T");
+  if (/(Z|[+-]\d\d:?\d\d)$/i.test(iso.slice(10))) {
+    const ms = Date.parse(iso);
+    if (Number.isNaN(ms)) fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+    return new Date(ms).toISOString();
+  }
+  const local = iso.length === 10 ? `${iso}T00:00:00` : iso.length === 16 ? `${iso}:00` : iso.slice(0, 19);
+  // The day and time as if in UTC, then moved by the zone's offset at that moment (twice: the offset may change there).
+  const wall = Date.parse(`${local}Z`);
+  if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
+    fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+  }
+  const guess = wall - offsetAt(tz, wall - offsetAt(tz, wall));
+  return new Date(guess).toISOString();
+}
+
+/** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
+export function parseSchedule(
+  given: ScheduleSpec | string,
+  now: number,
+  zone: string,
+  param = "schedule",
+): ScheduleSpec {
+  const schedule = typeof given === "string" ? fromText(given, param) : given;
+  if (schedule.kind === "every") {
+    const { everyMs } = schedule;
+    if (!Number.isSafeInteger(everyMs) || everyMs < 100) {
+      fail("everyMs must be a whole number of milliseconds, at least 100.", `${param}.everyMs`);
+    }
+    return { kind: "every", everyMs };
+  }
+  const tz = checkZone(schedule.tz ?? zone, `${param}.tz`);
+  if (schedule.kind === "at") {
+    return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), ...(schedule.tz ? { tz } : {}) };
+  }
+  const expr = schedule.expr.trim().replace(/\s+/g, " ");
+  const fields = expr.startsWith("@") ? 5 : expr.split(" ").length;
+  if (fields !== 5 && fields !== 6) {
+    fail(`A cron expression has 5 fields (or 6, with seconds first), this one has ${fields}.`, `${param}.expr`);
+  }
+  let next: number | undefined;
+  try {
+    next = nextDate({ kind: "cron", expr, tz }, now);
+  } catch (cause) {
+    const reason = (cause as Error).message.replace(/^Cron\w+: /, "");
+    fail(`The cron expression is not understood: ${reason}`, `${param}.expr`, cause);
+  }
+  if (next === undefined) fail(`${JSON.stringify(expr)} never comes: there is no such date.`, `${param}.expr`);
+  return { kind: "cron", expr, tz };
+}

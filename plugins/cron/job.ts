@@ -1,0 +1,150 @@
+/** What a job is in the store, and how it is shown. */
+import { randomBytes } from "node:crypto";
+import type { PayloadSpec, Run, Schedule, ScheduleSpec } from "portico";
+import { nextDate, previewDates } from "./dates.ts";
+
+export const KIND = "cron";
+
+export interface JobBody {
+  description?: string;
+  schedule: ScheduleSpec;
+  payload: PayloadSpec;
+  missed: "skip" | "run-once";
+  overlap: "skip" | "queue";
+  timeoutMs?: number;
+  graceMs?: number;
+  jitterMs?: number;
+  maxErrors?: number;
+  deleteAfterRun?: boolean;
+  source: "api" | "config" | "agent";
+  /** What `every` counts from; epoch ms. */
+  anchorMs: number;
+}
+
+export interface JobState {
+  /** The slot that `nextAt` stands for: `nextAt` is this plus the jitter. */
+  slotAt?: number;
+  lastRunAt?: number;
+  lastStatus?: RunStatus;
+  lastError?: string;
+  lastDurationMs?: number;
+  consecutiveErrors: number;
+  /** The run in progress. */
+  running?: { runId: string; itemId?: string; since: number };
+  /** Why it was disabled by itself. */
+  disabledReason?: string;
+  fired: number;
+  /** For a job of the configuration: its definition as it was read, to see a change. */
+  configured?: string;
+}
+
+/** `missed`: the slot came while nothing ran; `skipped`: the run before it was still going. */
+export type RunStatus = "running" | "ok" | "error" | "timeout" | "cancelled" | "interrupted" | "missed" | "skipped";
+
+export interface Job {
+  row: Schedule;
+  body: JobBody;
+  state: JobState;
+}
+
+export function toJob(row: Schedule): Job {
+  const state = (row.state ?? {}) as Partial<JobState>;
+  return { row, body: row.body as JobBody, state: { consecutiveErrors: 0, fired: 0, ...state } };
+}
+
+export const newJobId = (): string => `job_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
+
+/** A number in [0, 1) that any gateway computes alike for one slot of one job. */
+function share(id: string, slotAt: number): number {
+  let hash = 2_166_136_261;
+  for (const char of `${id}:${slotAt}`) hash = Math.imul(hash ^ char.charCodeAt(0), 16_777_619);
+  return (hash >>> 0) / 4_294_967_296;
+}
+
+/** The first slot after `after`, and when it is due with its jitter. */
+export function nextSlot(id: string, body: JobBody, after: number): { slotAt: number; nextAt: number } | undefined {
+  const slotAt = nextDate(body.schedule, after, body.anchorMs);
+  if (slotAt === undefined) return undefined;
+  return { slotAt, nextAt: slotAt + Math.floor(share(id, slotAt) * (body.jitterMs ?? 0)) };
+}
+
+const GRACE = { share: 0.1, min: 1_000, max: 60_000 };
+
+/**
+ * How late a slot may be and still counts as on time: what was asked for, else a tenth of the time since the slot
+ * before it (an `at`: since it was set), from 1 s to 60 s. So a restart of seconds does not swallow a daily job.
+ */
+export function graceOf({ body, row }: Job, slotAt: number): number {
+  if (body.graceMs !== undefined) return body.graceMs;
+  const { schedule } = body;
+  const interval =
+    schedule.kind === "every"
+      ? schedule.everyMs
+      : schedule.kind === "at"
+        ? slotAt - row.updatedAt
+        : (nextDate(schedule, slotAt) ?? Number.POSITIVE_INFINITY) - slotAt;
+  return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
+}
+
+const iso = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+/** A job as its routes answer it; `dates` adds the next ones. */
+export function viewJob(job: Job, now: number, dates = 0): Record<string, unknown> {
+  const { row, body, state } = job;
+  const { anchorMs: _, ...definition } = body;
+  return {
+    id: row.id,
+    name: row.name ?? row.id,
+    status: row.enabled ? "enabled" : "disabled",
+    ...definition,
+    createdAt: iso(row.createdAt),
+    updatedAt: iso(row.updatedAt),
+    state: {
+      nextRunAt: row.enabled ? iso(row.nextAt) : null,
+      lastRunAt: iso(state.lastRunAt),
+      lastStatus: state.lastStatus ?? null,
+      lastError: state.lastError ?? null,
+      lastDurationMs: state.lastDurationMs ?? null,
+      consecutiveErrors: state.consecutiveErrors,
+      running: state.running !== undefined,
+      runs: state.fired,
+      ...(state.disabledReason === undefined ? {} : { disabledReason: state.disabledReason }),
+    },
+    ...(dates > 0 ? { nextDates: row.enabled ? upcoming(job, now, dates) : [] } : {}),
+  };
+}
+
+/** The slots to come, the one that is waiting first. */
+function upcoming({ body, state }: Job, now: number, count: number): (string | null)[] {
+  const from = state.slotAt !== undefined && state.slotAt > now ? state.slotAt - 1 : now;
+  return previewDates(body.schedule, from, count, body.anchorMs).map(iso);
+}
+
+/** What the history keeps about a run. */
+export interface RunData {
+  jobId: string;
+  trigger: "schedule" | "manual";
+  slotAt: number;
+  payload: string;
+  reason?: string;
+  error?: string;
+  result?: string;
+  eventId?: string;
+  turnId?: string;
+  sessionId?: string;
+}
+
+/** A run as the history shows it. */
+export function viewRun(run: Run): Record<string, unknown> {
+  const { slotAt, ...data } = run.data as RunData;
+  return {
+    id: run.id,
+    status: run.status,
+    scheduledAt: iso(slotAt),
+    startedAt: iso(run.at),
+    endedAt: iso(run.endedAt),
+    durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
+    ...data,
+  };
+}

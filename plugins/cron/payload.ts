@@ -1,0 +1,66 @@
+import { type PayloadDelivery, type PayloadOrder, type PluginContext, PorticoError } from "portico";
+
+/** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
+export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
+  const { payload, source, key, metadata, untrusted = [] } = order;
+  if (payload.kind === "hook") return { items: [] };
+  const agent = ctx.use("agent");
+  if (payload.kind === "systemEvent") {
+    const data = untrusted.map(({ label, text }) => agent.fence(label, text));
+    const { eventId, item } = agent.wakeItem({
+      text: [payload.text, ...data].join("\n\n"),
+      source,
+      eventId: `evt_${key}`,
+      ...(metadata ? { metadata } : {}),
+      ...(payload.mode ? { mode: payload.mode } : {}),
+    });
+    return { items: [item], eventId };
+  }
+  const { kind: _, ...request } = payload;
+  const session = payload.session ?? order.defaultSession;
+  const { turnId, sessionId, item } = agent.turnItem({
+    ...request,
+    source,
+    turnId: `turn_${key}`,
+    ...(session === undefined ? {} : { session }),
+    ...(untrusted.length > 0 ? { untrusted } : {}),
+    ...(order.timeoutMs === undefined ? {} : { timeoutMs: order.timeoutMs }),
+  });
+  return { items: [item], turnId, sessionId };
+}
+
+/** Emits an event that a job or a poll names; one that nobody declared becomes an event of its own. */
+export async function emitHook(
+  ctx: PluginContext,
+  name: string,
+  context: Record<string, unknown>,
+  timeoutMs: number,
+): Promise<void> {
+  declareHookEvent(ctx, name);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new PorticoError("timeout", `The handlers of ${name} took longer than ${timeoutMs} ms.`)),
+      timeoutMs,
+    );
+  });
+  try {
+    const { outcomes, block } = await Promise.race([ctx.emit(name as "cron:fired", context as never), late]);
+    const failed = outcomes.find(({ ok }) => !ok);
+    if (failed)
+      throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, { status: 500 });
+    if (block !== undefined) throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Makes a custom event known, so that hooks for it are seen to have a source. */
+export function declareHookEvent(ctx: PluginContext, name: string): void {
+  if (ctx.declared(name)) return;
+  ctx.event(name as "cron:fired", {
+    mode: "change",
+    description: "Named by a cron job or a poll.",
+    sample: { jobId: "job_1", name: "daily report", runId: "run_1" } as never,
+  });
+}

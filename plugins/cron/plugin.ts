@@ -1,0 +1,74 @@
+/** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
+import { definePlugin } from "portico";
+import type { Operations } from "./operations.ts";
+import { mountRoutes } from "./routes.ts";
+import { CronConfig } from "./schema.ts";
+import type { Cron } from "./start.ts";
+import { addTool } from "./tool.ts";
+
+/** The gateway answers first; jobs that are due can wait this long. */
+const START_AFTER_MS = 50;
+
+export default definePlugin({
+  name: "cron",
+  description: "Jobs that run at a date, at an interval, or once",
+  config: { cron: CronConfig },
+  needs: ["store", "agent"],
+  commands: { cron: () => import("./cli.ts") },
+  setup(ctx, config) {
+    let settings = config.cron;
+    const zone = (): string => settings.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    let started: Promise<Cron> | undefined;
+    const start = (): Promise<Cron> =>
+      (started ??= import("./start.ts").then(({ startCron }) => startCron(ctx, () => settings, zone)));
+    const operations = async (): Promise<Operations> => (await start()).operations;
+
+    ctx.event("cron:fired", {
+      mode: "notify",
+      description: "A cron job was started, by its schedule or by hand.",
+      sample: {
+        jobId: "job_Ab3dEf6hIj9k",
+        name: "morning report",
+        runId: "run_cron_0f3a",
+        scheduledAt: "2027-01-31T08:00:00.000Z",
+        firedAt: "2027-01-31T08:00:00.012Z",
+        trigger: "schedule",
+        payload: "agentTurn",
+        turnId: "turn_cron_0f3a",
+      },
+    });
+    ctx.provide("schedule", {
+      load: async () => (await import("./tools.ts")).createScheduleTools(ctx, zone),
+    });
+    mountRoutes(ctx, operations);
+    addTool(ctx, operations);
+    ctx.onConfig(async (next: { cron: CronConfig }) => {
+      const before = settings;
+      settings = next.cron;
+      try {
+        await (await started)?.apply(settings);
+      } catch (error) {
+        settings = before;
+        throw error;
+      }
+    });
+
+    const timer = setTimeout(() => {
+      start().catch((error: unknown) => {
+        started = undefined;
+        ctx.log.error({ err: error }, "cron could not start");
+      });
+    }, START_AFTER_MS).unref();
+    let stopHousekeeping: (() => Promise<void>) | undefined;
+    const later = setTimeout(async () => {
+      const { startHousekeeping } = await import("./housekeeping.ts");
+      if (!ctx.signal.aborted) stopHousekeeping = startHousekeeping(ctx, () => settings.keepRuns);
+    }, 60_000).unref();
+    ctx.defer(async () => {
+      clearTimeout(timer);
+      clearTimeout(later);
+      await stopHousekeeping?.();
+      await (await started?.catch(() => undefined))?.stop();
+    });
+  },
+});

@@ -1,0 +1,61 @@
+import { type PluginContext, PorticoError, Type } from "portico";
+import type { Operations } from "./operations.ts";
+
+const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
+
+const parameters = Type.Object({
+  action: Type.Union(actions.map((action) => Type.Literal(action))),
+  id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
+  name: Type.Optional(Type.String()),
+  schedule: Type.Optional(Type.String({ description: '"0 9 * * 1-5", "every 30m", "in 20m", or an ISO date' })),
+  tz: Type.Optional(Type.String({ description: "IANA time zone of a cron expression" })),
+  message: Type.Optional(Type.String({ description: "Starts an agent turn with this task" })),
+  text: Type.Optional(Type.String({ description: "Or: queues this as an event for the next heartbeat" })),
+  deleteAfterRun: Type.Optional(Type.Boolean()),
+});
+
+/** The agent's way to plan work for later. */
+export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
+  ctx.tool({
+    name: "cron",
+    description: "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
+    parameters,
+    async handler(args) {
+      const jobs = await operations();
+      if (args.action === "list") return jobs.list();
+      if (args.action === "add") return jobs.add({ name: args.name, ...changeOf(args) }, "agent");
+      const { id } = args;
+      if (id === undefined)
+        throw new PorticoError("invalid_request_error", `${args.action} needs id.`, { param: "id" });
+      if (args.action === "show") return jobs.show(id);
+      if (args.action === "edit")
+        return jobs.change(id, { ...(args.name ? { name: args.name } : {}), ...changeOf(args) });
+      if (args.action === "enable") return jobs.switch(id, "enabled");
+      if (args.action === "disable") return jobs.switch(id, "disabled");
+      if (args.action === "run") return jobs.run(id);
+      if (args.action === "runs") return jobs.runs(id, null);
+      return jobs.remove(id);
+    },
+  });
+}
+
+interface Change {
+  schedule?: string;
+  tz?: string;
+  message?: string;
+  text?: string;
+  deleteAfterRun?: boolean;
+}
+
+function changeOf({ schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
+  const isCron = schedule !== undefined && !/^(every|in)\s|^\d{4}-/.test(schedule);
+  return {
+    ...(schedule === undefined ? {} : { schedule: isCron && tz ? { kind: "cron", expr: schedule, tz } : schedule }),
+    ...(message !== undefined
+      ? { payload: { kind: "agentTurn", message } }
+      : text !== undefined
+        ? { payload: { kind: "systemEvent", text } }
+        : {}),
+    ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
+  };
+}
