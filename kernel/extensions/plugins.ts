@@ -239,7 +239,7 @@ export function createPluginHost(options: PluginHostOptions) {
 
   function sectionsOf(definition: PluginDefinition): Record<string, unknown> {
     const paths = Object.keys(definition.config ?? {});
-    return Object.fromEntries(paths.map((path) => [path, path.includes("*") ? undefined : parts.config.section(path)]));
+    return Object.fromEntries(paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : parts.config.section(path)]));
   }
 
   async function takeDown(slot: Slot): Promise<void> {

@@ -12,5 +12,7 @@ export default definePlugin({
   async setup(ctx) {
     const { echo } = await import("./echo.ts");
     ctx.add("provider", echo);
+    // The channel's options come with each request: a change needs no reload.
+    ctx.onConfig(() => {});
   },
 });
