@@ -147,7 +147,10 @@ async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
       import("../extensions/plugins.ts"),
     ]);
   const trust = valueAt(config.raw, ["plugins", "trust"]);
-  const found = discover(pluginRoots(paths, typeof trust === "string" ? trust : "home"), pluginEntryNames);
+  const found = discover(
+    pluginRoots(paths, trust === "all" || trust === "workspace" || trust === "builtin" ? trust : "home"),
+    pluginEntryNames,
+  );
   for (const { found: one, definition } of await loadDefinitions(
     found,
     createPackageLoader(paths.package, join(paths.state, "cache")),

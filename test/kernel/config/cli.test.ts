@@ -1,0 +1,157 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { runCli } from "../../../kernel/cli/run.ts";
+import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
+import { packageDir } from "../../support/gateway.ts";
+import { removeTemporary, temporary } from "./store.ts";
+
+test.after(removeTemporary);
+
+/** The command in this process, with a home of its own. */
+async function portico(home: string, words: string, value?: string) {
+  let stdout = "";
+  let stderr = "";
+  const code = await runCli({
+    argv: ["config", ...words.split(" "), ...(value === undefined ? [] : [value])],
+    env: { PORTICO_HOME: home },
+    cwd: home,
+    version: "0.0.0-test",
+    signal: new AbortController().signal,
+    stdout: { write: (text) => void (stdout += text) },
+    stderr: { write: (text) => void (stderr += text) },
+    loader: async () => createPackageLoader(packageDir),
+    packageDir,
+  });
+  return { code, stdout, stderr };
+}
+
+const FILE = `{
+  // mine
+  gateway: { port: 8123, auth: { token: "s3cret-token" } }, // why
+  log: { level: "\${LEVEL}" },
+}
+`;
+
+function homeWith(text: string): { home: string; file: string } {
+  const home = temporary();
+  writeFileSync(join(home, "portico.json"), text);
+  return { home, file: join(home, "portico.json") };
+}
+
+test("get prints one key, its default, or everything; secrets only with --reveal", async () => {
+  const { home } = homeWith(FILE);
+  assert.equal(await portico(home, "get gateway.port"), { code: 0, stdout: "8123\n", stderr: "" });
+  assert.is((await portico(home, "get gateway.bind")).stdout, "127.0.0.1\n");
+  assert.is((await portico(home, "get gateway.auth.token")).stdout, "********\n");
+  assert.is((await portico(home, "get gateway.auth.token --reveal")).stdout, "s3cret-token\n");
+  assert.is((await portico(home, "get gateway.auth.password --json")).stdout, "null\n");
+  const all = await portico(home, "get --json");
+  assert.not.match(all.stdout, "s3cret");
+  assert.is((JSON.parse(all.stdout) as { log: { level: string } }).log.level, "${LEVEL}");
+});
+
+test("an unknown key is one line on stderr, with the nearest known one", async () => {
+  const { home } = homeWith(FILE);
+  for (const words of ["get gateway.prot", "set gateway.prot 1", "set gateway.prot"]) {
+    const { code, stdout, stderr } = await portico(home, words);
+    assert.is(code, 1, words);
+    assert.is(stdout, "");
+    assert.match(stderr, /^portico: .*gateway\.prot is not a known key; did you mean gateway\.port\?\n$/);
+  }
+});
+
+test("set keeps comments, references and order; the value is JSON5, else text", async () => {
+  const { home, file } = homeWith(FILE);
+  assert.is((await portico(home, "set gateway.port 9000")).code, 0);
+  assert.is((await portico(home, "set gateway.auth.password 12345")).code, 0);
+  assert.is((await portico(home, "set gateway.trustedProxies", "['10.0.0.0/8',]")).code, 0);
+  assert.is((await portico(home, "set log.file ${LOGS}/a.log")).code, 0);
+  assert.is(
+    readFileSync(file, "utf8"),
+    `{
+  // mine
+  gateway: { port: 9000, auth: { token: "s3cret-token", password: "12345" }, trustedProxies: ["10.0.0.0/8"] }, // why
+  log: { level: "\${LEVEL}", file: "\${LOGS}/a.log" },
+}
+`,
+  );
+  assert.is(statSync(file).mode & 0o777, 0o600);
+});
+
+test("set without a value brings the default back", async () => {
+  const { home } = homeWith(FILE);
+  assert.is((await portico(home, "set gateway.port")).stdout, "Removed gateway.port.\n");
+  assert.is((await portico(home, "set gateway.port")).stdout, "gateway.port was not set.\n");
+  assert.is((await portico(home, "get gateway.port")).stdout, "18789\n");
+});
+
+test("set makes a file where there is none, and refuses what would not be right", async () => {
+  const home = join(temporary(), "new", "home");
+  assert.is((await portico(home, "set log.level debug")).code, 0);
+  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
+  const { code, stderr } = await portico(home, "set log.level loud");
+  assert.is(code, 1);
+  assert.match(stderr, /^portico: .*log\.level must be "trace".*not "loud"\n$/);
+  assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
+});
+
+test("what set answers shows no secret", async () => {
+  const { home } = homeWith("{}");
+  const { stdout } = await portico(home, "set gateway.auth.token hush-hush-hush --json");
+  assert.not.match(stdout, "hush");
+  assert.equal(JSON.parse(stdout), { key: "gateway.auth.token", value: "********" });
+});
+
+test("validate says right, or everything that is wrong with its line", async () => {
+  const { home, file } = homeWith("{}");
+  assert.equal(await portico(home, "validate"), { code: 0, stdout: `${file} is right.\n`, stderr: "" });
+  writeFileSync(file, "{\n  gatway: 1,\n  log: { level: 5 },\n}");
+  const wrong = await portico(home, "validate");
+  assert.is(wrong.code, 1);
+  assert.match(wrong.stdout, "line 2: gatway is not a known key; did you mean gateway?\nline 3: log.level must be");
+  assert.match(wrong.stderr, /^portico: portico\.json: .*\n$/);
+  const json = await portico(home, "validate --json");
+  assert.equal(
+    (JSON.parse(json.stdout) as { problems: { key: string; line: number }[] }).problems
+      .map(({ key, line }) => [key, line])
+      .sort(),
+    [
+      ["gatway", 2],
+      ["log.level", 3],
+    ],
+  );
+  writeFileSync(join(home, "other.json"), "{ gateway: {");
+  const other = await portico(home, "validate other.json");
+  assert.is(other.code, 1);
+  assert.match(other.stderr, /other\.json: line 1, column 12: .*never closed/);
+  assert.match((await portico(home, "validate nowhere.json")).stderr, "There is no file nowhere.json");
+  writeFileSync(file, FILE);
+  assert.match((await portico(home, "validate")).stderr, "LEVEL, which is not set");
+});
+
+test("schema holds the sections of every plugin, a user's too", async () => {
+  const { home, file } = homeWith("{ greeter: { greeting: 'hi' } }");
+  mkdirSync(join(home, "plugins", "greeter"), { recursive: true });
+  writeFileSync(
+    join(home, "plugins", "greeter", "plugin.ts"),
+    `import { definePlugin, Type } from "portico";
+export default definePlugin({ name: "greeter", config: { greeter: Type.Object({ greeting: Type.String({ default: "hello" }) }) }, setup() {} });`,
+  );
+  const { stdout } = await portico(home, "schema");
+  const schema = JSON.parse(stdout) as { properties: Record<string, { properties: Record<string, unknown> }> };
+  assert.ok(schema.properties["gateway"]?.properties["port"]);
+  assert.equal(Object.keys(schema.properties["greeter"]?.properties ?? {}), ["greeting"]);
+  assert.is((await portico(home, "validate")).code, 0);
+  writeFileSync(file, "{ greeter: { greting: 'hi' } }");
+  assert.match(
+    (await portico(home, "validate")).stderr,
+    "greeter.greting is not a known key; did you mean greeter.greeting?",
+  );
+  writeFileSync(join(home, "plugins", "greeter", "plugin.ts"), "export default {{");
+  assert.is((await portico(home, "validate")).code, 0);
+});
+
+test.run();

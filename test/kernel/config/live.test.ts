@@ -1,0 +1,71 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+import { readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { makeHome, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+interface Status {
+  config: { problem?: { message: string; line?: number } };
+}
+
+test("a token is made at the first start, kept with mode 0600, and used by the next", async () => {
+  const home = makeHome();
+  const file = join(home, "portico.json");
+  const first = await startGateway({ home });
+  assert.ok(first.gateway.tokenIsNew);
+  assert.match(readFileSync(file, "utf8"), first.token);
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  assert.is(statSync(home).mode & 0o777, 0o700);
+  await first.stop();
+  const second = await startGateway({ home });
+  assert.not.ok(second.gateway.tokenIsNew);
+  assert.is(second.token, first.token);
+  await second.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+test("a changed file is applied while running; a broken one shows, and changes nothing", async () => {
+  const gateway = await startGateway({ config: { gateway: { port: 0, auth: { token: "one" } } } });
+  const status = () => gateway.json<Status>("GET", "/kernel/status");
+  const write = (text: string) => gateway.write("portico.json", text);
+  write('{\n  gateway: { port: 0, auth: { token: "one" } },\n  nonsense: 1,\n}');
+  const { problem } = (await until("the problem", async () => {
+    const { config } = await status();
+    return config.problem && config;
+  })) as Status["config"];
+  assert.is(problem?.line, 3);
+  assert.match(problem!.message, "nonsense is not a known key");
+  assert.ok(gateway.lines.some((line) => line["line"] === 3 && line["level"] !== "info"));
+  write('{ gateway: { port: 0, auth: { token: "two" } } }');
+  await until("the new token", async () => {
+    const answer = await gateway.request("GET", "/kernel/status", undefined, { token: "two" });
+    return answer.status === 200;
+  });
+  assert.is((await gateway.request("GET", "/kernel/status")).status, 401);
+  await gateway.stop();
+});
+
+test("what is wrong with the file keeps the gateway from starting, and is said", async () => {
+  const cases: [config: Record<string, unknown>, says: string][] = [
+    [
+      { gateway: { port: 0, auth: { token: "${PORTICO_NOT_SET}" } } },
+      "gateway.auth.token refers to the environment variable PORTICO_NOT_SET",
+    ],
+    [{ gateway: { port: "x" } }, "gateway.port must be a whole number"],
+    [{ gatewya: {} }, "gatewya is not a known key; did you mean gateway?"],
+    [{ gateway: { port: 0, bind: "0.0.0.0" } }, "gateway.auth"],
+  ];
+  for (const [config, says] of cases) {
+    try {
+      const gateway = await startGateway({ config });
+      await gateway.stop();
+      assert.unreachable(`it started with ${JSON.stringify(config)}`);
+    } catch (error) {
+      assert.match((error as Error).message, says);
+    }
+  }
+});
+
+test.run();
