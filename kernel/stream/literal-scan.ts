@@ -6,6 +6,11 @@
 const QUOTE = 34;
 const BACKSLASH = 92;
 
+export interface LiteralScanOptions {
+  /** Digits before the string may differ too (a time): only where no number there means anything. */
+  digitsBefore?: boolean;
+}
+
 export interface LiteralScan {
   /**
    * Takes an event that was fully parsed as the pattern for those to come: `key` must stand in it once, before a string.
@@ -22,7 +27,7 @@ export interface LiteralScan {
 }
 
 /** See {@link LiteralScan}. */
-export function createLiteralScan(key: string): LiteralScan {
+export function createLiteralScan(key: string, options: LiteralScanOptions = {}): LiteralScan {
   const quoted = Buffer.from(JSON.stringify(key));
   let prefix: Buffer | undefined;
   let suffix: Buffer | undefined;
@@ -41,11 +46,9 @@ export function createLiteralScan(key: string): LiteralScan {
       suffix = Buffer.from(event.subarray(end));
     },
     match(event) {
-      if (prefix === undefined || suffix === undefined || event.length < prefix.length + suffix.length - 64) {
-        return undefined;
-      }
-      const start = prefix.length;
-      if (event.length <= start || event.compare(prefix, 0, start, 0, start) !== 0) return undefined;
+      if (prefix === undefined || suffix === undefined) return undefined;
+      const start = options.digitsBefore === true ? afterLoose(event, prefix) : afterExact(event, prefix);
+      if (start === -1) return undefined;
       const end = closingQuote(event, start);
       if (end === -1 || !sameButDigits(event, end, suffix)) return undefined;
       last = event.subarray(end);
@@ -58,6 +61,32 @@ export function createLiteralScan(key: string): LiteralScan {
       return whole;
     },
   };
+}
+
+/** The length of the prefix where the event begins with it, else -1. */
+function afterExact(event: Buffer, prefix: Buffer): number {
+  const length = prefix.length;
+  return event.length > length && event.compare(prefix, 0, length, 0, length) === 0 ? length : -1;
+}
+
+/** The same with runs of digits standing for each other: the index in the event where the prefix ends, else -1. */
+function afterLoose(event: Buffer, prefix: Buffer): number {
+  let i = 0;
+  let j = 0;
+  while (i < event.length && j < prefix.length) {
+    const a = event[i]!;
+    const b = prefix[j]!;
+    if (isDigit(a) && isDigit(b)) {
+      while (i < event.length && isDigit(event[i]!)) i++;
+      while (j < prefix.length && isDigit(prefix[j]!)) j++;
+    } else if (a === b) {
+      i++;
+      j++;
+    } else {
+      return -1;
+    }
+  }
+  return j === prefix.length ? i : -1;
 }
 
 /** The index after the opening quote of the string that is the value of the (quoted) key, or -1. */

@@ -15,7 +15,7 @@ const sentWithUsage = await anthropic.encode(
 
 function decode(message: Record<string, unknown>) {
   const whole = { id: "msg_1", type: "message", role: "assistant", model: "claude-real", content: [], ...message };
-  return anthropic.decode(Buffer.from(JSON.stringify(whole)), sent, target);
+  return anthropic.decode!(Buffer.from(JSON.stringify(whole)), sent, target);
 }
 const decoder = (from: WireRequest = sentWithUsage) => anthropic.decoder!(from, target);
 
@@ -140,7 +140,7 @@ test("errors: of the answer, and dressed as an answer", () => {
     assert.equal(anthropic.error(status, {}, body(type)), { message: "why", kind, code: type });
   }
   assert.throws(() => decode({ type: "error", error: { type: "overloaded_error", message: "busy" } }), isBusy);
-  assert.throws(() => anthropic.decode(Buffer.from("<html>"), sent, target), isUpstreamError);
+  assert.throws(() => anthropic.decode!(Buffer.from("<html>"), sent, target), isUpstreamError);
   assert.is(anthropic.error(502, {}, Buffer.from("<html><title>Bad</title>")).kind, "upstream");
 });
 

@@ -268,7 +268,7 @@ test("signed thinking comes back, but only to where it came from", async () => {
     stop_reason: "tool_use",
   };
   const sent = await anthropic.encode({ model: "x", messages: [user] }, target);
-  const message = anthropic.decode(Buffer.from(JSON.stringify(answer)), sent, target).choices[0]!.message;
+  const message = anthropic.decode!(Buffer.from(JSON.stringify(answer)), sent, target).choices[0]!.message;
   const messages = [user, message, { role: "tool", tool_call_id: "call_toolu_1", content: "1" }];
   const back = await encode({ messages, reasoning_effort: "low" });
   assert.equal(back.json.messages[1].content.slice(0, 2), answer.content.slice(0, 2));

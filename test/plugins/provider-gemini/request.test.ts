@@ -142,7 +142,7 @@ test("a signature comes back, but only to where it came from", async () => {
   const sent = await gemini.encode({ model: "x", messages: [user] }, target);
   const parts = [{ functionCall: { name: "now", args: {} }, thoughtSignature: "sig==" }];
   const body = Buffer.from(JSON.stringify({ candidates: [{ content: { parts }, finishReason: "STOP" }] }));
-  const message = gemini.decode(body, sent, target).choices[0]!.message;
+  const message = gemini.decode!(body, sent, target).choices[0]!.message;
   const id = message.tool_calls![0]!.id;
   const messages = [user, message, { role: "tool", tool_call_id: id, content: "noon" }];
   const signature = async (more: Partial<Target>) =>

@@ -1,0 +1,70 @@
+import type { ChatCompletion, ChatRequest, Target, WireProvider, WireRequest } from "portico";
+import { readOpenAiProblem, upstreamError } from "portico";
+
+/**
+ * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
+ * prompt's filters that has no choices; whoever reads streams of OpenAI's form mends that.
+ */
+export const azure: WireProvider = {
+  encode: (request, target) => post("chat/completions", request, target),
+  passThrough: (target) => ({ url: addressOf("chat/completions", target), headers: jsonHeaders(target) }),
+  decode: (body) => parse(body) as unknown as ChatCompletion,
+  error: (status, _headers, body) => readOpenAiProblem(status, body),
+  listModels: {
+    encode: (target) => ({ method: "GET", url: modelsAddress(target), headers: headersFor(target), dropped: [] }),
+    decode: (body) => modelIds(parse(body)),
+  },
+  embeddings: {
+    encode: (request, target) => post("embeddings", { ...request, model: target.model }, target),
+    decode: parse,
+  },
+};
+
+function post(method: string, request: ChatRequest | Record<string, unknown>, target: Target): WireRequest {
+  const body = JSON.stringify({ ...request, model: target.model });
+  return { method: "POST", url: addressOf(method, target), headers: jsonHeaders(target), body, dropped: [] };
+}
+
+function addressOf(method: string, target: Target): string {
+  const version = target.options.apiVersion;
+  if (typeof version !== "string") return `${target.baseUrl}/openai/v1/${method}`;
+  const deployment = encodeURIComponent(target.model);
+  return `${target.baseUrl}/openai/deployments/${deployment}/${method}?api-version=${encodeURIComponent(version)}`;
+}
+
+function modelsAddress(target: Target): string {
+  const version = target.options.apiVersion;
+  if (typeof version !== "string") return `${target.baseUrl}/openai/v1/models`;
+  return `${target.baseUrl}/openai/models?api-version=${encodeURIComponent(version)}`;
+}
+
+function jsonHeaders(target: Target): Record<string, string> {
+  return { "content-type": "application/json", ...headersFor(target) };
+}
+
+/** Keys of the resource go in a header of their own; Entra's tokens are JWTs. */
+function headersFor(target: Target): Record<string, string> {
+  const key = target.apiKey;
+  return {
+    ...(key !== undefined && (key.startsWith("eyJ") ? { authorization: `Bearer ${key}` } : { "api-key": key })),
+    ...target.headers,
+  };
+}
+
+function modelIds(answer: Record<string, unknown>): string[] {
+  const list = Array.isArray(answer.data) ? (answer.data as { id?: unknown }[]) : [];
+  return list.flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
+}
+
+function parse(body: Buffer): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString("utf8"));
+  } catch {
+    value = undefined;
+  }
+  if (typeof value !== "object" || value === null || "error" in value) {
+    throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
+  }
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,130 @@
+import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
+import { clientCallId, upstreamError } from "portico";
+import { readProblem } from "./problem.ts";
+
+/** A whole answer, or one event of a stream. */
+export interface Answer {
+  id?: string;
+  model?: string;
+  choices?: Choice[];
+  usage?: MistralUsage;
+  error?: unknown;
+  object?: string;
+}
+
+interface Choice {
+  index?: number;
+  message?: Message;
+  delta?: Message;
+  finish_reason?: string | null;
+}
+
+export interface Message {
+  content?: string | ContentChunk[] | null;
+  tool_calls?: MistralCall[] | null;
+}
+
+interface ContentChunk {
+  type?: string;
+  text?: string;
+  thinking?: { text?: string }[];
+}
+
+export interface MistralCall {
+  id?: string;
+  index?: number;
+  function?: { name?: string; arguments?: unknown };
+}
+
+interface MistralUsage {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  total_tokens?: number;
+  prompt_tokens_details?: { cached_tokens?: number } | null;
+  completion_tokens_details?: { reasoning_tokens?: number } | null;
+}
+
+/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
+  const answer = parseObject(body) as Answer | undefined;
+  if (!Array.isArray(answer?.choices)) throw upstreamError({ ...readProblem(200, body), kind: "upstream" }, 200);
+  return {
+    id: answer.id ? `chatcmpl-${answer.id}` : target.id,
+    object: "chat.completion",
+    created: target.created,
+    model: answer.model ?? target.model,
+    choices: answer.choices.map((choice, i) => {
+      const { text, reasoning } = readContent(choice.message?.content);
+      const calls = (choice.message?.tool_calls ?? []).map(readCall);
+      const message: ChatMessage = {
+        role: "assistant",
+        content: text === "" && calls.length > 0 ? null : text,
+        refusal: null,
+        ...(reasoning !== "" && { reasoning_content: reasoning }),
+        ...(calls.length > 0 && { tool_calls: calls }),
+      };
+      const reason = finishReason(choice.finish_reason, calls.length > 0);
+      return { index: choice.index ?? i, message, logprobs: null, finish_reason: reason };
+    }),
+    ...(answer.usage && { usage: readUsage(answer.usage) }),
+  };
+}
+
+/** Content may be text, or a list in which thinking stands apart. */
+export function readContent(content: Message["content"]): { text: string; reasoning: string } {
+  if (typeof content === "string") return { text: content, reasoning: "" };
+  const text: string[] = [];
+  const reasoning: string[] = [];
+  for (const chunk of content ?? []) {
+    if (chunk.type === "thinking") reasoning.push(...(chunk.thinking ?? []).map((one) => one.text ?? ""));
+    else if (typeof chunk.text === "string") text.push(chunk.text);
+  }
+  return { text: text.join(""), reasoning: reasoning.join("") };
+}
+
+function readCall(call: MistralCall): ToolCallPart {
+  const fn = { name: call.function?.name ?? "", arguments: readArguments(call.function?.arguments) || "{}" };
+  return { id: clientCallId(call.id ?? ""), type: "function", function: fn };
+}
+
+/** Arguments come as text or as an object. */
+export function readArguments(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Throws where the model failed. */
+export function finishReason(reason: string | null | undefined, called: boolean): string {
+  switch (reason) {
+    case "length":
+    case "model_length":
+      return "length";
+    case "error":
+      throw upstreamError({ kind: "upstream", message: "The upstream ended its answer with an error." }, 200);
+    default:
+      return called ? "tool_calls" : "stop";
+  }
+}
+
+export function readUsage(usage: MistralUsage): Usage {
+  const prompt = usage.prompt_tokens ?? 0;
+  const completion = usage.completion_tokens ?? 0;
+  const cached = usage.prompt_tokens_details?.cached_tokens;
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: usage.total_tokens ?? prompt + completion,
+    ...(typeof cached === "number" && { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+export function parseObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

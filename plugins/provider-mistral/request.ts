@@ -1,0 +1,168 @@
+import type { ChatRequest, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
+import {
+  readConversation,
+  readEffort,
+  readFields,
+  readResponseFormat,
+  readTools,
+  refused,
+  shortCallId,
+  textOf,
+} from "portico";
+
+/** What `decoder` remembers of the request. */
+export interface Sent {
+  includeUsage: boolean;
+}
+
+/** Mistral refuses ids of any other length. */
+const ID_LENGTH = 9;
+
+/** The chat completions request. Fields that Mistral does not know are refused by it, so they are dropped here. */
+export async function encodeChat(request: ChatRequest, target: Target): Promise<WireRequest> {
+  const fields = readFields(request);
+  const conversation = readConversation(request.messages);
+  for (const path of conversation.dropped) fields.drop(path);
+  const messages = [];
+  for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
+  const use = readTools(request);
+
+  const body = {
+    model: target.model,
+    messages,
+    ...(request.stream === true && { stream: true }),
+    ...encodeSettings(fields),
+    ...encodeFormat(fields),
+    ...encodeTools(use, fields),
+  };
+  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
+  const state: Sent = { includeUsage: includeUsage === true };
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/v1/chat/completions`,
+    headers: { ...headersFor(target), "content-type": "application/json" },
+    body: JSON.stringify(body),
+    dropped: fields.dropped(),
+    state,
+  };
+}
+
+export function headersFor(target: Target): Record<string, string> {
+  return { ...(target.apiKey !== undefined && { authorization: `Bearer ${target.apiKey}` }), ...target.headers };
+}
+
+function encodeSettings(fields: Fields): Record<string, unknown> {
+  const stops = fields.stops();
+  const effort = readEffort(fields);
+  const all = {
+    temperature: fields.number("temperature"),
+    top_p: fields.number("top_p"),
+    max_tokens: fields.maxTokens(),
+    stop: stops.length > 0 ? stops : undefined,
+    random_seed: fields.number("random_seed") ?? fields.number("seed"),
+    presence_penalty: fields.number("presence_penalty"),
+    frequency_penalty: fields.number("frequency_penalty"),
+    n: fields.number("n"),
+    reasoning_effort: effort === "max" ? "xhigh" : effort,
+    prompt_mode: fields.string("prompt_mode"),
+    safe_prompt: fields.boolean("safe_prompt"),
+    prediction: fields.object("prediction"),
+    metadata: fields.object("metadata"),
+    prompt_cache_key: fields.string("prompt_cache_key"),
+    guardrails: fields.take("guardrails"),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+function encodeFormat(fields: Fields): Record<string, unknown> {
+  const format = readResponseFormat(fields);
+  if (format === undefined) return {};
+  if (format.kind === "json") return { response_format: { type: "json_object" } };
+  const { name, description, schema, strict } = format;
+  const json_schema = { name, ...(description !== undefined && { description }), schema, strict };
+  return { response_format: { type: "json_schema", json_schema } };
+}
+
+function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown> {
+  const parallel = fields.boolean("parallel_tool_calls");
+  if (use.tools.length === 0) return {};
+  const tools = use.tools.map((tool) => ({
+    type: "function",
+    function: {
+      name: tool.name,
+      ...(tool.description !== undefined && { description: tool.description }),
+      ...(tool.strict && { strict: true }),
+      parameters: tool.parameters ?? { type: "object", properties: {} },
+    },
+  }));
+  const choice = use.choice;
+  return {
+    tools,
+    ...(choice !== undefined && { tool_choice: encodeChoice(choice) }),
+    ...(parallel !== undefined && { parallel_tool_calls: parallel }),
+  };
+}
+
+function encodeChoice(choice: NonNullable<ToolUse["choice"]>): unknown {
+  if (choice.kind === "named") return { type: "function", function: { name: choice.name } };
+  return choice.kind === "required" ? "any" : choice.kind;
+}
+
+async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {
+  if (turn.role === "system") return [{ role: "system", content: textOf(turn.parts) }];
+  if (turn.role === "assistant") {
+    const text = textOf(turn.parts, "");
+    const calls = turn.calls.map((call) => ({
+      id: shortCallId(call.id, ID_LENGTH),
+      type: "function",
+      function: { name: call.name, arguments: JSON.stringify(call.args) },
+    }));
+    return [{ role: "assistant", content: text, ...(calls.length > 0 && { tool_calls: calls }) }];
+  }
+  if (turn.results.length === 0) return [{ role: "user", content: await encodeParts(turn.parts, target) }];
+  const results = [];
+  for (const result of turn.results) {
+    results.push({
+      role: "tool",
+      tool_call_id: shortCallId(result.callId, ID_LENGTH),
+      name: result.name,
+      content: await encodeParts(result.parts, target),
+    });
+  }
+  return results;
+}
+
+async function encodeParts(parts: readonly Part[], target: Target): Promise<unknown> {
+  if (parts.every((part) => part.kind === "text")) return textOf(parts);
+  const out = [];
+  for (const part of parts) out.push(await encodePart(part, target));
+  return out;
+}
+
+async function encodePart(part: Part, target: Target): Promise<Record<string, unknown>> {
+  switch (part.kind) {
+    case "text":
+      return { type: "text", text: part.text };
+    case "image": {
+      if (/^https?:/i.test(part.url)) return { type: "image_url", image_url: part.url };
+      if (!/^data:/i.test(part.url)) {
+        throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
+      }
+      if (/^data:[^,]*;base64,/i.test(part.url)) return { type: "image_url", image_url: part.url };
+      const { mediaType, data } = await target.fetchImage(part.url);
+      return { type: "image_url", image_url: `data:${mediaType};base64,${data.toString("base64")}` };
+    }
+    case "audio":
+      return { type: "input_audio", input_audio: part.data };
+    default:
+      if (part.data === undefined || !part.data.startsWith("data:")) {
+        const at = part.data === undefined ? "file_id" : "file_data";
+        throw refused(`${part.path}.${at}`, "Send the file itself in file_data as a data URL");
+      }
+      return {
+        type: "document_url",
+        document_url: part.data,
+        ...(part.filename !== undefined && { document_name: part.filename }),
+      };
+  }
+}

@@ -1,0 +1,151 @@
+import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import { clientCallId, createChunkWriter, createLiteralScan, createSseParser, upstreamError } from "portico";
+import type { Answer, Message } from "./answer.ts";
+import { finishReason, parseObject, readArguments, readContent, readUsage } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import type { Sent } from "./request.ts";
+
+/** The calls of one choice. */
+interface Calls {
+  /** Upstream's index or id → ours. */
+  known: Map<string, number>;
+  /** By our index: whether arguments followed. */
+  fragments: boolean[];
+}
+
+/** Translates one stream of Mistral's chunks. */
+export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
+  const { includeUsage } = sent.state as Sent;
+  const scan = createLiteralScan("content");
+  const choices = new Map<number, Calls>();
+  const finished = new Set<number>();
+  let writer: ChunkWriter | undefined;
+  let usage: Usage | undefined;
+  let finish: string | undefined;
+  let done = false;
+  let failure: PorticoError | undefined;
+
+  function onEvent(data: Buffer): void {
+    if (failure !== undefined || done) return;
+    const text = scan.match(data);
+    if (text !== undefined && writer !== undefined) {
+      if (text.length > 0) writer.textLiteral(text);
+      return;
+    }
+    if (data.length < 16 && data.toString("latin1").trim() === "[DONE]") {
+      close();
+      return;
+    }
+    const event = parseObject(data) as Answer | undefined;
+    if (!Array.isArray(event?.choices)) {
+      if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
+        failure = upstreamError({ ...readProblem(0, data), kind: "upstream" }, 0);
+      }
+      return;
+    }
+    writer ??= createChunkWriter({
+      id: event.id ? `chatcmpl-${event.id}` : target.id,
+      created: target.created,
+      model: event.model ?? target.model,
+      includeUsage,
+    });
+    if (event.usage) usage = readUsage(event.usage);
+    for (const [i, choice] of event.choices.entries()) {
+      onDelta(choice.delta ?? {}, choice.index ?? i, writer);
+      if (choice.finish_reason) onFinish(choice.finish_reason, choice.index ?? i, writer);
+    }
+    const only = event.choices.length === 1 ? event.choices[0] : undefined;
+    const plain = typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
+    if (plain && (only.index ?? 0) === 0) scan.learn(data);
+  }
+
+  function onDelta(delta: Message, choice: number, out: ChunkWriter): void {
+    out.role(choice);
+    callsOf(choice);
+    const { text, reasoning } = readContent(delta.content);
+    if (reasoning !== "") out.reasoning(reasoning, choice);
+    if (text !== "") out.text(text, choice);
+    for (const call of delta.tool_calls ?? []) {
+      const calls = callsOf(choice);
+      // A call without a name goes on with the one before it.
+      const key = call.id && call.id !== "null" ? call.id : `#${call.index ?? calls.fragments.length - 1}`;
+      const args = readArguments(call.function?.arguments);
+      let index = calls.known.get(key);
+      if (index === undefined) {
+        index = calls.fragments.length;
+        calls.known.set(key, index).set(`#${call.index ?? index}`, index);
+        calls.fragments.push(args !== "");
+        out.toolCall(index, clientCallId(call.id ?? ""), call.function?.name ?? "", args, choice);
+      } else if (args !== "") {
+        calls.fragments[index] = true;
+        out.toolArguments(index, args, choice);
+      }
+    }
+  }
+
+  function onFinish(reason: string, choice: number, out: ChunkWriter): void {
+    const calls = callsOf(choice);
+    if (finished.has(choice)) return;
+    finished.add(choice);
+    for (const [index, fragments] of calls.fragments.entries()) {
+      if (!fragments) out.toolArguments(index, "{}", choice);
+    }
+    try {
+      const word = finishReason(reason, calls.fragments.length > 0);
+      out.finish(word, choice);
+      if (choice === 0 || finish === undefined) finish = word;
+    } catch (error) {
+      failure = error as PorticoError;
+    }
+  }
+
+  function callsOf(choice: number): Calls {
+    const calls = choices.get(choice) ?? { known: new Map(), fragments: [] };
+    choices.set(choice, calls);
+    return calls;
+  }
+
+  /** A choice that was never finished ends with what fits; there is no answer where nothing came. */
+  function close(): void {
+    if (writer === undefined) {
+      failure = upstreamError({ kind: "upstream", message: "The upstream's answer is empty." }, 0);
+      return;
+    }
+    for (const choice of choices.keys()) if (!finished.has(choice)) onFinish("stop", choice, writer);
+    if (usage !== undefined) writer.usage(usage);
+    writer.done();
+    done = true;
+  }
+
+  function taken(): Buffer | undefined {
+    const bytes = writer?.take();
+    if (bytes === undefined && failure !== undefined) throw failure;
+    return bytes;
+  }
+
+  const parser = createSseParser(onEvent);
+  return {
+    push(bytes) {
+      parser.push(bytes);
+      return taken();
+    },
+    end() {
+      if (failure !== undefined) throw failure;
+      parser.end();
+      if (!done && failure === undefined) close();
+      return taken();
+    },
+    get usage() {
+      return usage;
+    },
+    get finishReason() {
+      return finish;
+    },
+    get failure() {
+      return failure;
+    },
+    get done() {
+      return done;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import type { Target, WireProvider, WireRequest } from "portico";
+import { upstreamError } from "portico";
+import { decodeAnswer, parseObject } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import { encodeChat, headersFor } from "./request.ts";
+import { decodeStream } from "./stream.ts";
+
+/** OpenAI's form to Mistral's, which is near it but strict, and back. */
+export const mistral: WireProvider = {
+  encode: encodeChat,
+  decode: decodeAnswer,
+  decoder: decodeStream,
+  error: (status, _headers, body) => readProblem(status, body),
+  listModels: {
+    encode: (target) => ({
+      method: "GET",
+      url: `${target.baseUrl}/v1/models`,
+      headers: headersFor(target),
+      dropped: [],
+    }),
+    decode: decodeModelList,
+  },
+  embeddings: { encode: encodeEmbeddings, decode: decodeEmbeddings },
+};
+
+function decodeModelList(body: Buffer): string[] {
+  const parsed = parseObject(body) as { data?: { id?: unknown }[] } | undefined;
+  return (parsed?.data ?? []).flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
+}
+
+function encodeEmbeddings(request: Record<string, unknown>, target: Target): WireRequest {
+  const { input, dimensions } = request;
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/v1/embeddings`,
+    headers: { ...headersFor(target), "content-type": "application/json" },
+    body: JSON.stringify({
+      model: target.model,
+      input,
+      ...(typeof dimensions === "number" && { output_dimension: dimensions }),
+    }),
+    dropped: typeof request.user === "string" ? ["user"] : [],
+    state: { base64: request.encoding_format === "base64" },
+  };
+}
+
+function decodeEmbeddings(body: Buffer, sent: WireRequest): Record<string, unknown> {
+  const answer = parseObject(body);
+  if (!Array.isArray(answer?.data)) throw upstreamError({ ...readProblem(200, body), kind: "upstream" }, 200);
+  const { base64 } = sent.state as { base64: boolean };
+  if (!base64) return answer;
+  const data = (answer.data as { embedding: number[] }[]).map((one) => ({
+    ...one,
+    embedding: Buffer.from(Float32Array.from(one.embedding).buffer).toString("base64"),
+  }));
+  return { ...answer, data };
+}

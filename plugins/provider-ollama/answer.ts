@@ -1,0 +1,85 @@
+import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
+import { mintCallId, readOpenAiProblem, upstreamError } from "portico";
+
+/** A whole answer, or one line of a stream. */
+export interface Answer {
+  model?: string;
+  message?: {
+    content?: string;
+    thinking?: string;
+    tool_calls?: { function?: { name?: string; arguments?: unknown } }[];
+  };
+  done?: boolean;
+  done_reason?: string;
+  prompt_eval_count?: number;
+  eval_count?: number;
+  error?: unknown;
+}
+
+/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
+  const answer = parseObject(body) as Answer | undefined;
+  if (answer?.message === undefined) throw failureIn(body, 200);
+  const { content = "", thinking, tool_calls: list = [] } = answer.message;
+  const calls = list.map(readCall);
+  return {
+    id: target.id,
+    object: "chat.completion",
+    created: target.created,
+    model: answer.model ?? target.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: content === "" && calls.length > 0 ? null : content,
+          refusal: null,
+          ...(thinking && { reasoning_content: thinking }),
+          ...(calls.length > 0 && { tool_calls: calls }),
+        },
+        logprobs: null,
+        finish_reason: finishReason(answer.done_reason, calls.length > 0),
+      },
+    ],
+    ...(answer.eval_count !== undefined && { usage: readUsage(answer) }),
+  };
+}
+
+/** The upstream gives calls no ids, and arguments as an object. */
+export function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
+  const args = call.function?.arguments ?? {};
+  return {
+    id: mintCallId(),
+    type: "function",
+    function: {
+      name: call.function?.name ?? "",
+      arguments: typeof args === "string" ? args || "{}" : JSON.stringify(args),
+    },
+  };
+}
+
+/** The upstream says `stop` after calls too. */
+export function finishReason(reason: string | undefined, called: boolean): string {
+  if (reason === "length") return "length";
+  return called ? "tool_calls" : "stop";
+}
+
+export function readUsage(answer: Answer): Usage {
+  const prompt = answer.prompt_eval_count ?? 0;
+  const completion = answer.eval_count ?? 0;
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
+/** The error for an answer (status 200) or a line of a stream (status 0) that is one. */
+export function failureIn(body: Buffer, status: number): ReturnType<typeof upstreamError> {
+  return upstreamError({ ...readOpenAiProblem(status, body), kind: "upstream" }, status);
+}
+
+export function parseObject(body: Buffer): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+const LF = 10;
+const CR = 13;
+
+/** Hands on each line of bytes that may be cut anywhere; empty lines are left out. Lines may share memory with them. */
+export function splitLines(onLine: (line: Buffer) => void): { push(bytes: Buffer): void; end(): void } {
+  let held: Buffer[] = [];
+
+  function emit(line: Buffer): void {
+    const trimmed = line.at(-1) === CR ? line.subarray(0, -1) : line;
+    if (trimmed.length > 0) onLine(trimmed);
+  }
+
+  return {
+    push(bytes) {
+      let from = 0;
+      for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, from)) {
+        const rest = bytes.subarray(from, at);
+        emit(held.length > 0 ? Buffer.concat([...held, rest]) : rest);
+        held = [];
+        from = at + 1;
+      }
+      if (from < bytes.length) held.push(bytes.subarray(from));
+    },
+    end() {
+      const rest = Buffer.concat(held);
+      held = [];
+      emit(rest);
+    },
+  };
+}

@@ -1,0 +1,153 @@
+import type { ChatRequest, Effort, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
+import {
+  onlyOneChoice,
+  readConversation,
+  readEffort,
+  readFields,
+  readResponseFormat,
+  readTools,
+  refused,
+  textOf,
+} from "portico";
+
+/** What `decoder` remembers of the request. */
+export interface Sent {
+  includeUsage: boolean;
+}
+
+/** The `/api/chat` request. Throws 400 with `param` for what it cannot express. */
+export async function encodeChat(request: ChatRequest, target: Target): Promise<WireRequest> {
+  const fields = readFields(request);
+  onlyOneChoice(fields);
+  const conversation = readConversation(request.messages);
+  for (const path of conversation.dropped) fields.drop(path);
+  const messages = [];
+  for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
+  const tools = encodeTools(readTools(request), fields);
+  const format = readResponseFormat(fields);
+  const think = encodeThink(readEffort(fields), fields, target.model);
+  const options = encodeOptions(fields, target);
+  const keepAlive = fields.take("keep_alive") ?? target.options.keepAlive;
+
+  const body = {
+    model: target.model,
+    messages,
+    // The upstream's default is true.
+    stream: request.stream === true,
+    ...(tools.length > 0 && { tools }),
+    ...(format !== undefined && { format: format.kind === "json" ? "json" : format.schema }),
+    ...(think !== undefined && { think }),
+    ...(keepAlive !== undefined && { keep_alive: keepAlive }),
+    ...(Object.keys(options).length > 0 && { options }),
+  };
+  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
+  const state: Sent = { includeUsage: includeUsage === true };
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/api/chat`,
+    headers: { ...headersFor(target), "content-type": "application/json" },
+    body: JSON.stringify(body),
+    dropped: fields.dropped(),
+    state,
+  };
+}
+
+export function headersFor(target: Target): Record<string, string> {
+  return { ...(target.apiKey !== undefined && { authorization: `Bearer ${target.apiKey}` }), ...target.headers };
+}
+
+async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {
+  if (turn.role === "system") return [{ role: "system", content: textOf(turn.parts) }];
+  if (turn.role === "assistant") {
+    const calls = turn.calls.map((call) => ({ function: { name: call.name, arguments: call.args } }));
+    return [
+      {
+        role: "assistant",
+        content: textOf(turn.parts),
+        ...(turn.reasoning !== undefined && { thinking: turn.reasoning }),
+        ...(calls.length > 0 && { tool_calls: calls }),
+      },
+    ];
+  }
+  if (turn.results.length > 0) {
+    const results = [];
+    for (const result of turn.results) {
+      const images = await imagesOf(result.parts, target);
+      results.push({ role: "tool", content: textOf(result.parts), tool_name: result.name, ...images });
+    }
+    return results;
+  }
+  return [{ role: "user", content: textOf(turn.parts), ...(await imagesOf(turn.parts, target)) }];
+}
+
+const BASE64_IMAGE = /^data:image\/[a-z.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/;
+
+async function imagesOf(parts: readonly Part[], target: Target): Promise<{ images?: string[] }> {
+  const images: string[] = [];
+  for (const part of parts) {
+    if (part.kind === "text") continue;
+    if (part.kind !== "image") {
+      throw refused(part.path, `Ollama takes text and images only, not ${part.kind === "file" ? "files" : "audio"}`);
+    }
+    const plain = BASE64_IMAGE.exec(part.url)?.[1];
+    if (plain !== undefined) images.push(plain);
+    else if (/^(data|https?):/i.test(part.url)) {
+      images.push((await target.fetchImage(part.url)).data.toString("base64"));
+    } else {
+      throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
+    }
+  }
+  return images.length > 0 ? { images } : {};
+}
+
+/** There is no `tool_choice`: without tools none can be called; a forced call cannot be asked for. */
+function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown>[] {
+  if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0) fields.drop("parallel_tool_calls");
+  const choice = use.choice;
+  if (choice?.kind === "none") return [];
+  if (choice?.kind === "required" || choice?.kind === "named") fields.drop("tool_choice");
+  const offered = choice?.kind === "named" ? use.tools.filter((tool) => tool.name === choice.name) : use.tools;
+  return offered.map((tool) => {
+    if (tool.strict) fields.drop(`${tool.path}.function.strict`);
+    return {
+      type: "function",
+      function: {
+        name: tool.name,
+        ...(tool.description !== undefined && { description: tool.description }),
+        parameters: tool.parameters ?? { type: "object", properties: {} },
+      },
+    };
+  });
+}
+
+/** Models with levels (gpt-oss) get one; the others only think or do not. */
+function encodeThink(effort: Effort | undefined, fields: Fields, model: string): unknown {
+  const own = fields.take("think");
+  if (own !== undefined) return own;
+  if (effort === undefined) return undefined;
+  if (!/gpt-oss/i.test(model)) return effort !== "none";
+  if (effort === "none") {
+    fields.drop("reasoning_effort");
+    return "low";
+  }
+  return { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" }[effort];
+}
+
+function encodeOptions(fields: Fields, target: Target): Record<string, unknown> {
+  const stops = fields.stops();
+  const asked = {
+    num_predict: fields.maxTokens(),
+    temperature: fields.number("temperature"),
+    top_p: fields.number("top_p"),
+    top_k: fields.number("top_k"),
+    min_p: fields.number("min_p"),
+    seed: fields.number("seed"),
+    frequency_penalty: fields.number("frequency_penalty"),
+    presence_penalty: fields.number("presence_penalty"),
+    repeat_penalty: fields.number("repeat_penalty"),
+    num_ctx: fields.number("num_ctx"),
+    stop: stops.length > 0 ? stops : undefined,
+  };
+  const set = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+  return { ...(target.options.options as object | undefined), ...fields.object("options"), ...set };
+}

@@ -1,0 +1,102 @@
+import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import { createChunkWriter, createLiteralScan, upstreamError } from "portico";
+import type { Answer } from "./answer.ts";
+import { failureIn, finishReason, parseObject, readCall, readUsage } from "./answer.ts";
+import { splitLines } from "./lines.ts";
+import type { Sent } from "./request.ts";
+
+/** Translates one stream of JSON lines. */
+export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
+  const { includeUsage } = sent.state as Sent;
+  // Each line has its own time in front of the text.
+  const scan = createLiteralScan("content", { digitsBefore: true });
+  let writer: ChunkWriter | undefined;
+  let calls = 0;
+  let usage: Usage | undefined;
+  let finish: string | undefined;
+  let failure: PorticoError | undefined;
+
+  function onLine(line: Buffer): void {
+    if (failure !== undefined || finish !== undefined) return;
+    const text = scan.match(line);
+    if (text !== undefined && writer !== undefined) {
+      if (text.length > 0) writer.textLiteral(text);
+      return;
+    }
+    const answer = parseObject(line) as Answer | undefined;
+    if (answer === undefined || answer.error !== undefined) {
+      failure = answer === undefined ? notJson() : failureIn(line, 0);
+      return;
+    }
+    writer ??= createChunkWriter({
+      id: target.id,
+      created: target.created,
+      model: answer.model ?? target.model,
+      includeUsage,
+    });
+    onAnswer(answer, writer);
+    if (isPlainText(answer)) scan.learn(line);
+  }
+
+  function onAnswer(answer: Answer, out: ChunkWriter): void {
+    const { content, thinking, tool_calls: list = [] } = answer.message ?? {};
+    if (thinking) out.reasoning(thinking);
+    if (content) out.text(content);
+    for (const call of list) {
+      const { id = "", function: fn } = readCall(call);
+      out.toolCall(calls++, id, fn?.name ?? "", fn?.arguments);
+    }
+    if (answer.done !== true) return;
+    if (answer.eval_count !== undefined) usage = readUsage(answer);
+    finish = finishReason(answer.done_reason, calls > 0);
+    out.finish(finish);
+    if (usage !== undefined) out.usage(usage);
+    out.done();
+  }
+
+  function taken(): Buffer | undefined {
+    const bytes = writer?.take();
+    if (bytes === undefined && failure !== undefined) throw failure;
+    return bytes;
+  }
+
+  const lines = splitLines(onLine);
+  return {
+    push(bytes) {
+      lines.push(bytes);
+      return taken();
+    },
+    end() {
+      if (failure !== undefined) throw failure;
+      lines.end();
+      if (failure === undefined && finish === undefined) throw cutShort();
+      return taken();
+    },
+    get usage() {
+      return usage;
+    },
+    get finishReason() {
+      return finish;
+    },
+    get failure() {
+      return failure;
+    },
+    get done() {
+      return finish !== undefined;
+    },
+  };
+}
+
+/** One text and nothing that ends the answer. */
+function isPlainText(answer: Answer): boolean {
+  const { content, thinking, tool_calls } = answer.message ?? {};
+  return typeof content === "string" && !thinking && tool_calls === undefined && answer.done !== true;
+}
+
+function notJson(): PorticoError {
+  return upstreamError({ kind: "upstream", message: "The upstream sent a line that is not JSON." }, 0);
+}
+
+function cutShort(): PorticoError {
+  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+}

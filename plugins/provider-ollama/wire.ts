@@ -1,0 +1,63 @@
+import type { Target, WireProvider, WireRequest } from "portico";
+import { readOpenAiProblem, refused, upstreamError } from "portico";
+import { decodeAnswer, parseObject } from "./answer.ts";
+import { encodeChat, headersFor } from "./request.ts";
+import { decodeStream } from "./stream.ts";
+
+/** OpenAI's form to `/api/chat` and back. */
+export const ollama: WireProvider = {
+  encode: encodeChat,
+  decode: decodeAnswer,
+  decoder: decodeStream,
+  error: (status, _headers, body) => readOpenAiProblem(status, body),
+  listModels: {
+    encode: (target) => ({
+      method: "GET",
+      url: `${target.baseUrl}/api/tags`,
+      headers: headersFor(target),
+      dropped: [],
+    }),
+    decode: decodeModelList,
+  },
+  embeddings: { encode: encodeEmbed, decode: decodeEmbed },
+};
+
+function decodeModelList(body: Buffer): string[] {
+  const parsed = parseObject(body) as { models?: { name?: unknown }[] } | undefined;
+  return (parsed?.models ?? []).flatMap((one) => (typeof one.name === "string" ? [one.name] : []));
+}
+
+function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequest {
+  const input = Array.isArray(request.input) ? request.input : [request.input];
+  if (!input.every((one) => typeof one === "string")) {
+    throw refused("input", "input must be a text or a list of texts");
+  }
+  const body = {
+    model: target.model,
+    input,
+    ...(typeof request.dimensions === "number" && { dimensions: request.dimensions }),
+  };
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/api/embed`,
+    headers: { ...headersFor(target), "content-type": "application/json" },
+    body: JSON.stringify(body),
+    dropped: typeof request.user === "string" ? ["user"] : [],
+    state: { base64: request.encoding_format === "base64" },
+  };
+}
+
+function decodeEmbed(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> {
+  const answer = parseObject(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
+  if (!Array.isArray(answer?.embeddings)) {
+    throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
+  }
+  const { base64 } = sent.state as { base64: boolean };
+  const data = answer.embeddings.map((values, index) => ({
+    object: "embedding",
+    index,
+    embedding: base64 ? Buffer.from(Float32Array.from(values).buffer).toString("base64") : values,
+  }));
+  const tokens = answer.prompt_eval_count ?? 0;
+  return { object: "list", data, model: target.model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
+}
