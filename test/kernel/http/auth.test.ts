@@ -1,0 +1,222 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { PorticoError } from "../../../kernel/errors.ts";
+import type { AuthSettings } from "../../../kernel/http/auth.ts";
+import { createThrottle } from "../../../kernel/http/throttle.ts";
+import type { Access, Authenticator, Client } from "../../../kernel/types.ts";
+import { ask, closeAll, codeOf, exchange, head, startServer, type TestServerOptions } from "./harness.ts";
+
+test.after(closeAll);
+
+async function doors(options: TestServerOptions = {}) {
+  // Most tests refuse more often than a minute allows.
+  const one = await startServer({ throttle: createThrottle({ limit: 1000 }), ...options });
+  const seen: Client[] = [];
+  for (const access of ["gateway", "keys", "control", "public", "own"] as Access[]) {
+    one.server.route("GET", `/${access}`, { access }, (call) => {
+      seen.push(call.client);
+      return call.client;
+    });
+  }
+  return { ...one, seen };
+}
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
+
+test("the matrix of credentials and accesses", async () => {
+  const both = { token: "right-token", password: "right-password" };
+  const rows: [AuthSettings, Record<string, string>, Partial<Record<Access, number>>][] = [
+    [both, {}, { gateway: 401, keys: 401, control: 401, public: 200, own: 200 }],
+    [both, { authorization: "Bearer right-token" }, { gateway: 200, keys: 200, control: 200 }],
+    [both, { authorization: "bearer right-token" }, { gateway: 200, keys: 200, control: 200 }],
+    [both, { authorization: "Bearer wrong" }, { gateway: 401, keys: 401, control: 401, public: 200 }],
+    [both, { authorization: "Bearer right-token2" }, { gateway: 401 }],
+    [both, { authorization: "Bearer right-toke" }, { gateway: 401 }],
+    [both, { authorization: "Bearer RIGHT-TOKEN" }, { gateway: 401 }],
+    [both, { authorization: "Bearer" }, { gateway: 401 }],
+    [both, { authorization: "Bearer " }, { gateway: 401 }],
+    [both, { authorization: "right-token" }, { gateway: 401 }],
+    [both, { authorization: "Token right-token" }, { gateway: 401 }],
+    [both, { authorization: "Bearer  right-token" }, { gateway: 401, control: 401 }],
+    [both, { authorization: "Bearer\tright-token" }, { gateway: 401, control: 401 }],
+    [both, { authorization: "Bearer right-token, Bearer right-token" }, { gateway: 401 }],
+    [both, { authorization: `Bearer ${"x".repeat(10_000)}` }, { gateway: 401 }],
+    [both, { authorization: "Bearer right-password" }, { gateway: 401, keys: 401, control: 401 }],
+    [both, { "x-service-password": "right-password" }, { gateway: 401, keys: 401, control: 200 }],
+    [both, { "x-service-password": "wrong" }, { control: 401 }],
+    [both, { "x-service-password": "right-token" }, { control: 401 }],
+    [both, { authorization: basic("anyone:right-password") }, { gateway: 401, keys: 401, control: 200 }],
+    [both, { authorization: basic(":right-password") }, { control: 200 }],
+    [both, { authorization: basic("right-password") }, { control: 401 }],
+    [both, { authorization: basic("a:wrong") }, { control: 401 }],
+    [both, { authorization: "Basic !!!" }, { control: 401 }],
+    [both, { authorization: basic("a:right-token") }, { control: 401 }],
+    [{ token: "right-token" }, { "x-service-password": "" }, { control: 401 }],
+    [{ token: "right-token" }, { authorization: basic("a:") }, { control: 401 }],
+    [{ token: "right-token" }, { "x-service-password": "undefined" }, { control: 401 }],
+    [
+      { password: "right-password" },
+      { authorization: "Bearer right-password" },
+      { gateway: 200, keys: 200, control: 200 },
+    ],
+    [{ password: "a:b c" }, { authorization: basic("me:a:b c") }, { control: 200 }],
+    [{ password: "pässwörd" }, { authorization: basic("me:pässwörd") }, { control: 200 }],
+    [{}, { authorization: "Bearer " }, { gateway: 401, control: 401 }],
+    [{}, { authorization: "Bearer undefined" }, { gateway: 401, control: 401 }],
+    [
+      { token: "", password: "" },
+      { authorization: "Bearer x", "x-service-password": "" },
+      { gateway: 401, control: 401 },
+    ],
+    [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(300)}` }, { gateway: 200 }],
+    [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(299)}` }, { gateway: 401 }],
+  ];
+  const one = await doors();
+  for (const [settings, headers, expected] of rows) {
+    one.credentials.token = settings.token;
+    one.credentials.password = settings.password;
+    for (const [access, status] of Object.entries(expected)) {
+      const answer = await ask(one, "GET", `/${access}`, headers);
+      const what = `${JSON.stringify(settings)} ${JSON.stringify(headers).slice(0, 80)} ${access}`;
+      assert.is(answer.status, status, what);
+      if (status !== 401) continue;
+      assert.is(codeOf(answer), "unauthorized", what);
+      const challenge = answer.headers["www-authenticate"] ?? "";
+      assert.match(challenge, 'Bearer realm="portico"');
+      assert.is(challenge.includes("Basic"), access === "control", what);
+    }
+  }
+});
+
+test("who was let in is told to the handler", async () => {
+  const one = await doors();
+  await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" });
+  await ask(one, "GET", "/public", { authorization: "Bearer right-token" });
+  assert.equal(
+    one.seen.map(({ kind }) => kind),
+    ["owner", "anonymous"],
+  );
+});
+
+test("a changed token applies at once", async () => {
+  const one = await doors();
+  one.credentials.token = "new-token";
+  assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status, 401);
+  assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer new-token" })).status, 200);
+});
+
+test("two Authorization headers are refused, whatever they hold", async () => {
+  const { port } = await doors();
+  const right: [string, string] = ["Authorization", "Bearer right-token"];
+  for (const second of [right, ["authorization", "Bearer wrong"]] as [string, string][]) {
+    const answer = await exchange(port, head("GET", "/gateway", [["host", `127.0.0.1:${port}`], right, second]));
+    assert.is(answer.status, 401);
+  }
+});
+
+test("the body of a refused request is never read", async () => {
+  const one = await startServer();
+  let read = false;
+  one.server.route("POST", "/item", { access: "gateway" }, async (call) => {
+    read = true;
+    return call.json();
+  });
+  // Only the head is sent: an answer shows that nobody waited for the body.
+  const request = `POST /item HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-length: 1000000\r\n\r\n`;
+  const response = await new Promise<string>((resolve) => {
+    import("node:net").then(({ connect }) => {
+      const socket = connect(one.port, "127.0.0.1", () => socket.write(request));
+      socket.once("data", (chunk) => {
+        resolve(chunk.toString());
+        socket.destroy();
+      });
+    });
+  });
+  assert.match(response, /^HTTP\/1.1 401 /);
+  assert.is(read, false);
+});
+
+test("repeated failures from one address: 429 with Retry-After; a right token always passes", async () => {
+  let time = 0;
+  const one = await doors({ throttle: createThrottle({ now: () => time }) });
+  const wrong = { authorization: "Bearer wrong" };
+  for (let i = 0; i < 20; i++) assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401, `failure ${i + 1}`);
+  const throttled = await ask(one, "GET", "/gateway", wrong);
+  assert.is(throttled.status, 429);
+  assert.is(codeOf(throttled), "too_many_attempts");
+  assert.is(throttled.headers["retry-after"], "60");
+  assert.is((await ask(one, "GET", "/gateway", { authorization: "Bearer right-token" })).status, 200);
+  assert.is((await ask(one, "GET", "/control", { "x-service-password": "right-password" })).status, 200);
+  assert.is((await ask(one, "GET", "/gateway")).status, 401, "a request without credentials tries nothing");
+  time = 60_001;
+  assert.is((await ask(one, "GET", "/gateway", wrong)).status, 401);
+});
+
+test("failures are counted by the address behind a trusted proxy, and X-Forwarded-For of strangers is ignored", async () => {
+  const one = await doors({ throttle: createThrottle({ limit: 2 }) });
+  const from = (address: string) => ({ authorization: "Bearer wrong", "x-forwarded-for": address });
+  const statuses = async (...addresses: string[]) => {
+    const all: number[] = [];
+    for (const address of addresses) all.push((await ask(one, "GET", "/gateway", from(address))).status);
+    return all;
+  };
+  assert.equal(await statuses("192.0.2.1", "192.0.2.2", "192.0.2.3"), [401, 401, 429]);
+  one.settings.trustedProxies = ["127.0.0.0/8"];
+  assert.equal(await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"), [401, 401, 429, 401]);
+});
+
+test("client keys: asked where the owner's token does not fit, good for `keys` only", async () => {
+  const asked: string[] = [];
+  const authenticator: Authenticator = {
+    name: "test-keys",
+    async authenticate(token) {
+      asked.push(token);
+      if (token === "expired") throw new PorticoError("forbidden", "This key has expired.");
+      return token === "key-1" ? { kind: "key", key: "one", grant: { models: ["echo"] } } : undefined;
+    },
+  };
+  const one = await doors({ authenticators: () => [authenticator] });
+  const as = (token: string, access: Access) => ask(one, "GET", `/${access}`, { authorization: `Bearer ${token}` });
+
+  assert.is((await as("right-token", "keys")).status, 200);
+  assert.equal(asked, [], "the owner's token is nobody else's business");
+  assert.is((await as("key-1", "keys")).status, 200);
+  assert.equal(one.seen.at(-1), { kind: "key", key: "one", grant: { models: ["echo"] } });
+  for (const access of ["gateway", "control"] as const) {
+    const answer = await as("key-1", access);
+    assert.is(answer.status, 403);
+    assert.is(codeOf(answer), "forbidden");
+  }
+  assert.is((await as("unknown", "keys")).status, 401);
+  assert.is((await as("expired", "keys")).status, 403);
+});
+
+test("a broken authenticator harms neither the others nor the owner", async () => {
+  const broken: Authenticator = {
+    name: "broken",
+    authenticate() {
+      throw new TypeError("cannot read properties of undefined");
+    },
+  };
+  const good: Authenticator = { name: "good", authenticate: (token) => (token === "k" ? { kind: "key" } : undefined) };
+  const one = await doors({ authenticators: () => [broken, good] });
+  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer k" })).status, 200);
+  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer right-token" })).status, 200);
+  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer other" })).status, 503);
+  assert.ok(one.lines.some(({ level, fields }) => level === "error" && fields["authenticator"] === "broken"));
+});
+
+test("no credential reaches a log line or an answer", async () => {
+  const one = await doors();
+  const secrets = ["sekret-1", "sekret-2", "sekret-3"];
+  const answers = await Promise.all([
+    ask(one, "GET", "/control?token=sekret-1", { authorization: "Bearer sekret-1" }),
+    ask(one, "GET", "/control", { "x-service-password": "sekret-2" }),
+    ask(one, "GET", "/control", { authorization: basic("me:sekret-3") }),
+  ]);
+  const text = JSON.stringify([answers, one.lines]);
+  for (const secret of secrets) assert.not.match(text, secret);
+  assert.not.match(text, "right-token");
+});
+
+test.run();

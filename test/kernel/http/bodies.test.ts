@@ -1,0 +1,315 @@
+import { connect } from "node:net";
+import { gzipSync } from "node:zlib";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { until } from "../../support/until.ts";
+import {
+  ask,
+  closeAll,
+  codeOf,
+  collect,
+  exchange,
+  head,
+  parseAnswer,
+  startServer,
+  type TestServerOptions,
+} from "./harness.ts";
+
+test.after(closeAll);
+
+const json = { "content-type": "application/json" };
+
+async function echo(options: TestServerOptions = {}) {
+  const one = await startServer(options);
+  one.server.route("POST", "/json", { access: "public" }, async (call) => ({ got: await call.json() }));
+  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
+    got: await call.json(),
+  }));
+  one.server.route("POST", "/bytes", { access: "public" }, async (call) => ({ length: (await call.body()).length }));
+  one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  return one;
+}
+
+const open = (port: number, bytes: string | Buffer) => {
+  const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+  return { socket, text: collect(socket) };
+};
+const start = (port: number, path: string, headers: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
+
+test("content types: JSON in UTF-8, by whatever name", async () => {
+  const one = await echo();
+  const rows: [Record<string, string>, number][] = [
+    [{ "content-type": "application/json" }, 200],
+    [{ "content-type": "Application/JSON; charset=UTF-8" }, 200],
+    [{ "content-type": 'application/json;charset="utf-8"' }, 200],
+    [{ "content-type": "application/cloudevents+json" }, 200],
+    [{ "content-type": "application/json; charset=utf-16" }, 415],
+    [{ "content-type": "application/json; charset=latin1" }, 415],
+    [{ "content-type": "text/plain" }, 415],
+    [{ "content-type": "application/jsonp" }, 415],
+    [{ "content-type": "application/x-www-form-urlencoded" }, 415],
+    [{ "content-type": "multipart/form-data; boundary=application/json" }, 415],
+    [{ "content-type": "" }, 415],
+    [{}, 415],
+  ];
+  for (const [headers, status] of rows) {
+    const answer = await ask(one, "POST", "/json", headers, '{"a":1}');
+    assert.is(answer.status, status, JSON.stringify(headers));
+    if (status === 415) assert.is(codeOf(answer), "unsupported_media_type");
+  }
+});
+
+test("what is no JSON is refused with the place, not with the text", async () => {
+  const one = await echo();
+  const bodies = ["", "{", "nonsense-secret", '{"a":1,}', "{'a':1}", '{"a":1} x', "NaN", "\u0000", '"\u0001"', "[1,2"];
+  for (const body of bodies) {
+    const answer = await ask(one, "POST", "/json", json, body);
+    assert.is(answer.status, 400, JSON.stringify(body));
+    assert.is(codeOf(answer), "invalid_json");
+    assert.not.match(answer.body, "secret");
+  }
+  const answer = await ask(one, "POST", "/json", json, '{"a":1,,}');
+  assert.match(JSON.parse(answer.body).error.message, /character 7/);
+});
+
+test("bytes that are no UTF-8 are refused; a byte order mark is not", async () => {
+  const one = await echo();
+  const send = (bytes: Buffer) => {
+    const request = head("POST", "/json", [
+      ["host", `127.0.0.1:${one.port}`],
+      ["content-type", "application/json"],
+      ["content-length", String(bytes.length)],
+    ]);
+    return exchange(one.port, Buffer.concat([Buffer.from(request), bytes]));
+  };
+  const broken = await send(Buffer.from([0x22, 0xff, 0xfe, 0x22]));
+  assert.is(broken.status, 400);
+  assert.is(codeOf(broken), "invalid_json");
+  const marked = await send(Buffer.from('\ufeff{"a":"ü"}'));
+  assert.is(marked.status, 200);
+  assert.equal(JSON.parse(Buffer.from(marked.body, "latin1").toString()), { got: { a: "ü" } });
+  assert.is((await send(Buffer.from([0xef, 0xbb, 0xbf]))).status, 400);
+});
+
+test("keys called __proto__ are left out and pollute nothing", async () => {
+  const one = await startServer();
+  const copies: Record<string, unknown>[] = [];
+  one.server.route("POST", "/json", { access: "public" }, async (call) => {
+    const value = (await call.json()) as { a: object };
+    copies.push(Object.assign({}, value), Object.assign({}, value.a));
+    return { got: value };
+  });
+  for (const key of ["__proto__", "\\u005f\\u005fproto\\u005F_", "__\\u0070roto__"]) {
+    const answer = await ask(one, "POST", "/json", json, `{"${key}":{"evil":1},"a":{"${key}":{"evil":2},"b":3}}`);
+    assert.equal(JSON.parse(answer.body), { got: { a: { b: 3 } } });
+  }
+  assert.is(copies.length, 6);
+  assert.ok(copies.every((copy) => copy["evil"] === undefined));
+  assert.is(({} as { evil?: number }).evil, undefined);
+  const text = await ask(one, "POST", "/json", json, '{"a":{"text":"say __proto__"}}');
+  assert.equal(JSON.parse(text.body), { got: { a: { text: "say __proto__" } } });
+});
+
+test("deep nesting is refused and harms nobody", async () => {
+  const one = await echo();
+  const bodies = [
+    "[".repeat(100_000),
+    "[".repeat(100_000) + "]".repeat(100_000),
+    '{"a":'.repeat(50_000) + "1" + "}".repeat(50_000),
+    `{"__proto__":1,"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+  ];
+  for (const body of bodies) {
+    const answer = await ask(one, "POST", "/json", json, body);
+    assert.is(answer.status, 400, body.slice(0, 20));
+    assert.is(codeOf(answer), "invalid_json");
+  }
+  const fine = "[".repeat(900) + "]".repeat(900) + " ".repeat(1000);
+  assert.is((await ask(one, "POST", "/json", json, fine)).status, 200);
+});
+
+test("an announced body over the limit is refused before it is sent", async () => {
+  const one = await echo();
+  const { socket, text } = open(one.port, start(one.port, "/small", "content-length: 101"));
+  const answer = parseAnswer(
+    await new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(`${chunk}`))),
+  );
+  assert.is(answer.status, 413);
+  assert.is(codeOf(answer), "body_too_large");
+  assert.match(answer.body, "100 bytes");
+  socket.destroy();
+  await text;
+});
+
+test("a limit is exact, announced or counted", async () => {
+  const one = await echo();
+  const body = (size: number) => JSON.stringify("x".repeat(size - 2));
+  const chunked = (size: number) =>
+    exchange(
+      one.port,
+      `POST /small HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-type: application/json\r\n` +
+        `transfer-encoding: chunked\r\nconnection: close\r\n\r\n${size.toString(16)}\r\n${body(size)}\r\n0\r\n\r\n`,
+    );
+  assert.is((await ask(one, "POST", "/small", json, body(100))).status, 200);
+  assert.is((await ask(one, "POST", "/small", json, body(101))).status, 413);
+  assert.is((await chunked(100)).status, 200);
+  assert.is((await chunked(101)).status, 413);
+});
+
+test("a client that writes 100 MB before it reads still gets the 413", async () => {
+  const one = await echo({ settings: { maxBodyBytes: 1000 } });
+  const size = 100 * 1024 * 1024;
+  const piece = Buffer.alloc(1024 * 1024, 0x20);
+  for (const headers of [`content-length: ${size}`, "transfer-encoding: chunked"]) {
+    const socket = connect(one.port, "127.0.0.1");
+    socket.pause();
+    const errors: Error[] = [];
+    socket.on("error", (error) => errors.push(error));
+    socket.write(start(one.port, "/json", headers));
+    for (let sent = 0; sent < size; sent += piece.length) {
+      if (headers.startsWith("transfer")) socket.write(`${piece.length.toString(16)}\r\n`);
+      const flushed = socket.write(piece);
+      if (headers.startsWith("transfer")) socket.write("\r\n");
+      if (!flushed) await new Promise<void>((resolve) => socket.write("", () => resolve()));
+    }
+    if (headers.startsWith("transfer")) socket.write("0\r\n\r\n");
+    const answer = parseAnswer(await collect(socket));
+    assert.equal(errors, []);
+    assert.is(answer.status, 413, headers);
+    assert.is(answer.headers["connection"], "close");
+  }
+  assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
+});
+
+test("fetch with a body over the limit gets the 413", async () => {
+  const one = await echo({ settings: { maxBodyBytes: 1000 } });
+  const response = await fetch(`${one.url}/json`, { method: "POST", headers: json, body: "x".repeat(20_000_000) });
+  assert.is(response.status, 413);
+  await response.text();
+});
+
+test("a small unread body keeps the connection; a large one is read away before the answer", async () => {
+  const one = await echo();
+  const small = open(
+    one.port,
+    `${start(one.port, "/ignore", "content-length: 5")}12345` +
+      `${start(one.port, "/ignore", "content-length: 5\r\nconnection: close")}12345`,
+  );
+  assert.is((await small.text).match(/HTTP\/1.1 200/g)?.length, 2);
+  const body = "x".repeat(500_000);
+  const large = await ask(one, "POST", "/ignore", json, body);
+  assert.is(large.status, 200);
+  assert.is(large.headers["connection"], "close");
+});
+
+test("compressed bodies are refused", async () => {
+  const one = await echo();
+  const answer = await ask(
+    one,
+    "POST",
+    "/json",
+    { ...json, "content-encoding": "gzip" },
+    gzipSync("{}").toString("latin1"),
+  );
+  assert.is(answer.status, 415);
+  assert.is((await ask(one, "POST", "/json", { ...json, "content-encoding": "identity" }, "{}")).status, 200);
+});
+
+test("a body that stalls, or only trickles, is answered with 408", async () => {
+  const one = await echo({ settings: { bodyTimeoutMs: 200 } });
+  const stalled = open(one.port, `${start(one.port, "/json", "content-length: 10")}{`);
+  const trickle = open(one.port, start(one.port, "/json", "content-length: 100000"));
+  const drip = setInterval(() => trickle.socket.write(" "), 20);
+  for (const { text } of [stalled, trickle]) {
+    const answer = parseAnswer(await text);
+    assert.is(answer.status, 408);
+    assert.is(codeOf(answer), "request_timeout");
+  }
+  clearInterval(drip);
+});
+
+test("a large body that keeps coming may take longer than the timeout", async () => {
+  const one = await echo({ settings: { bodyTimeoutMs: 300 } });
+  const piece = Buffer.alloc(64 * 1024, 0x20);
+  const count = 8;
+  const { socket, text } = open(
+    one.port,
+    start(one.port, "/bytes", `connection: close\r\ncontent-length: ${piece.length * count}`),
+  );
+  let sent = 0;
+  const drip = setInterval(() => {
+    socket.write(piece);
+    if (++sent === count) clearInterval(drip);
+  }, 80);
+  const answer = parseAnswer(await text);
+  clearInterval(drip);
+  assert.is(answer.status, 200);
+  assert.equal(JSON.parse(answer.body), { length: piece.length * count });
+});
+
+test("Expect: 100-continue is answered when the body is wanted, and not when it is refused", async () => {
+  const one = await echo();
+  const wanted = open(
+    one.port,
+    start(one.port, "/json", "content-length: 2\r\nconnection: close\r\nexpect: 100-continue"),
+  );
+  const first = await new Promise<string>((resolve) => wanted.socket.once("data", (chunk) => resolve(`${chunk}`)));
+  assert.match(first, /^HTTP\/1.1 100 Continue/);
+  wanted.socket.write("{}");
+  assert.match(await wanted.text, /HTTP\/1.1 200/);
+
+  for (const path of ["/small", "/nothing", "/ignore"]) {
+    const refused = open(one.port, start(one.port, path, "content-length: 200\r\nexpect: 100-continue"));
+    const answer = await refused.text;
+    assert.not.match(answer, "100 Continue", path);
+    assert.match(answer, /connection: close/i, path);
+  }
+  const strange = await ask(one, "POST", "/json", { ...json, expect: "a-miracle" }, "{}");
+  assert.is(strange.status, 417);
+  assert.is(codeOf(strange), "expectation_failed");
+  assert.ok(strange.headers["x-request-id"]);
+});
+
+test("a client that leaves in the middle of its body leaves no trace but its line", async () => {
+  const one = await startServer();
+  let failure: unknown;
+  one.server.route("POST", "/json", { access: "public" }, async (call) => {
+    try {
+      return await call.json();
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  });
+  const { socket, text } = open(one.port, `${start(one.port, "/json", "content-length: 1000")}{"a":`);
+  await until("the request", () => one.server.active === 1);
+  socket.destroy();
+  await text;
+  await until("its end", () => one.server.active === 0 && failure);
+  assert.is((failure as { code: string }).code, "client_closed");
+  const noise = one.lines.filter(({ level }) => level !== "debug" && level !== "info");
+  assert.equal(noise, []);
+  const line = one.lines.find(({ message }) => message === "request");
+  assert.is(line?.fields["status"], 499);
+});
+
+test("body and json may be asked for again", async () => {
+  const one = await startServer();
+  one.server.route("POST", "/twice", { access: "public" }, async (call) => {
+    const [bytes, first] = await Promise.all([call.body(), call.json()]);
+    return { same: bytes === (await call.body()), first, second: await call.json() };
+  });
+  const answer = await ask(one, "POST", "/twice", json, '{"a":1}');
+  assert.equal(JSON.parse(answer.body), { same: true, first: { a: 1 }, second: { a: 1 } });
+});
+
+test("malformed chunks are a 400, and the server goes on", async () => {
+  const one = await echo();
+  const { text } = open(one.port, `${start(one.port, "/json", "transfer-encoding: chunked")}zz\r\n`);
+  const answer = parseAnswer(await text);
+  assert.is(answer.status, 400);
+  assert.ok(answer.headers["x-request-id"]);
+  assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
+});
+
+test.run();

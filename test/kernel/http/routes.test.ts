@@ -1,0 +1,340 @@
+import { connect } from "node:net";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { PorticoError } from "../../../kernel/errors.ts";
+import { reply } from "../../../kernel/http/reply.ts";
+import type { Call, ErrorForm } from "../../../kernel/types.ts";
+import { until } from "../../support/until.ts";
+import { ask, closeAll, codeOf, collect, startServer } from "./harness.ts";
+
+test.after(closeAll);
+
+const open = { access: "public" } as const;
+
+test("what a handler returns is the answer", async () => {
+  const one = await startServer();
+  const { server } = one;
+  server.route("GET", "/value", open, () => ({ a: "ü" }));
+  server.route("GET", "/null", open, async () => null);
+  server.route("GET", "/created", open, () => reply(201, { id: 1 }, { location: "/x/1" }));
+  server.route("GET", "/text", open, () => reply(200, "héllo"));
+  server.route("GET", "/html", open, () => reply(200, "<p>", { "content-type": "text/html" }));
+  server.route("GET", "/bytes", open, () => reply(200, Buffer.from([1, 2, 3])));
+  server.route("GET", "/empty", open, () => reply(204));
+  server.route("GET", "/nothing", open, () => reply(202));
+  server.route("GET", "/self", open, (call) => {
+    call.res.writeHead(203, { "content-type": "text/plain" });
+    call.res.end("by itself");
+  });
+  const rows: [string, number, string | undefined, string][] = [
+    ["/value", 200, "application/json; charset=utf-8", Buffer.from('{"a":"ü"}').toString("latin1")],
+    ["/null", 200, "application/json; charset=utf-8", "null"],
+    ["/created", 201, "application/json; charset=utf-8", '{"id":1}'],
+    ["/text", 200, "text/plain; charset=utf-8", Buffer.from("héllo").toString("latin1")],
+    ["/html", 200, "text/html", "<p>"],
+    ["/bytes", 200, "application/octet-stream", "\x01\x02\x03"],
+    ["/empty", 204, undefined, ""],
+    ["/nothing", 202, undefined, ""],
+  ];
+  for (const [path, status, type, body] of rows) {
+    const answer = await ask(one, "GET", path);
+    assert.is(answer.status, status, path);
+    assert.is(answer.headers["content-type"], type, path);
+    assert.is(answer.body, body, path);
+    assert.is(answer.headers["content-length"], status === 204 ? undefined : String(body.length), path);
+    assert.is(answer.headers["x-content-type-options"], "nosniff", path);
+    assert.ok(answer.headers["x-request-id"], path);
+    assert.not.ok(answer.headers["x-powered-by"]);
+  }
+  assert.is((await ask(one, "GET", "/created")).headers["location"], "/x/1");
+  const self = await ask(one, "GET", "/self");
+  assert.is(self.status, 203);
+  assert.ok(self.headers["x-request-id"] && self.headers["x-content-type-options"]);
+});
+
+test("a well-formed request id is kept, any other replaced, on errors too", async () => {
+  const one = await startServer();
+  let inside = "";
+  one.server.route("GET", "/item", open, (call) => {
+    inside = call.id;
+    return {};
+  });
+  for (const path of ["/item", "/missing"]) {
+    assert.is((await ask(one, "GET", path, { "x-request-id": "abc-1.2:3_Z" })).headers["x-request-id"], "abc-1.2:3_Z");
+    for (const bad of ["a b", "<script>", "x".repeat(129), ""]) {
+      const id = (await ask(one, "GET", path, { "x-request-id": bad })).headers["x-request-id"] ?? "";
+      assert.match(id, /^req_[\w.:-]{8,}$/);
+      assert.is.not(id, bad);
+    }
+  }
+  assert.match(inside, /^req_/);
+  const ids = await Promise.all(Array.from({ length: 50 }, () => ask(one, "GET", "/item")));
+  assert.is(new Set(ids.map(({ headers }) => headers["x-request-id"])).size, 50);
+});
+
+test("unknown paths, methods and HEAD", async () => {
+  const one = await startServer();
+  one.server.route("GET", "/item/:id", open, (call) => ({ id: call.params["id"] }));
+  one.server.route("DELETE", "/item/:id", open, () => reply(204));
+  one.server.route("POST", "/item", open, () => ({}));
+  const missing = await ask(one, "GET", "/nowhere");
+  assert.is(missing.status, 404);
+  assert.is(codeOf(missing), "not_found");
+  assert.match(missing.body, "/nowhere");
+  assert.is((await ask(one, "GET", "/ITEM/1")).status, 404, "paths are case-sensitive");
+  assert.is((await ask(one, "GET", "/item/1/more")).status, 404);
+  assert.is((await ask(one, "GET", "//item/1")).status, 404);
+
+  const wrong = await ask(one, "PATCH", "/item/1");
+  assert.is(wrong.status, 405);
+  assert.is(codeOf(wrong), "method_not_allowed");
+  assert.is(wrong.headers["allow"], "GET, HEAD, DELETE");
+  assert.is((await ask(one, "GET", "/item")).headers["allow"], "POST");
+  assert.is((await ask(one, "PROPFIND", "/item")).status, 405);
+  assert.is((await ask(one, "TRACE", "/item")).status, 405);
+
+  const whole = await ask(one, "GET", "/item/1");
+  const only = await ask(one, "HEAD", "/item/1");
+  assert.is(only.status, 200);
+  assert.is(only.body, "");
+  assert.is(only.headers["content-length"], whole.headers["content-length"]);
+  const lost = await ask(one, "HEAD", "/nowhere");
+  assert.is(lost.status, 404);
+  assert.is(lost.body, "");
+});
+
+test("path, parameters and query", async () => {
+  const one = await startServer();
+  const seen = ({ path, params, query, method }: Call) => ({ path, params, query: [...query], method });
+  one.server.route("GET", "/a/:x/b/:y", open, seen);
+  one.server.route("GET", "/files/*", open, seen);
+  one.server.route("GET", "/exact.json", open, seen);
+  const get = async (path: string) => JSON.parse(Buffer.from((await ask(one, "GET", path)).body, "latin1").toString());
+  assert.equal(await get("/a/1%2F2/b/%C3%BC?q=1&q=2&r=a+b"), {
+    path: "/a/1%2F2/b/%C3%BC",
+    params: { x: "1/2", y: "ü" },
+    query: [
+      ["q", "1"],
+      ["q", "2"],
+      ["r", "a b"],
+    ],
+    method: "GET",
+  });
+  assert.equal((await get("/files/a/b.txt")).params, { "*": "a/b.txt" });
+  assert.equal((await get("/exact.json?")).params, {});
+  assert.is((await ask(one, "GET", "/exactxjson")).status, 404, "a dot is a dot");
+  assert.is((await ask(one, "GET", "/exact.json/")).status, 200);
+  for (const path of ["/files/%", "/files/%zz", "/files/%E0%A4%A", "/files/a%00b", "/none/%ff"]) {
+    const answer = await ask(one, "GET", path);
+    assert.is(answer.status, 400, path);
+    assert.is(codeOf(answer), "invalid_request_error");
+  }
+});
+
+test("the more literal route wins, whatever the order of registration", async () => {
+  for (const reverse of [false, true]) {
+    const one = await startServer();
+    const paths = ["/jobs/:id", "/jobs/list", "/jobs/*", "/jobs/:id/runs", "/jobs/list/:what", "/*"];
+    for (const path of reverse ? paths.reverse() : paths) one.server.route("GET", path, open, () => path);
+    const winner = async (path: string) => JSON.parse((await ask(one, "GET", path)).body);
+    assert.is(await winner("/jobs/list"), "/jobs/list");
+    assert.is(await winner("/jobs/7"), "/jobs/:id");
+    assert.is(await winner("/jobs/7/runs"), "/jobs/:id/runs");
+    assert.is(await winner("/jobs/list/runs"), "/jobs/list/:what");
+    assert.is(await winner("/jobs/a/b/c"), "/jobs/*");
+    assert.is(await winner("/else"), "/*");
+  }
+});
+
+test("of two owners of a route the later wins while it is there, then the earlier is back", async () => {
+  const one = await startServer();
+  const get = async (path: string) => (await ask(one, "GET", path)).body;
+  for (const [path, asked] of [
+    ["/fixed", "/fixed"],
+    ["/with/:id", "/with/1"],
+  ] as const) {
+    one.server.route("GET", path, open, () => "first");
+    const undo = one.server.route("GET", path, open, () => "second");
+    assert.is(await get(asked), '"second"');
+    await undo();
+    assert.is(await get(asked), '"first"');
+    await undo();
+    assert.is(await get(asked), '"first"', "undone twice");
+  }
+});
+
+test("a request in flight ends on the route it was given, while new ones go to the new route", async () => {
+  const one = await startServer();
+  let release = (_: string) => {};
+  const undo = one.server.route("GET", "/swap", open, () => new Promise((resolve) => (release = resolve)));
+  const running = ask(one, "GET", "/swap");
+  await until("the first call", () => one.server.active === 1);
+  one.server.route("GET", "/swap", open, () => "new");
+  await undo();
+  assert.is((await ask(one, "GET", "/swap")).body, '"new"');
+  release("old");
+  assert.is((await running).body, '"old"');
+});
+
+test("a route that goes is gone; routes() lists what is there", async () => {
+  const one = await startServer();
+  const undo = one.server.route("GET", "/gone", { access: "keys", summary: "Going." }, () => 1);
+  assert.equal(one.server.routes(), [{ method: "GET", path: "/gone", access: "keys", summary: "Going." }]);
+  await undo();
+  assert.is((await ask(one, "GET", "/gone")).status, 404);
+  assert.equal(one.server.routes(), []);
+});
+
+test("errors: ours as they are, everything else generic, logged with its stack and the request id", async () => {
+  const one = await startServer();
+  const { server } = one;
+  server.route("GET", "/conflict", open, () => {
+    throw new PorticoError("conflict", "It is running.", {
+      headers: { "retry-after": "3" },
+      details: { since: 5 },
+      param: "name",
+    });
+  });
+  server.route("GET", "/own-code", open, async () => {
+    throw new PorticoError("out_of_tea", "No tea.", { status: 418 });
+  });
+  server.route("GET", "/odd-status", open, () => {
+    throw new PorticoError("odd", "Odd.", { status: 200 });
+  });
+  const conflict = await ask(one, "GET", "/conflict");
+  assert.is(conflict.status, 409);
+  assert.is(conflict.headers["retry-after"], "3");
+  assert.equal(JSON.parse(conflict.body), {
+    error: { code: "conflict", message: "It is running.", param: "name", since: 5 },
+  });
+  assert.is((await ask(one, "GET", "/own-code")).status, 418);
+  assert.is((await ask(one, "GET", "/odd-status")).status, 500);
+  assert.not.ok(one.lines.some(({ level }) => level === "error"));
+
+  const bugs: Record<string, () => unknown> = {
+    "/throws": () => {
+      throw new Error("secret at /home/someone/file.ts");
+    },
+    "/rejects": async () => {
+      throw new TypeError("secret of undefined");
+    },
+    "/nothing": () => {
+      throw undefined;
+    },
+    "/rejects-nothing": () => Promise.reject(undefined),
+    "/text": () => Promise.reject("secret text"),
+    "/no-json": () => {
+      const loop: Record<string, unknown> = { secret: 1 };
+      loop["loop"] = loop;
+      return loop;
+    },
+    "/bigint": async () => 1n,
+    "/function": () => () => 1,
+  };
+  for (const [path, handler] of Object.entries(bugs)) {
+    server.route("GET", path, open, handler);
+    const answer = await ask(one, "GET", path);
+    assert.is(answer.status, 500, path);
+    assert.is(codeOf(answer), "internal_error", path);
+    assert.not.match(answer.body, /secret|\.ts|at /, path);
+    assert.match(answer.body, answer.headers["x-request-id"] ?? "?", path);
+    const logged = one.lines.find(
+      ({ level, fields }) => level === "error" && fields["id"] === answer.headers["x-request-id"],
+    );
+    assert.instance(logged?.fields["err"], Error, path);
+  }
+});
+
+test("error forms: the longest prefix wins, on whole segments, and a broken form falls back", async () => {
+  const one = await startServer();
+  const form =
+    (name: string): ErrorForm =>
+    (error) => ({ form: name, code: error.code, status: error.status });
+  one.server.errors("/v1", form("v1"));
+  const undo = one.server.errors("/v1/inner/", form("inner"));
+  one.server.errors("/broken", () => {
+    throw new Error("bad form");
+  });
+  const formOf = async (path: string) => JSON.parse((await ask(one, "GET", path)).body).form;
+  assert.is(await formOf("/v1/x"), "v1");
+  assert.is(await formOf("/v1"), "v1");
+  assert.is(await formOf("/v1x"), undefined);
+  assert.is(await formOf("/v1/inner/x"), "inner");
+  assert.is(await formOf("/v1/%"), "v1");
+  await undo();
+  assert.is(await formOf("/v1/inner/x"), "v1");
+  const broken = await ask(one, "GET", "/broken/x");
+  assert.is(broken.status, 404);
+  assert.is(codeOf(broken), "not_found");
+  assert.equal(JSON.parse((await ask(one, "GET", "/v1/x", { host: "evil.test" })).body), {
+    form: "v1",
+    code: "forbidden_host",
+    status: 403,
+  });
+});
+
+test("an error after the answer began cuts it off and is logged", async () => {
+  const one = await startServer();
+  one.server.route("GET", "/half", open, async (call) => {
+    call.res.writeHead(200, { "content-length": "100" });
+    await new Promise<void>((resolve) => call.res.write("half", () => resolve()));
+    throw new Error("too late");
+  });
+  const socket = connect(one.port, "127.0.0.1", () =>
+    socket.write(`GET /half HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n\r\n`),
+  );
+  const text = await collect(socket);
+  assert.match(text, /half$/);
+  assert.not.match(text, "too late");
+  assert.ok(
+    one.lines.some(({ level, fields }) => level === "error" && (fields["err"] as Error)?.message === "too late"),
+  );
+});
+
+test("signal tells a handler that its client has left, and only then", async () => {
+  const one = await startServer();
+  const signals: AbortSignal[] = [];
+  let release = () => {};
+  one.server.route("GET", "/wait", open, (call) => {
+    signals.push(call.signal);
+    return new Promise((resolve) => (release = () => resolve("done")));
+  });
+  const staying = ask(one, "GET", "/wait");
+  await until("a call", () => signals.length === 1);
+  release();
+  await staying;
+  await until("its end", () => one.server.active === 0);
+  assert.is(signals[0]?.aborted, false);
+
+  const socket = connect(one.port, "127.0.0.1", () =>
+    socket.write(`GET /wait HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n\r\n`),
+  );
+  await until("a second call", () => signals.length === 2);
+  const aborted = new Promise((resolve) => signals[1]?.addEventListener("abort", resolve));
+  socket.destroy();
+  await aborted;
+  release();
+  await until("its end", () => one.server.active === 0);
+  assert.not.ok(one.lines.some(({ level }) => level === "error" || level === "warn"));
+});
+
+test("one line for each request: without query, with status, time and size", async () => {
+  const one = await startServer();
+  one.server.route("GET", "/item/:id", open, (call) => {
+    call.log.warn("from inside");
+    return { a: 1 };
+  });
+  const { headers } = await ask(one, "GET", "/item/7?token=sekret");
+  await ask(one, "GET", "/missing");
+  await until("both lines", () => one.lines.filter(({ message }) => message === "request").length === 2);
+  const [first, second] = one.lines.filter(({ message }) => message === "request");
+  const { ms, bytes, ...rest } = first?.fields ?? {};
+  assert.equal(rest, { id: headers["x-request-id"], method: "GET", path: "/item/7", status: 200 });
+  assert.type(ms, "number");
+  assert.ok((bytes as number) > 100);
+  assert.is(second?.fields["status"], 404);
+  assert.not.match(JSON.stringify(one.lines), "sekret");
+  assert.is(one.lines.find(({ message }) => message === "from inside")?.fields["id"], headers["x-request-id"]);
+});
+
+test.run();
