@@ -1,0 +1,88 @@
+import type { IncomingMessage } from "node:http";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { addressOf, isLoopback, parseProxies } from "../../../kernel/http/address.ts";
+import { createThrottle } from "../../../kernel/http/throttle.ts";
+
+function from(peer: string, forwarded?: string): IncomingMessage {
+  const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
+  return { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage;
+}
+
+test("X-Forwarded-For counts only behind a trusted proxy, from the right", () => {
+  const proxies = ["10.0.0.0/8", "192.0.2.9", "2001:db8::/32"];
+  const rows: [string, string | undefined, string][] = [
+    ["203.0.113.1", undefined, "203.0.113.1"],
+    ["::ffff:203.0.113.1", undefined, "203.0.113.1"],
+    ["203.0.113.1", "1.1.1.1", "203.0.113.1"],
+    ["10.1.2.3", undefined, "10.1.2.3"],
+    ["10.1.2.3", "198.51.100.7", "198.51.100.7"],
+    ["::ffff:10.1.2.3", "198.51.100.7", "198.51.100.7"],
+    ["10.1.2.3", "6.6.6.6, 198.51.100.7", "198.51.100.7"],
+    ["10.1.2.3", "6.6.6.6, 198.51.100.7, 10.9.9.9, 192.0.2.9", "198.51.100.7"],
+    ["10.1.2.3", "10.4.4.4", "10.4.4.4"],
+    ["10.1.2.3", "nonsense", "10.1.2.3"],
+    ["10.1.2.3", "6.6.6.6, nonsense, 10.9.9.9", "10.9.9.9"],
+    ["10.1.2.3", "198.51.100.7:4711", "198.51.100.7"],
+    ["10.1.2.3", "[2001:db9::1]:443", "2001:db9::1"],
+    ["2001:db8::5", "2001:db9::1", "2001:db9::1"],
+    ["10.1.2.3", "", "10.1.2.3"],
+    ["192.0.2.8", "1.1.1.1", "192.0.2.8"],
+  ];
+  for (const [peer, forwarded, expected] of rows) {
+    assert.is(addressOf(from(peer, forwarded), proxies), expected, `${peer} ${forwarded}`);
+  }
+  assert.is(addressOf(from("203.0.113.1", "1.1.1.1"), []), "203.0.113.1");
+});
+
+test("what is no address or range is named", () => {
+  for (const entry of ["proxy.lan", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "::/129", ""]) {
+    assert.throws(
+      () => parseProxies(["10.0.0.0/8", entry]),
+      (error: Error) => error.message.includes(`"${entry}"`),
+    );
+  }
+});
+
+test("loopback, strictly", () => {
+  for (const ip of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) assert.ok(isLoopback(ip), ip);
+  for (const ip of ["", "0.0.0.0", "::", "127.evil.test", "128.0.0.1", "::ffff:10.0.0.1", "*"]) {
+    assert.not.ok(isLoopback(ip), ip);
+  }
+});
+
+test("the throttle slides, and what it refuses does not lengthen the wait", () => {
+  let time = 0;
+  const throttle = createThrottle({ limit: 3, windowMs: 1000, now: () => time });
+  for (const at of [0, 400, 800]) {
+    time = at;
+    assert.is(throttle.fail("a"), 0);
+  }
+  assert.is(throttle.fail("a"), 1);
+  assert.is(throttle.fail("b"), 0);
+  time = 1001;
+  assert.is(throttle.fail("a"), 0, "the first has left the window");
+  assert.is(throttle.fail("a"), 1);
+});
+
+test("an IPv6 caller is its /64", () => {
+  const throttle = createThrottle({ limit: 1 });
+  assert.is(throttle.fail("2001:db8:1:2::1"), 0);
+  assert.ok(throttle.fail("2001:0db8:1:2:ffff::7") > 0);
+  assert.ok(throttle.fail("2001:db8:1:2:3:4:5:6%eth0") > 0);
+  assert.is(throttle.fail("2001:db8:1:3::1"), 0);
+  assert.is(throttle.fail("::1"), 0);
+  assert.is(throttle.fail("192.0.2.1"), 0);
+  assert.is(throttle.fail("192.0.2.2"), 0);
+});
+
+test("the throttle forgets the oldest addresses", () => {
+  const throttle = createThrottle({ limit: 1, maxAddresses: 2 });
+  throttle.fail("a");
+  throttle.fail("b");
+  throttle.fail("c");
+  assert.is(throttle.fail("a"), 0, "forgotten");
+  assert.ok(throttle.fail("c") > 0);
+});
+
+test.run();
