@@ -110,7 +110,7 @@ export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): num
     return at > after ? at : undefined;
   }
   const { everyMs } = schedule;
-  return anchor > after ? anchor : anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
+  return anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
 }
 
 /** The next `count` dates. */

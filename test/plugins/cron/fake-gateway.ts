@@ -1,0 +1,132 @@
+/** Cron's parts on a real store with a clock that the test turns; the agent only makes items and answers for them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NewItem, PluginContext } from "portico";
+import { createBus } from "../../../kernel/bus.ts";
+import { openStore } from "../../../kernel/store/index.ts";
+import type { Store } from "../../../kernel/store/types.ts";
+import { createBook } from "../../../plugins/cron/book.ts";
+import { createOperations } from "../../../plugins/cron/operations.ts";
+import { createRunner } from "../../../plugins/cron/runner.ts";
+import { createSettler } from "../../../plugins/cron/settle.ts";
+
+const silent = () => {};
+export const quietLog = {
+  trace: silent,
+  debug: silent,
+  info: silent,
+  warn: silent,
+  error: silent,
+  fatal: silent,
+  child: () => quietLog,
+};
+
+const agent = {
+  mainSession: "main",
+  fence: (label: string, text: string) => `<data ${label}>\n${text}\n</data>`,
+  wakeItem(request: { text: string; eventId?: string; metadata?: unknown }) {
+    const eventId = request.eventId ?? "evt_x";
+    return { eventId, item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem };
+  },
+  turnItem(request: { message: string; turnId?: string; session?: string }) {
+    const turnId = request.turnId ?? "turn_x";
+    const sessionId = request.session ?? turnId;
+    return { turnId, sessionId, item: { id: turnId, lane: sessionId, kind: "turn", body: request } satisfies NewItem };
+  },
+};
+
+export function makeContext(store: Store) {
+  const bus = createBus(quietLog as never);
+  const emitted: { name: string; context: Record<string, unknown> }[] = [];
+  bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));
+  const turn = async (id: string) => {
+    const item = await store.items.get(id);
+    if (!item) return undefined;
+    const state = item.state === "held" ? "running" : item.state;
+    return { ...item, state, finishedAt: item.finishedAt && new Date(item.finishedAt).toISOString() };
+  };
+  const services: Record<string, unknown> = { store, agent: { ...agent, turn } };
+  const ctx = {
+    name: "cron",
+    log: quietLog,
+    use: (name: string) => services[name],
+    find: (name: string) => services[name],
+    emit: bus.emit,
+    on: bus.on,
+    event: bus.declare,
+    declared: (name: string) => bus.spec(name) !== undefined,
+    busy: <T>(work: Promise<T>) => work,
+  } as unknown as PluginContext;
+  bus.declare("cron:fired", { mode: "notify", description: "", sample: {} as never });
+  return { ctx, bus, emitted };
+}
+
+export function makeCron(from: string | number, options: { dir?: string; zone?: string; maxErrors?: number } = {}) {
+  const dir = options.dir ?? mkdtempSync(join(tmpdir(), "portico-cron-"));
+  let now = typeof from === "number" ? from : Date.parse(from);
+  const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog as never, clock: () => now });
+  const { ctx, bus, emitted } = makeContext(store);
+  const book = createBook({ ctx, zone: () => options.zone ?? "UTC", changed: silent });
+  const settler = createSettler({
+    ctx,
+    maxErrors: () => options.maxErrors ?? 10,
+    keepRuns: () => 100,
+    drop: book.drop,
+  });
+  const runner = createRunner({ ctx, settler });
+  const operations = createOperations({ ctx, book, runner });
+  return {
+    dir,
+    store,
+    ctx,
+    bus,
+    emitted,
+    book,
+    settler,
+    runner,
+    operations,
+    now: () => now,
+    /** Sets the clock without anything looking at it: a sleep, a step, time without a gateway. */
+    jump(to: string | number) {
+      now = typeof to === "number" ? to : Date.parse(to);
+    },
+    /** Looks once at what is due now. */
+    look: () => runner.runDue(now),
+    /** Goes forward, waking at each due time as the loop does. */
+    async walk(to: string) {
+      const end = Date.parse(to);
+      for (;;) {
+        const next = await store.schedules.nextDueAt("cron");
+        if (next === undefined || next > end) break;
+        now = Math.max(now, next);
+        if ((await runner.runDue(now)) === 0) throw new Error("no progress");
+      }
+      now = end;
+    },
+    /** What fired, oldest first: ISO slots by job name. */
+    async fired(name: string, status?: string): Promise<string[]> {
+      const { runs } = await operations.runs(name, "1000");
+      const wanted = runs.filter((run) =>
+        status === undefined ? !["missed", "skipped"].includes(run["status"] as string) : run["status"] === status,
+      );
+      return wanted.map((run) => run["scheduledAt"] as string).reverse();
+    },
+    /** Ends a turn as the agent's worker would. */
+    async finishTurn(outcome: "done" | "dead") {
+      const [claim] = await store.claim("test", 1, 60_000, ["turn"]);
+      if (!claim) throw new Error("no turn waits");
+      const ended =
+        outcome === "done"
+          ? { state: "done" as const, result: "fine" }
+          : { state: "dead" as const, error: { code: "upstream_error", message: "boom" } };
+      await store.finish(claim, ended);
+      await settler.turnEnded(claim.item.id);
+      return claim.item.id;
+    },
+    async close(keep = false) {
+      await store.close();
+      if (!keep) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

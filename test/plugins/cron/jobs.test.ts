@@ -1,0 +1,271 @@
+/** Jobs in the store: made, changed, refused, ended well and badly. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { KIND } from "../../../plugins/cron/job.ts";
+import { makeCron } from "./fake-gateway.ts";
+
+const START = "2026-05-01T07:55:00Z";
+const turn = { kind: "agentTurn", message: "report" } as const;
+const hourly = { kind: "cron", expr: "0 * * * *", tz: "UTC" } as const;
+
+async function refused(
+  work: Promise<unknown>,
+): Promise<{ code: string; param?: string; message: string; status: number }> {
+  try {
+    await work;
+  } catch (error) {
+    return error as never;
+  }
+  throw new Error("was accepted");
+}
+
+test("bad definitions are refused with the field", async () => {
+  const cron = makeCron(START);
+  const bad: [object, string][] = [
+    [{ schedule: "0 0 31 2 *", payload: turn }, "schedule.expr"],
+    [{ schedule: "61 * * * *", payload: turn }, "schedule.expr"],
+    [{ schedule: "* * *", payload: turn }, "schedule.expr"],
+    [{ schedule: { kind: "cron", expr: "* * * * *", tz: "Mars/Base" }, payload: turn }, "schedule.tz"],
+    [{ schedule: "every 0", payload: turn }, "schedule"],
+    [{ schedule: { kind: "every", everyMs: 0 }, payload: turn }, "schedule.everyMs"],
+    [{ schedule: { kind: "at", at: "2020-01-01T00:00:00Z" }, payload: turn }, "schedule.at"],
+    [{ schedule: { kind: "at", at: "2026-02-30" }, payload: turn }, "schedule.at"],
+    [{ schedule: hourly, payload: { kind: "agentTurn" } }, "payload.message"],
+    [{ schedule: hourly, payload: { kind: "hook", event: "no event" } }, "payload.event"],
+    [{ schedule: hourly }, "payload"],
+    [{ payload: turn }, "schedule"],
+    [{ schedule: hourly, payload: turn, missed: "all" }, "missed"],
+    [{ schedule: hourly, payload: turn, colour: "red" }, "colour"],
+  ];
+  for (const [given, param] of bad) {
+    const error = await refused(cron.operations.add(given, "api"));
+    assert.is(error.code, "invalid_request_error", JSON.stringify(given));
+    assert.is(error.param, param, error.message);
+  }
+  assert.is((await cron.book.list()).length, 0);
+  await cron.close();
+});
+
+test("shorthands, the zone's default and the next five dates", async () => {
+  const cron = makeCron(START, { zone: "Europe/Berlin" });
+  const job = await cron.operations.add({ name: "a", schedule: "30 9 * * 1-5", payload: turn }, "api");
+  assert.equal(job["schedule"], { kind: "cron", expr: "30 9 * * 1-5", tz: "Europe/Berlin" });
+  assert.is(job["status"], "enabled");
+  const shown = await cron.operations.show("a");
+  assert.equal(
+    shown["nextDates"],
+    ["04", "05", "06", "07", "08"].map((day) => `2026-05-${day}T07:30:00.000Z`),
+    "Friday 9:55 in Berlin has passed",
+  );
+  const soon = await cron.operations.add({ schedule: "in 20m", payload: turn }, "api");
+  assert.equal(soon["schedule"], { kind: "at", at: "2026-05-01T08:15:00.000Z" });
+  const local = await cron.operations.add({ schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn }, "api");
+  assert.equal(local["schedule"], { kind: "at", at: "2026-05-02T07:00:00.000Z" });
+  const every = await cron.operations.add({ schedule: "every 1h30m", payload: turn }, "api");
+  assert.equal(every["schedule"], { kind: "every", everyMs: 5_400_000 });
+  await cron.close();
+});
+
+test("a turn's end ends the run; the next slot is skipped while it goes on", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  await cron.walk("2026-05-01T08:10:00Z");
+  let [run] = (await cron.operations.runs("a", null)).runs;
+  assert.is(run!["status"], "running");
+  assert.match(run!["turnId"] as string, /^turn_cron_/);
+  await cron.walk("2026-05-01T09:10:00Z");
+  assert.equal(await cron.fired("a", "skipped"), ["2026-05-01T09:00:00.000Z"]);
+  const turnId = await cron.finishTurn("done");
+  assert.is(turnId, run!["turnId"]);
+  run = (await cron.operations.runs("a", null)).runs[1];
+  assert.is(run!["status"], "ok");
+  assert.is(run!["durationMs"], 4_200_000);
+  await cron.walk("2026-05-01T10:10:00Z");
+  assert.equal(await cron.fired("a"), ["2026-05-01T08:00:00.000Z", "2026-05-01T10:00:00.000Z"]);
+  await cron.close();
+});
+
+test("overlap queue starts the next turn behind the first, in one session", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn, overlap: "queue" }, "api");
+  await cron.walk("2026-05-01T09:10:00Z");
+  assert.is((await cron.fired("a")).length, 2);
+  const lanes = new Set((await cron.store.items.list({ kind: "turn" })).map(({ lane }) => lane));
+  assert.is(lanes.size, 1);
+  await cron.close();
+});
+
+test("failures back off, then disable the job with the reason; enabling clears it", async () => {
+  const cron = makeCron(START, { maxErrors: 3 });
+  await cron.operations.add(
+    { name: "a", schedule: { kind: "cron", expr: "* * * * *", tz: "UTC" }, payload: turn },
+    "api",
+  );
+  for (const [wake, next] of [
+    ["2026-05-01T07:56:00Z", "2026-05-01T07:57:00.000Z"],
+    ["2026-05-01T07:57:00Z", "2026-05-01T07:59:00.000Z"],
+    ["2026-05-01T07:59:00Z", null],
+  ] as const) {
+    await cron.walk(wake);
+    // 20 s of work: the pauses of 30 s, 1 min reach over one minute and two.
+    cron.jump(cron.now() + 20_000);
+    await cron.finishTurn("dead");
+    assert.is(((await cron.operations.show("a"))["state"] as { nextRunAt: string }).nextRunAt, next, wake);
+  }
+  const job = await cron.operations.show("a");
+  assert.is(job["status"], "disabled");
+  const state = job["state"] as Record<string, unknown>;
+  assert.is(state["consecutiveErrors"], 3);
+  assert.match(state["disabledReason"] as string, "failed 3 times in a row, last with: boom");
+  const enabled = await cron.operations.switch("a", "enabled");
+  assert.is(enabled["status"], "enabled");
+  assert.is((enabled["state"] as Record<string, unknown>)["consecutiveErrors"], 0);
+  assert.is((enabled["state"] as Record<string, unknown>)["disabledReason"], undefined);
+  await cron.close();
+});
+
+test("an at job stays, disabled, with its history; deleteAfterRun goes", async () => {
+  const cron = makeCron(START);
+  const text = { kind: "systemEvent", text: "x" };
+  await cron.operations.add({ name: "stays", schedule: "in 5m", payload: text }, "api");
+  await cron.operations.add({ name: "goes", schedule: "in 5m", payload: text, deleteAfterRun: true }, "api");
+  await cron.operations.add({ name: "later", schedule: "in 5m", payload: turn, deleteAfterRun: true }, "api");
+  await cron.walk("2026-05-01T08:10:00Z");
+  const stays = await cron.operations.show("stays");
+  assert.is(stays["status"], "disabled");
+  assert.equal(stays["nextDates"], []);
+  assert.equal(await cron.fired("stays"), ["2026-05-01T08:00:00.000Z"]);
+  assert.is((await refused(cron.operations.show("goes"))).code, "not_found");
+  assert.is((await cron.operations.show("later"))["status"], "disabled", "its turn is still going");
+  await cron.finishTurn("done");
+  assert.is((await refused(cron.operations.show("later"))).code, "not_found");
+  assert.is((await refused(cron.operations.switch("stays", "enabled"))).param, "schedule.at");
+  assert.is((await cron.store.items.list({ kind: "wake" })).length, 2);
+  await cron.close();
+});
+
+test("run now leaves the slot where it is, also for a disabled job", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  const before = (await cron.book.find("a")).row.nextAt;
+  const fired = await cron.operations.run("a");
+  assert.match(fired.turnId!, /^turn_cron_/);
+  assert.is((await cron.book.find("a")).row.nextAt, before);
+  await cron.finishTurn("done");
+  await cron.operations.switch("a", "disabled");
+  await cron.operations.run("a");
+  const job = await cron.operations.show("a");
+  assert.is(job["status"], "disabled");
+  assert.is((await cron.operations.runs("a", null)).runs[0]!["trigger"], "manual");
+  await cron.close();
+});
+
+test("edit keeps the due time unless the schedule changes", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: "every 1h", payload: turn }, "api");
+  const before = (await cron.book.find("a")).row.nextAt;
+  cron.jump("2026-05-01T08:20:00Z");
+  await cron.operations.change("a", { name: "b", payload: { kind: "systemEvent", text: "x" } });
+  assert.is((await cron.book.find("b")).row.nextAt, before);
+  await cron.operations.change("b", { schedule: "every 10m" });
+  assert.is((await cron.book.find("b")).row.nextAt, Date.parse("2026-05-01T08:30:00Z"));
+  assert.is((await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param, "schedule.expr");
+  assert.is((await cron.operations.change("b", { status: "disabled" }))["status"], "disabled");
+  assert.is((await cron.operations.change("b", { enabled: true }))["status"], "enabled");
+  await cron.close();
+});
+
+test("jobs of the configuration: kept, changed, removed with it; read-only for others", async () => {
+  const cron = makeCron(START);
+  const text = { kind: "systemEvent", text: "x" } as const;
+  await cron.book.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
+  await cron.walk("2026-05-01T08:30:00Z");
+  await cron.book.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
+  assert.equal(await cron.fired("one"), ["2026-05-01T08:00:00.000Z"], "a restart keeps history and dates");
+  assert.is((await cron.operations.show("two"))["status"], "disabled", "what has run does not come again");
+  for (const work of [
+    cron.operations.change("one", { name: "x" }),
+    cron.operations.remove("one"),
+    cron.operations.switch("one", "disabled"),
+  ]) {
+    const error = await refused(work);
+    assert.is(error.status, 409);
+    assert.match(error.message, "cron.jobs.one");
+  }
+  assert.match((await cron.operations.run("one")).eventId!, /^evt_cron_/);
+  assert.match(
+    cron.book.problems({ bad: { schedule: "0 0 31 2 *", payload: text } }).get("bad")!.message,
+    "cron.jobs.bad",
+  );
+  await cron.book.sync({ one: { schedule: "30 * * * *", payload: text, enabled: false } });
+  assert.is((await cron.operations.show("one"))["status"], "disabled");
+  assert.is((await cron.operations.list()).jobs.length, 1);
+  await cron.book.sync({});
+  assert.is((await cron.operations.list()).jobs.length, 0);
+  await cron.close();
+});
+
+test("a hook payload reaches handlers of an event of its own; a failing one fails the run", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add(
+    { name: "a", schedule: hourly, payload: { kind: "hook", event: "report:daily", context: { depth: 3 } } },
+    "api",
+  );
+  const seen: unknown[] = [];
+  const undo = cron.bus.on("report:daily" as never, (event: { context: unknown }) => void seen.push(event.context));
+  await cron.operations.run("a");
+  await until(async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "ok");
+  assert.is((seen[0] as { depth: number }).depth, 3);
+  assert.is((seen[0] as { name: string }).name, "a");
+  await undo();
+  cron.bus.on("report:daily" as never, () => {
+    throw new Error("no paper");
+  });
+  await cron.operations.run("a");
+  await until(async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
+  assert.match((await cron.operations.runs("a", null)).runs[0]!["error"] as string, "no paper");
+  const fired = cron.emitted.filter(({ name }) => name === "cron:fired");
+  assert.is(fired.length, 2, "cron:fired comes beside it");
+  await cron.close();
+});
+
+test("a run that a crash cut off shows as interrupted, never as completed", async () => {
+  const cron = makeCron(START);
+  const job = await cron.book.add(
+    { name: "a", schedule: hourly, payload: { kind: "hook", event: "x:y" } } as never,
+    "api",
+  );
+  const id = job.row.id;
+  const data = { jobId: id, trigger: "schedule", slotAt: cron.now(), payload: "hook" };
+  await cron.store.runs.put({ id: "run_lost", owner: `${KIND}:${id}`, at: cron.now(), status: "running", data });
+  await cron.settler.sweep();
+  assert.is((await cron.operations.runs("a", null)).runs[0]!["status"], "running", "it may be another gateway's");
+  cron.jump(cron.now() + 120_000);
+  await cron.settler.sweep();
+  const [run] = (await cron.operations.runs("a", null)).runs;
+  assert.is(run!["status"], "interrupted");
+  assert.match(run!["error"] as string, "stopped during the run");
+  await cron.close();
+});
+
+test("several jobs of one name need an id", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  const two = await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  assert.is((await refused(cron.operations.show("a"))).status, 409);
+  assert.is((await cron.operations.show(two["id"] as string))["id"], two["id"]);
+  assert.is((await refused(cron.operations.show("none"))).status, 404);
+  await cron.operations.remove(two["id"] as string);
+  assert.ok(await cron.operations.show("a"));
+  await cron.close();
+});
+
+async function until(test: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if (await test()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error("did not come");
+}
+
+test.run();

@@ -1,0 +1,259 @@
+/** Every schedule, walked through summer time, date lines, sleeps and steps of the clock with a clock of the test's own. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { makeCron } from "./fake-gateway.ts";
+
+const text = { kind: "systemEvent", text: "tick" } as const;
+const job = (name: string, expr: string, tz: string, more: object = {}) => ({
+  name,
+  schedule: { kind: "cron" as const, expr, tz },
+  payload: text,
+  ...more,
+});
+
+interface Walk {
+  title: string;
+  expr: string;
+  tz: string;
+  from: string;
+  to: string;
+  fires: string[];
+}
+
+const walks: Walk[] = [
+  {
+    title: "New York, spring: 02:30 does not exist and fires once, at 03:00",
+    expr: "30 2 * * *",
+    tz: "America/New_York",
+    from: "2026-03-07T12:00:00Z",
+    to: "2026-03-10T00:00:00Z",
+    fires: ["2026-03-08T07:00:00.000Z", "2026-03-09T06:30:00.000Z"],
+  },
+  {
+    title: "New York, spring: 02:00 and 02:30 fire once at the end of the gap",
+    expr: "0,30 2 * * *",
+    tz: "America/New_York",
+    from: "2026-03-08T06:00:00Z",
+    to: "2026-03-08T12:00:00Z",
+    fires: ["2026-03-08T07:00:00.000Z"],
+  },
+  {
+    title: "New York, autumn: 01:30 comes twice and fires once, at its first pass",
+    expr: "30 1 * * *",
+    tz: "America/New_York",
+    from: "2026-10-31T12:00:00Z",
+    to: "2026-11-03T00:00:00Z",
+    fires: ["2026-11-01T05:30:00.000Z", "2026-11-02T06:30:00.000Z"],
+  },
+  {
+    title: "New York, autumn: 01:00 and 01:30 fire once each",
+    expr: "0,30 1 * * *",
+    tz: "America/New_York",
+    from: "2026-11-01T04:00:00Z",
+    to: "2026-11-01T12:00:00Z",
+    fires: ["2026-11-01T05:00:00.000Z", "2026-11-01T05:30:00.000Z"],
+  },
+  {
+    title: "New York, autumn: every half hour goes on in real time",
+    expr: "*/30 * * * *",
+    tz: "America/New_York",
+    from: "2026-11-01T04:45:00Z",
+    to: "2026-11-01T07:15:00Z",
+    fires: ["05:00", "05:30", "06:00", "06:30", "07:00"].map((at) => `2026-11-01T${at}:00.000Z`),
+  },
+  {
+    title: "Berlin, spring",
+    expr: "30 2 * * *",
+    tz: "Europe/Berlin",
+    from: "2026-03-28T12:00:00Z",
+    to: "2026-03-31T00:00:00Z",
+    fires: ["2026-03-29T01:00:00.000Z", "2026-03-30T00:30:00.000Z"],
+  },
+  {
+    title: "Berlin, autumn",
+    expr: "30 2 * * *",
+    tz: "Europe/Berlin",
+    from: "2026-10-24T12:00:00Z",
+    to: "2026-10-27T00:00:00Z",
+    fires: ["2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"],
+  },
+  {
+    title: "Berlin, a 6-field expression with seconds in the fold",
+    expr: "15 30 2 * * *",
+    tz: "Europe/Berlin",
+    from: "2026-10-24T12:00:00Z",
+    to: "2026-10-26T00:00:00Z",
+    fires: ["2026-10-25T00:30:15.000Z"],
+  },
+  {
+    title: "Lord Howe moves by half an hour: 02:15 does not exist and fires at 02:30",
+    expr: "15 2 * * *",
+    tz: "Australia/Lord_Howe",
+    from: "2026-10-03T00:00:00Z",
+    to: "2026-10-05T00:00:00Z",
+    fires: ["2026-10-03T15:30:00.000Z", "2026-10-04T15:15:00.000Z"],
+  },
+  {
+    title: "Lord Howe, autumn: 01:45 comes twice within an hour and fires once",
+    expr: "45 1 * * *",
+    tz: "Australia/Lord_Howe",
+    from: "2026-04-03T20:00:00Z",
+    to: "2026-04-05T20:00:00Z",
+    fires: ["2026-04-04T14:45:00.000Z", "2026-04-05T15:15:00.000Z"],
+  },
+  {
+    title: "Apia had no 30 December 2011: its noon fires once, when the day was skipped",
+    expr: "0 12 * * *",
+    tz: "Pacific/Apia",
+    from: "2011-12-29T00:00:00Z",
+    to: "2012-01-01T00:00:00Z",
+    fires: [
+      "2011-12-29T22:00:00.000Z",
+      "2011-12-30T10:00:00.000Z",
+      "2011-12-30T22:00:00.000Z",
+      "2011-12-31T22:00:00.000Z",
+    ],
+  },
+  {
+    title: "Apia: a job for just that day fires at the jump",
+    expr: "0 0 30 12 *",
+    tz: "Pacific/Apia",
+    from: "2011-12-01T00:00:00Z",
+    to: "2012-02-01T00:00:00Z",
+    fires: ["2011-12-30T10:00:00.000Z"],
+  },
+  {
+    title: "@daily",
+    expr: "@daily",
+    tz: "Asia/Tokyo",
+    from: "2026-01-01T00:00:00Z",
+    to: "2026-01-03T00:00:00Z",
+    fires: ["2026-01-01T15:00:00.000Z", "2026-01-02T15:00:00.000Z"],
+  },
+];
+
+for (const { title, expr, tz, from, to, fires } of walks) {
+  test(title, async () => {
+    const cron = makeCron(from);
+    await cron.book.add(job("it", expr, tz), "api");
+    await cron.walk(to);
+    assert.equal(await cron.fired("it"), fires);
+    await cron.close();
+  });
+}
+
+test("an interval counts from its making, whatever the zone does", async () => {
+  const cron = makeCron("2026-03-29T00:00:00Z");
+  await cron.book.add({ name: "it", schedule: { kind: "every", everyMs: 3_600_000 }, payload: text }, "api");
+  await cron.walk("2026-03-29T04:30:00Z");
+  assert.equal(
+    await cron.fired("it"),
+    ["01", "02", "03", "04"].map((hour) => `2026-03-29T${hour}:00:00.000Z`),
+  );
+  await cron.close();
+});
+
+test("a 24-hour sleep: skip leaves the missed slots out, run-once fires one, and both go on", async () => {
+  const cron = makeCron("2026-05-01T00:10:00Z");
+  await cron.book.add(job("skips", "0 * * * *", "UTC"), "api");
+  await cron.book.add(job("once", "0 * * * *", "UTC", { missed: "run-once" }), "api");
+  await cron.walk("2026-05-01T01:30:00Z");
+  cron.jump("2026-05-02T01:30:00Z");
+  await cron.look();
+  await cron.walk("2026-05-02T03:30:00Z");
+  const [before, after] = [["2026-05-01T01:00:00.000Z"], ["2026-05-02T02:00:00.000Z", "2026-05-02T03:00:00.000Z"]];
+  assert.equal(await cron.fired("skips"), [...before, ...after]);
+  assert.equal(await cron.fired("once"), [...before, "2026-05-01T02:00:00.000Z", ...after]);
+  assert.equal(await cron.fired("skips", "missed"), ["2026-05-01T02:00:00.000Z"], "and it is said");
+  await cron.close();
+});
+
+test("years of missed slots cost one look", async () => {
+  const cron = makeCron("2020-01-01T00:00:00Z");
+  await cron.book.add(job("it", "* * * * *", "UTC"), "api");
+  cron.jump("2026-01-01T00:00:30Z");
+  assert.is(await cron.look(), 1);
+  assert.is(await cron.look(), 0);
+  assert.equal(await cron.fired("it"), []);
+  await cron.walk("2026-01-01T00:01:30Z");
+  assert.equal(await cron.fired("it"), ["2026-01-01T00:01:00.000Z"]);
+  await cron.close();
+});
+
+test("a restart of seconds does not swallow a daily job; the grace window ends", async () => {
+  for (const [late, fires] of [
+    [45, 1],
+    [75, 0],
+  ] as const) {
+    const cron = makeCron("2026-05-01T07:00:00Z");
+    await cron.book.add(job("it", "0 8 * * *", "UTC"), "api");
+    cron.jump(Date.parse("2026-05-01T08:00:00Z") + late * 1_000);
+    await cron.look();
+    assert.is((await cron.fired("it")).length, fires, `${late} s late`);
+    await cron.close();
+  }
+  const cron = makeCron("2026-05-01T07:00:00Z");
+  await cron.book.add(job("it", "0 8 * * *", "UTC", { graceMs: 7_200_000 }), "api");
+  cron.jump("2026-05-01T09:30:00Z");
+  await cron.look();
+  assert.is((await cron.fired("it")).length, 1, "a grace of its own");
+  await cron.close();
+});
+
+test("a step back brings no slot again; a step forward is a sleep", async () => {
+  const cron = makeCron("2026-05-01T07:55:00Z");
+  await cron.book.add(job("it", "0 * * * *", "UTC"), "api");
+  await cron.walk("2026-05-01T09:10:00Z");
+  cron.jump("2026-05-01T07:30:00Z");
+  await cron.look();
+  await cron.walk("2026-05-01T10:10:00Z");
+  assert.equal(
+    await cron.fired("it"),
+    ["08", "09", "10"].map((hour) => `2026-05-01T${hour}:00:00.000Z`),
+  );
+  cron.jump("2026-05-01T13:30:00Z");
+  await cron.look();
+  await cron.walk("2026-05-01T14:10:00Z");
+  assert.equal((await cron.fired("it")).slice(3), ["2026-05-01T14:00:00.000Z"]);
+  await cron.close();
+});
+
+test("an interval starts anew after a step back, instead of waiting for the old date", async () => {
+  const cron = makeCron("2027-01-01T00:00:00Z");
+  await cron.book.add({ name: "it", schedule: { kind: "every", everyMs: 60_000 }, payload: text }, "api");
+  await cron.walk("2027-01-01T00:02:30Z");
+  cron.jump("2026-01-01T00:00:00Z");
+  await cron.book.rewindIntervals(cron.now());
+  await cron.walk("2026-01-01T00:02:30Z");
+  assert.is((await cron.fired("it")).length, 4);
+  await cron.close();
+});
+
+test("jitter delays a slot by the same amount on every gateway, and keeps the slot's name", async () => {
+  const cron = makeCron("2026-05-01T07:55:00Z");
+  const { row } = await cron.book.add(job("it", "0 * * * *", "UTC", { jitterMs: 600_000 }), "api");
+  const slot = Date.parse("2026-05-01T08:00:00Z");
+  assert.ok(row.nextAt! >= slot && row.nextAt! < slot + 600_000);
+  await cron.walk("2026-05-01T08:30:00Z");
+  assert.equal(await cron.fired("it"), ["2026-05-01T08:00:00.000Z"]);
+  await cron.close();
+});
+
+test("two gateways on one store: each slot fires once", async () => {
+  const one = makeCron("2026-05-01T00:00:30Z");
+  const two = makeCron("2026-05-01T00:00:30Z", { dir: one.dir });
+  for (let i = 0; i < 20; i++) await one.book.add(job(`j${i}`, "* * * * *", "UTC"), "api");
+  for (let minute = 1; minute <= 5; minute++) {
+    const at = Date.parse(`2026-05-01T00:0${minute}:00Z`);
+    one.jump(at);
+    two.jump(at);
+    await Promise.all([one.look(), two.look(), two.look()]);
+  }
+  for (let i = 0; i < 20; i++) assert.is((await one.fired(`j${i}`)).length, 5);
+  const events = [...one.emitted, ...two.emitted].filter(({ name }) => name === "cron:fired");
+  assert.is(events.length, 100);
+  await two.close(true);
+  await one.close();
+});
+
+test.run();
