@@ -5,14 +5,14 @@
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { isPorticoError, PorticoError } from "../errors.ts";
+import { PorticoError } from "../errors.ts";
 import type { Access, Dispose, ErrorForm, Logger, Method, Mount, RouteHandler, RouteOptions } from "../types.ts";
+import { createAnswers, setHeaders } from "./answers.ts";
 import type { Auth } from "./auth.ts";
-import { drain, endAndLinger, mustClose } from "./body.ts";
-import { createErrorForms, logFailure, publicError } from "./errors.ts";
+import { createConnections } from "./connections.ts";
+import { createErrorForms } from "./errors.ts";
 import { Exchange, mintId, type ServerSide } from "./exchange.ts";
 import { corsHeaders, createGuards, isPreflight, preflightHeaders } from "./guards.ts";
-import { isReply, sendReply } from "./reply.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./settings.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
@@ -50,12 +50,6 @@ interface Route {
   handler: RouteHandler;
 }
 
-/** What goes on on one connection. */
-interface Line {
-  running: number;
-  last: Exchange | undefined;
-}
-
 const CALL = Symbol("call");
 type Carrier = IncomingMessage & { [CALL]: Exchange };
 
@@ -70,13 +64,11 @@ export function createServer(options: HttpServerOptions): HttpServer {
   const forms = createErrorForms(log);
   const routes = createRouter<Route>({ run, noMatch });
   const upgrades = createRouter<UpgradeRoute>({ run: () => {}, noMatch: () => {} });
-  const lines = new Map<Duplex, Line>();
-  const upgraded = new Set<Duplex>();
-  const wantsAccessLog = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
-  let active = 0;
+  const { finish, fail } = createAnswers(log, forms);
+  const connections = createConnections(log, closing.signal);
   let host = "";
   let port = 0;
-  let onQuiet: (() => void) | undefined;
+  let closed: Promise<void> | undefined;
 
   const server = http.createServer(
     { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
@@ -94,7 +86,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
     const call = new Exchange(side, req, res);
     call.awaitsContinue = awaitsContinue;
     (req as Carrier)[CALL] = call;
-    track(call);
+    connections.begin(call);
     if (closing.signal.aborted) call.res.setHeader("connection", "close");
     try {
       const origin = guards.check(req);
@@ -156,54 +148,6 @@ export function createServer(options: HttpServerOptions): HttpServer {
     }
   }
 
-  function finish(call: Exchange, value: unknown): void {
-    const { req, plain: res } = call;
-    if (value === undefined || res.destroyed) return;
-    if (res.headersSent) {
-      log.warn({ id: call.id, path: call.path }, "a handler answered by itself and returned a value too");
-      return;
-    }
-    try {
-      if (call.awaitsContinue) call.res.setHeader("connection", "close");
-      else if (mustClose(req)) {
-        call.res.setHeader("connection", "close");
-        drain(req, () => answer(call, value));
-        return;
-      }
-      answer(call, value);
-    } catch (error) {
-      fail(call, error);
-    }
-  }
-
-  function fail(call: Exchange, failure: unknown): void {
-    const { req, res, id, path } = call;
-    if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
-      log.debug({ id, path, err: failure }, "the client left before the answer");
-      res.destroy();
-      return;
-    }
-    logFailure(log, failure, id, path);
-    if (res.headersSent) {
-      if (!res.writableEnded) {
-        log.warn({ id, path }, "the answer was cut off after an error");
-        res.destroy();
-      }
-      return;
-    }
-    const error = publicError(failure, id);
-    const body = forms.render(path, error);
-    const late = error.code === "request_timeout";
-    const unread = mustClose(req);
-    res.statusCode = error.status >= 400 && error.status <= 599 ? error.status : 500;
-    if (error.headers) setHeaders(res, error.headers);
-    res.setHeader("content-type", "application/json; charset=utf-8");
-    res.setHeader("content-length", Buffer.byteLength(body));
-    if (late || unread || call.awaitsContinue) res.setHeader("connection", "close");
-    if (unread && !late && !call.awaitsContinue) endAndLinger(req, res, body);
-    else res.end(body);
-  }
-
   function noMatch(req: IncomingMessage): void {
     const call = (req as Carrier)[CALL];
     const methods = routes.methods(call.path);
@@ -217,50 +161,10 @@ export function createServer(options: HttpServerOptions): HttpServer {
     fail(call, new PorticoError("method_not_allowed", message, { headers: { allow }, type: "invalid_request_error" }));
   }
 
-  function track(call: Exchange): void {
-    const { req, plain: res } = call;
-    const { socket } = req;
-    const line = lines.get(socket);
-    if (line) {
-      line.running++;
-      line.last = call;
-    }
-    active++;
-    const logged = wantsAccessLog === undefined || wantsAccessLog("info");
-    const started = logged ? performance.now() : 0;
-    const sent = logged ? socket.bytesWritten : 0;
-    res.on("close", () => {
-      active--;
-      if (line && --line.running === 0) {
-        line.last = undefined;
-        if (closing.signal.aborted) socket.destroySoon();
-      }
-      if (!logged) return;
-      log.info(
-        {
-          id: call.id,
-          method: req.method,
-          path: call.path,
-          status: res.headersSent ? res.statusCode : 499,
-          ms: Math.round((performance.now() - started) * 10) / 10,
-          bytes: socket.bytesWritten - sent,
-          ...(res.writableFinished ? undefined : { cut: true }),
-        },
-        "request",
-      );
-    });
-  }
-
   server.on("connection", (socket: Socket) => {
     server.headersTimeout = settings().headersTimeoutMs;
-    lines.set(socket, { running: 0, last: undefined });
-    socket.once("close", () => forget(socket));
+    connections.add(socket);
   });
-
-  function forget(socket: Duplex): void {
-    upgraded.delete(socket);
-    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
-  }
 
   server.on("checkContinue", (req: IncomingMessage, res: ServerResponse) => {
     const call = begin(req, res, true);
@@ -279,15 +183,13 @@ export function createServer(options: HttpServerOptions): HttpServer {
       server.emit("connection", socket);
       return;
     }
-    upgraded.add(socket);
-    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
+    connections.handOver(socket);
     handleUpgrade({ server: side, guards, auth, forms, find: (path) => upgrades.find("GET", path) }, req, socket, head);
   });
 
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {
-    const line = lines.get(socket);
-    const call = line?.last;
-    if (failure.code === "ECONNRESET" || !socket.writable || (line && line.running > 1) || call?.res.headersSent) {
+    const { count, call } = connections.running(socket);
+    if (failure.code === "ECONNRESET" || !socket.writable || count > 1 || call?.plain.headersSent) {
       socket.destroy();
       return;
     }
@@ -325,25 +227,15 @@ export function createServer(options: HttpServerOptions): HttpServer {
       });
     },
 
-    async close(graceMs) {
-      closing.abort();
-      if (!server.listening) return;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const [socket, line] of lines) {
-        if (line.running === 0) (socket as Socket).destroySoon();
-        else if (line.last && !line.last.res.headersSent) line.last.res.setHeader("connection", "close");
-      }
-      if (lines.size > 0) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, graceMs);
-          onQuiet = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      for (const socket of [...lines.keys(), ...upgraded]) socket.destroy();
-      await closed;
+    close(graceMs) {
+      closed ??= (async () => {
+        closing.abort();
+        if (!server.listening) return;
+        const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+        await connections.end(graceMs);
+        await ended;
+      })();
+      return closed;
     },
 
     get port() {
@@ -353,7 +245,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
       return host;
     },
     get active() {
-      return active;
+      return connections.active;
     },
     routes: () =>
       routes
@@ -364,17 +256,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
 
 const SLASH = 47;
 
-function answer(call: Exchange, value: unknown): void {
-  if (isReply(value)) sendReply(call.res, value);
-  else call.answer(200, value);
-}
-
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
-}
-
-function setHeaders(res: ServerResponse, headers: Record<string, string>): void {
-  for (const name in headers) res.setHeader(name, headers[name] as string);
 }
 
 /** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */

@@ -96,7 +96,7 @@ test("keys called __proto__ are left out and pollute nothing", async () => {
   const one = await startServer();
   const copies: Record<string, unknown>[] = [];
   one.server.route("POST", "/json", { access: "public" }, async (call) => {
-    const value = (await call.json()) as { a: object };
+    const value = (await call.json()) as { a: Record<string, unknown> };
     copies.push(Object.assign({}, value), Object.assign({}, value.a));
     return { got: value };
   });

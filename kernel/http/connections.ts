@@ -1,0 +1,107 @@
+/** What runs on which connection: the count of answers under way, the access log, and an orderly end. */
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Logger } from "../types.ts";
+import type { Exchange } from "./exchange.ts";
+
+export interface Connections {
+  add(socket: Socket): void;
+  /** From here on the connection is no HTTP any more: it is not waited for, and cut at the end. */
+  handOver(socket: Duplex): void;
+  /** Counts a call until its answer is out or its client gone, then logs its line. */
+  begin(call: Exchange): void;
+  /** The only call that runs on a connection, and how many do. */
+  running(socket: Duplex): { count: number; call: Exchange | undefined };
+  /** Ends idle connections at once, the others with their answer, what is left after `graceMs` by force. */
+  end(graceMs: number): Promise<void>;
+  /** Answers under way. */
+  readonly active: number;
+}
+
+interface Line {
+  count: number;
+  call: Exchange | undefined;
+}
+
+export function createConnections(log: Logger, closing: AbortSignal): Connections {
+  const lines = new Map<Duplex, Line>();
+  const handedOver = new Set<Duplex>();
+  const isEnabled = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
+  let active = 0;
+  let onQuiet: (() => void) | undefined;
+
+  function forget(socket: Duplex): void {
+    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
+  }
+
+  function begin(call: Exchange): void {
+    const { req, plain: res } = call;
+    const { socket } = req;
+    const line = lines.get(socket);
+    if (line) {
+      line.count++;
+      line.call = call;
+    }
+    active++;
+    const logged = isEnabled === undefined || isEnabled("info");
+    const started = logged ? performance.now() : 0;
+    const sent = logged ? socket.bytesWritten : 0;
+    res.on("close", () => {
+      active--;
+      if (line && --line.count === 0) {
+        line.call = undefined;
+        if (closing.aborted) socket.destroySoon();
+      }
+      if (!logged) return;
+      const fields = {
+        id: call.id,
+        method: req.method,
+        path: call.path,
+        status: res.headersSent ? res.statusCode : CLIENT_CLOSED,
+        ms: Math.round((performance.now() - started) * 10) / 10,
+        bytes: socket.bytesWritten - sent,
+      };
+      log.info(res.writableFinished ? fields : { ...fields, cut: true }, "request");
+    });
+  }
+
+  return {
+    add(socket) {
+      lines.set(socket, { count: 0, call: undefined });
+      socket.once("close", () => {
+        handedOver.delete(socket);
+        forget(socket);
+      });
+    },
+    handOver(socket) {
+      handedOver.add(socket);
+      forget(socket);
+    },
+    begin,
+    running: (socket) => lines.get(socket) ?? { count: 0, call: undefined },
+
+    async end(graceMs) {
+      for (const [socket, { count, call }] of lines) {
+        if (count === 0) (socket as Socket).destroySoon();
+        else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
+      }
+      if (lines.size > 0) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, graceMs);
+          onQuiet = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      for (const socket of [...lines.keys(), ...handedOver]) socket.destroy();
+    },
+
+    get active() {
+      return active;
+    },
+  };
+}
+
+/** For the log only: the client left before there was an answer. */
+const CLIENT_CLOSED = 499;
