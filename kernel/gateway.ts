@@ -69,7 +69,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const config = await openConfig({ file: options.paths.config, env: options.env });
   const paths = withWorkspace(options.paths, config);
   await createHome(paths);
-  const logBook = createLog({ file: join(paths.state, "logs", "portico.log"), write: options.write });
+  const logBook = createLog({
+    file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
+    write: options.write,
+  });
   const { log } = logBook;
   const bus = createBus(log);
   declareKernelEvents(bus);

@@ -44,14 +44,14 @@ export async function createHome(paths: Paths): Promise<void> {
 
 async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
   try {
-    const made = await mkdir(path, { recursive: true, mode });
-    if (made !== undefined) await chmod(path, mode); // the umask may have taken more
+    if (await makeMissing(path, mode)) await chmod(path, mode); // the umask may have taken more
     if (!(await stat(path)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? "";
     const reasons: Record<string, string> = {
       EACCES: "permission denied",
+      ENOENT: "it cannot be made there",
       EPERM: "permission denied",
       EEXIST: "a file is in its place",
       ENOTDIR: "a file is in its place",
@@ -65,6 +65,15 @@ async function makeDirectory(path: string, what: string, mode: number): Promise<
       { status: 500, cause },
     );
   }
+}
+
+/** Like a recursive mkdir, which on file systems such as /proc never returns (Node 20). Answers whether it made `path`. */
+async function makeMissing(path: string, mode: number): Promise<boolean> {
+  if (existsSync(path)) return false;
+  const parent = dirname(path);
+  if (parent !== path) await makeMissing(parent, mode);
+  await mkdir(path, { mode });
+  return true;
 }
 
 function absolute(path: string, env: Record<string, string | undefined>): string {

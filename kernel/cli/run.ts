@@ -133,11 +133,11 @@ async function addressOf(given: Record<string, unknown>, env: CliOptions["env"],
   if (url && token) return { url, token };
   const { readConfigFile, expandReferences } = await import("../config/read.ts");
   const { gateway } = readConfigFile(paths.config) as {
-    gateway?: { port?: number; auth?: { token?: string; password?: string } };
+    gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
   };
   const secret = gateway?.auth?.token ?? gateway?.auth?.password;
   return {
-    url: url ?? `http://127.0.0.1:${gateway?.port ?? 18789}`,
+    url: url ?? `http://127.0.0.1:${expandReferences(gateway?.port ?? 18789, env)}`,
     token: token ?? (secret === undefined ? undefined : (expandReferences(secret, env) as string)),
   };
 }

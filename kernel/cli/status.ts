@@ -37,7 +37,7 @@ function describe(status: Status): string[] {
     const at = problem.line ? ` (line ${problem.line})` : "";
     lines.push("", `The changed configuration is not in force${at}: ${problem.message}`);
   }
-  const wrong = [...status.plugins, ...status.hooks].filter(({ error }) => error);
+  const wrong = [...status.plugins, ...status.hooks].filter(({ state, error }) => error && state !== "disabled");
   if (wrong.length) lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
   return lines;
 }

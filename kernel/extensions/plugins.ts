@@ -70,7 +70,7 @@ export function pluginRoots(paths: Paths, trust: string): Root[] {
     { name: "home", dir: join(paths.home, "plugins"), rank: 1 },
     { name: "workspace", dir: join(paths.workspace, "plugins"), rank: 2 },
   ];
-  return roots.slice(0, { builtin: 1, home: 2 }[trust] ?? 3);
+  return roots.slice(0, { builtin: 1, workspace: 3, all: 3 }[trust] ?? 2);
 }
 
 /** Loads every definition without setting anything up: for schemas and commands. */
@@ -239,7 +239,9 @@ export function createPluginHost(options: PluginHostOptions) {
 
   function sectionsOf(definition: PluginDefinition): Record<string, unknown> {
     const paths = Object.keys(definition.config ?? {});
-    return Object.fromEntries(paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : parts.config.section(path)]));
+    return Object.fromEntries(
+      paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : parts.config.section(path)]),
+    );
   }
 
   async function takeDown(slot: Slot): Promise<void> {
