@@ -1,0 +1,159 @@
+/** POST /act: one action, or several, on a tab. */
+import { compile, didYouMean, PorticoError } from "portico";
+import { attempt, left, pause } from "../deadline.ts";
+import { failure, isGone } from "../failures.ts";
+import type { Page, Request } from "../playwright.ts";
+import type { Tab } from "../tab/tab.ts";
+import { KINDS } from "./kinds.ts";
+import type { Kind } from "./types.ts";
+import { checkShown, type Common, type Op, readableTab } from "../operations/op.ts";
+import { takeSnapshot } from "../operations/snapshot.ts";
+
+export interface ActInput extends Common {
+  kind: string;
+  snapshot?: "efficient" | "ai";
+  [field: string]: unknown;
+}
+
+const checks = new Map<string, ReturnType<typeof compile>>();
+
+/** The action's kind, and its fields checked. 400 with the nearest kind; `selector` is refused with the reason. */
+export function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; name: string; input: unknown } {
+  const param = (name: string): string => (at === "" ? name : `${at}.${name}`);
+  const name = given["kind"];
+  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
+    const near = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
+    const hint = near === undefined ? `One of: ${Object.keys(KINDS).join(", ")}.` : `Did you mean ${near}?`;
+    throw new PorticoError(
+      "invalid_request_error",
+      `${name === undefined ? "kind is missing" : `${JSON.stringify(name)} is not a kind of action`}. ${hint}`,
+      { param: param("kind") },
+    );
+  }
+  if (given["selector"] !== undefined) {
+    throw new PorticoError(
+      "invalid_request_error",
+      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and give its ref.",
+      { param: param("selector") },
+    );
+  }
+  const kind = KINDS[name]!;
+  let check = checks.get(name);
+  if (check === undefined) checks.set(name, (check = compile(kind.schema)));
+  try {
+    return { kind, name, input: check.parse(given) };
+  } catch (error) {
+    if (at === "" || !(error instanceof PorticoError)) throw error;
+    throw new PorticoError(error.code, error.message, { param: param(error.param ?? "") });
+  }
+}
+
+/** Runs one action in its tab; used for batches too. */
+export async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = ""): Promise<unknown> {
+  const { kind, name, input } = checkAction(given, at);
+  const explicit = typeof given["timeoutMs"] === "number";
+  const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
+  try {
+    const again = (next: Record<string, unknown>, place: string): Promise<unknown> => runAction(op, tab, next, place);
+    return await kind.run({ op, tab, input, timeoutMs, explicit, again });
+  } catch (error) {
+    throw failure(error, `The action ${name}`);
+  }
+}
+
+/** Notices what an action set off: a navigation of the page, new windows, the page's own end. */
+function observe(page: Page): { settle(limitMs: number): Promise<void>; stop(): void; opened: Page[] } {
+  const opened: Page[] = [];
+  let navigating: Promise<unknown> | undefined;
+  const onRequest = (request: Request): void => {
+    if (!request.isNavigationRequest() || navigating !== undefined) return;
+    try {
+      if (request.frame() !== page.mainFrame()) return;
+    } catch {
+      return;
+    }
+    navigating = Promise.race([
+      page.waitForEvent("framenavigated", { predicate: (frame) => frame === page.mainFrame(), timeout: 10_000 }),
+      page.waitForEvent("requestfailed", { predicate: (failed) => failed === request, timeout: 10_000 }),
+      page.waitForEvent("close", { timeout: 10_000 }),
+      page.waitForEvent("download", { timeout: 10_000 }),
+    ]);
+    navigating.catch(() => {});
+  };
+  const onPopup = (popup: Page): void => void opened.push(popup);
+  page.on("request", onRequest);
+  page.on("popup", onPopup);
+  return {
+    opened,
+    async settle(limitMs) {
+      if (navigating === undefined) return;
+      await attempt(limitMs, navigating, undefined);
+      if (!page.isClosed()) await attempt(limitMs, page.waitForLoadState("domcontentloaded"), undefined);
+    },
+    stop() {
+      page.off("request", onRequest);
+      page.off("popup", onPopup);
+    },
+  };
+}
+
+export async function act(op: Op, given: ActInput): Promise<object> {
+  const { kind, name } = checkAction(given);
+  if (given.snapshot !== undefined && given.snapshot !== "efficient" && given.snapshot !== "ai") {
+    throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', { param: "snapshot" });
+  }
+  const tab = await readableTab(op, given.targetId);
+  const start = Date.now();
+  const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
+  const seen = observe(tab.page);
+  let result: unknown;
+  try {
+    const work = (): Promise<unknown> => runAction(op, tab, given);
+    result = kind.queued ? await tab.exclusive(timeoutMs, `the action ${name}`, work) : await work();
+    await seen.settle(Math.min(5_000, left(start, timeoutMs + 1_000)));
+  } catch (error) {
+    // A page that closes itself on a click did what was asked.
+    const ended = (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
+    if (!ended || !kind.queued) throw withDialogs(error, tab, start);
+  } finally {
+    seen.stop();
+  }
+  const closed = tab.page.isClosed();
+  // What an action led to is judged before anything of it is told.
+  if (!closed) await checkShown(op, tab.url);
+  const answer: Record<string, unknown> = { ok: true, targetId: tab.targetId, url: tab.url };
+  if (result !== undefined) answer["result"] = result;
+  if (name === "batch") answer["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
+  if (closed) answer["closed"] = true;
+  const dialogs = tab.dialogs.since(start);
+  if (dialogs.length > 0) answer["dialogs"] = dialogs;
+  if (seen.opened.length > 0) answer["newTabs"] = await newTabs(op, tab);
+  if (given.snapshot !== undefined && !closed) Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
+  return answer;
+}
+
+/** Tabs beside this one that a window opened by the action may be. */
+async function newTabs(op: Op, tab: Tab): Promise<object[]> {
+  await pause(20);
+  const known = await attempt(2000, op.session.tabs(), []);
+  return known
+    .filter(({ targetId }) => targetId !== tab.targetId)
+    .slice(-5)
+    .map(({ targetId, url }) => ({ targetId, url }));
+}
+
+async function freshSnapshot(op: Op, tab: Tab, mode: "efficient" | "ai"): Promise<object> {
+  const { ok: _ok, ...rest } = await takeSnapshot(op, tab, mode === "efficient" ? { mode } : {});
+  return rest;
+}
+
+/** An action that failed while the page was asking something says so. */
+function withDialogs(error: unknown, tab: Tab, since: number): unknown {
+  const dialogs = tab.dialogs.since(since);
+  if (dialogs.length === 0 || !(error instanceof PorticoError)) return error;
+  return new PorticoError(error.code, error.message, {
+    ...(error.param === undefined ? {} : { param: error.param }),
+    details: { ...error.details, dialogs },
+    cause: error.cause,
+  });
+}

@@ -1,0 +1,174 @@
+/** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
+import { PorticoError } from "portico";
+import { attempt, left, within } from "../deadline.ts";
+import { callLog, failure, firstWords, isTimeout, plainText } from "../failures.ts";
+import { type Probe, probeElement, type ProbeWish } from "../tab/page-scripts.ts";
+import type { Locator } from "../playwright.ts";
+import type { RefEntry } from "../snapshot/refs.ts";
+import { type AriaNode, everyNode } from "../snapshot/render.ts";
+import type { Tab } from "../tab/tab.ts";
+
+/** Something in the way gets this long to go (an animation, a spinner) unless the caller set a limit. */
+const PATIENCE_MS = 1_500;
+/** A stale ref must be answered at once: candidates only where they can be had within this time. */
+const CANDIDATES_MS = 30;
+
+export const NOTHING: ProbeWish = { visible: false, enabled: false, editable: false, hit: false };
+export const SEEN: ProbeWish = { ...NOTHING, visible: true };
+export const EDITED: ProbeWish = { visible: true, enabled: true, editable: true, hit: false };
+export const CLICKED: ProbeWish = { visible: true, enabled: true, editable: false, hit: true };
+export const POINTED: ProbeWish = { visible: true, enabled: false, editable: false, hit: true };
+
+export interface Found {
+  entry: RefEntry;
+  locator: Locator;
+  probe: Probe;
+}
+
+const spoken = ({ n, role, name }: RefEntry): string =>
+  `${role}${name === "" ? "" : ` "${plainText(name).slice(0, 60)}"`} (ref ${n})`;
+
+/** 404 for a ref whose element is gone, with the elements of the same role and name, or of the same role. */
+async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
+  const fresh = await attempt(CANDIDATES_MS, tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>, []);
+  const same = [...everyNode(fresh)].filter((node) => node.ref !== undefined && node.role === entry.role);
+  const twins = same.filter((node) => (node.name ?? "") === entry.name);
+  const candidates = (twins.length > 0 ? twins : same).slice(0, 5).map((node) => {
+    const name = node.name ?? "";
+    return {
+      ref: `e${tab.refs.number(node.ref!, node.role, name)}`,
+      role: node.role,
+      name: plainText(name).slice(0, 100),
+    };
+  });
+  const alike = candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
+  return new PorticoError(
+    "ref_not_found",
+    `The element of ref ${entry.n} (${entry.role}${entry.name ? ` "${plainText(entry.name).slice(0, 60)}"` : ""}) is no longer on the page: take a new snapshot.${alike}`,
+    {
+      param,
+      details: { ref: `e${entry.n}`, candidates },
+    },
+  );
+}
+
+/** Finds the element of a ref. 400 for what is no ref, 404 at once for one that is stale, 504 where the page hangs. */
+export async function findElement(
+  tab: Tab,
+  ref: unknown,
+  wish: ProbeWish,
+  timeoutMs: number,
+  param = "ref",
+): Promise<Found> {
+  const entry = tab.refs.find(ref, param);
+  const locator = tab.page.getByRef(entry.native);
+  const found = await within(
+    timeoutMs,
+    "Looking for the element (the page does not answer)",
+    look(locator, wish, timeoutMs),
+  ).catch((error: unknown) => {
+    throw failure(error, "Looking for the element");
+  });
+  if (found === undefined) throw await stale(tab, entry, param);
+  return { entry, locator, probe: found };
+}
+
+const DETACHED =
+  /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
+
+/**
+ * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
+ * both are sent together, so that the usual case costs one round trip.
+ */
+async function look(locator: Locator, wish: ProbeWish, timeoutMs: number): Promise<Probe | undefined> {
+  const giveUp = new AbortController();
+  const probing = locator.evaluate(probeElement, wish, { timeout: timeoutMs, signal: giveUp.signal });
+  probing.catch(() => {});
+  try {
+    return (await locator.count()) === 0 ? undefined : await probing;
+  } catch (error) {
+    if (DETACHED.test(String((error as Error).message))) return undefined;
+    throw error;
+  } finally {
+    giveUp.abort();
+  }
+}
+
+/** What stands between the element and the action, in words. */
+function hindrance(probe: Probe, wish: ProbeWish): string | undefined {
+  if (wish.visible && probe.visible === false) return "is not visible";
+  if (wish.enabled && probe.enabled === false) return "is disabled";
+  if (wish.editable && probe.editable === false) return `is not editable (${probe.tag} takes no text, or is read-only)`;
+  if (wish.hit && probe.coveredBy !== undefined) return `is covered by ${probe.coveredBy}`;
+  return undefined;
+}
+
+/** The reason in the library's own log, for what the probe cannot see (frames above, movement). */
+function hindranceInLog(log: readonly string[]): string | undefined {
+  const covered = log.findLast((line) => line.includes("intercepts pointer events"));
+  if (covered !== undefined)
+    return `is covered by ${covered.replace(/^.*?(<.*>).*?intercepts pointer events.*$/, "$1").slice(0, 200)}`;
+  if (log.some((line) => line.includes("element is not stable"))) return "does not stop moving";
+  if (log.some((line) => line.includes("element is outside of the viewport"))) return "cannot be scrolled into view";
+  if (log.some((line) => line.includes("element is not visible"))) return "is not visible";
+  if (log.some((line) => line.includes("element is not enabled"))) return "is disabled";
+  if (log.some((line) => line.includes("did not find some options"))) return "has no such option";
+  return undefined;
+}
+
+export interface Trial {
+  tab: Tab;
+  ref: unknown;
+  wish: ProbeWish;
+  /** What is done, as it begins a sentence: "The click". */
+  what: string;
+  timeoutMs: number;
+  /** The caller set the limit, so it is used up. */
+  explicit: boolean;
+  param?: string;
+  work(locator: Locator, timeoutMs: number, probe: Probe): Promise<unknown>;
+}
+
+/** Finds the element, tries the action, and says why where it does not work: 422 `action_failed` soon, not 504 late. */
+export async function tryOn(trial: Trial): Promise<unknown> {
+  const { tab, wish, what, timeoutMs, explicit } = trial;
+  const start = Date.now();
+  const { entry, locator, probe } = await findElement(tab, trial.ref, wish, timeoutMs, trial.param);
+  const remaining = left(start, timeoutMs);
+  const limit = hindrance(probe, wish) === undefined || explicit ? remaining : Math.min(remaining, PATIENCE_MS);
+  try {
+    return await within(limit + 500, what, trial.work(locator, limit, probe));
+  } catch (error) {
+    const options = { details: { ref: `e${entry.n}` }, cause: error };
+    if (!isTimeout(error)) {
+      if (
+        /not an? <?(input|select|textarea)|not a checkbox|not have a role allowing|Input of type|Malformed value|Cannot type text|Not a checkbox/i.test(
+          String((error as Error).message),
+        )
+      ) {
+        throw new PorticoError(
+          "action_failed",
+          `${what} failed: the ${spoken(entry)} does not take it: ${firstWords(error)}`,
+          options,
+        );
+      }
+      throw failure(error, what);
+    }
+    const again = await attempt<Probe | "gone" | "silent">(
+      800,
+      look(locator, wish, 800).then((probe) => probe ?? "gone"),
+      "silent",
+    );
+    if (again === "silent")
+      throw new PorticoError(
+        "timeout",
+        `${what} did not end within ${timeoutMs} ms: the page does not answer.`,
+        options,
+      );
+    if (again === "gone") throw await stale(tab, entry, trial.param ?? "ref");
+    const reason = hindrance(again, wish) ?? hindranceInLog(callLog(error));
+    if (reason === undefined)
+      throw new PorticoError("timeout", `${what} did not end within ${limit} ms: ${firstWords(error)}`, options);
+    throw new PorticoError("action_failed", `${what} failed: the ${spoken(entry)} ${reason}.`, options);
+  }
+}

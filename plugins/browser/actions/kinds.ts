@@ -1,0 +1,317 @@
+/** The kinds of `/act`. Each one's fields are those of its schema; time limits are in milliseconds. */
+import { PorticoError, Type } from "portico";
+import { left, pause, within } from "../deadline.ts";
+import { pageFunction, plainResult } from "./page-function.ts";
+import type { Act, Kind } from "./types.ts";
+import { CLICKED, EDITED, findElement, NOTHING, POINTED, SEEN, tryOn } from "./elements.ts";
+import { fillOne } from "./fill.ts";
+import { runWait } from "./wait.ts";
+import { uploadTo } from "./uploads.ts";
+
+const ref = Type.Union([Type.Integer({ minimum: 1 }), Type.String({ minLength: 1 })]);
+const modifiers = Type.Array(
+  Type.Union((["Alt", "Control", "ControlOrMeta", "Meta", "Shift"] as const).map((one) => Type.Literal(one))),
+);
+const button = Type.Union([Type.Literal("left"), Type.Literal("right"), Type.Literal("middle")]);
+const optional = Type.Optional;
+
+const ACTION_MS = 8_000;
+
+const needsEvaluate = ({ op }: Act, what: string): void => {
+  if (op.config.evaluateEnabled) return;
+  throw new PorticoError("evaluate_disabled", `${what} is turned off: browser.evaluateEnabled is false.`);
+};
+
+const trial = ({ tab, input, timeoutMs, explicit }: Act) => ({ tab, ref: input.ref as unknown, timeoutMs, explicit });
+
+async function type(act: Act): Promise<undefined> {
+  const { input, timeoutMs } = act;
+  const text = input.text as string;
+  // Key by key takes its time; the limit is for the element, not for the length of the text.
+  const room = input.slowly ? timeoutMs + text.length * 60 : timeoutMs;
+  const start = Date.now();
+  await tryOn({
+    ...trial(act),
+    timeoutMs: room,
+    wish: EDITED,
+    what: "The typing",
+    async work(locator, limit) {
+      await locator.fill(input.slowly ? "" : text, { timeout: limit });
+      if (input.slowly) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
+      if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
+    },
+  });
+  return undefined;
+}
+
+async function press({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
+  const key = input.key as string;
+  try {
+    if (input.ref !== undefined) {
+      await tryOn({
+        tab,
+        ref: input.ref,
+        timeoutMs,
+        explicit,
+        wish: SEEN,
+        what: "The key press",
+        work: (locator, timeout) => locator.press(key, { timeout }),
+      });
+    } else await within(timeoutMs, "The key press (the page does not answer)", tab.page.keyboard.press(key));
+  } catch (error) {
+    if (!/Unknown key|Unknown modifier/i.test(String((error as Error).message))) throw error;
+    throw new PorticoError(
+      "invalid_request_error",
+      `${JSON.stringify(key)} is not a key: write Enter, Tab, ArrowDown, a, or Control+A.`,
+      { param: "key", cause: error },
+    );
+  }
+  return undefined;
+}
+
+async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
+  const start = Date.now();
+  const goal = await findElement(tab, input.endRef, SEEN, timeoutMs, "endRef");
+  await tryOn({
+    tab,
+    ref: input.startRef,
+    param: "startRef",
+    timeoutMs: left(start, timeoutMs),
+    explicit,
+    wish: POINTED,
+    what: "The drag",
+    work: (locator, timeout) => locator.dragTo(goal.locator, { timeout }),
+  });
+  return undefined;
+}
+
+async function fill(act: Act): Promise<undefined> {
+  const start = Date.now();
+  for (const [index, field] of (act.input.fields as { ref: unknown; type?: string; value?: unknown }[]).entries()) {
+    await fillOne({ ...act, timeoutMs: left(start, act.timeoutMs) }, field, index);
+  }
+  return undefined;
+}
+
+async function select(act: Act): Promise<unknown> {
+  const values = act.input.values as string[];
+  return tryOn({
+    ...trial(act),
+    wish: { ...SEEN, enabled: true },
+    what: "The selection",
+    // Options may come late, but not for ever: one that is missing is told after a moment.
+    work: (locator, timeout) =>
+      locator.selectOption(values, { timeout: act.explicit ? timeout : Math.min(timeout, 2_000) }),
+  });
+}
+
+const setChecked =
+  (checked: boolean) =>
+  async (act: Act): Promise<undefined> => {
+    await tryOn({
+      ...trial(act),
+      wish: { ...CLICKED, visible: false },
+      what: checked ? "The check" : "The uncheck",
+      work: (locator, timeout) => locator.setChecked(checked, { timeout }),
+    });
+    return undefined;
+  };
+
+async function evaluate(act: Act): Promise<unknown> {
+  needsEvaluate(act, "evaluate");
+  const { tab, input, timeoutMs } = act;
+  const fn = pageFunction(input.fn, "element");
+  if (input.ref === undefined)
+    return plainResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
+  const start = Date.now();
+  const { locator } = await findElement(tab, input.ref, NOTHING, timeoutMs);
+  const remaining = left(start, timeoutMs);
+  return plainResult(
+    await within(remaining, "The evaluation", locator.evaluate(fn as never, undefined, { timeout: remaining })),
+  );
+}
+
+async function batch(act: Act): Promise<unknown> {
+  const start = Date.now();
+  const results: Record<string, unknown>[] = [];
+  for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
+    try {
+      if (action["kind"] === "batch")
+        throw new PorticoError("invalid_request_error", "A batch cannot hold a batch.", {
+          param: `actions[${index}].kind`,
+        });
+      const limited = within(left(start, act.timeoutMs), "The batch", act.again(action, `actions[${index}]`));
+      const result = await limited;
+      results.push({ ok: true, kind: action["kind"], ...(result === undefined ? {} : { result }) });
+    } catch (error) {
+      const { code, message, param, details } = error as PorticoError;
+      results.push({
+        ok: false,
+        kind: action["kind"],
+        error: { code, message, ...(param === undefined ? {} : { param }), ...details },
+      });
+      if (act.input.stopOnError !== false) break;
+    }
+  }
+  return results;
+}
+
+const ok =
+  (work: (act: Act) => Promise<unknown>) =>
+  async (act: Act): Promise<undefined> => {
+    await work(act);
+    return undefined;
+  };
+
+/** Name → kind, in the order in which help lists them. */
+export const KINDS: Record<string, Kind> = {
+  click: {
+    schema: Type.Object({
+      ref,
+      doubleClick: optional(Type.Boolean()),
+      button: optional(button),
+      modifiers: optional(modifiers),
+    }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: ok((act) => {
+      const { doubleClick, button: which, modifiers: held } = act.input;
+      const options = { ...(which ? { button: which } : {}), ...(held ? { modifiers: held } : {}) };
+      return tryOn({
+        ...trial(act),
+        wish: CLICKED,
+        what: "The click",
+        work: (locator, timeout) =>
+          doubleClick ? locator.dblclick({ ...options, timeout }) : locator.click({ ...options, timeout }),
+      });
+    }),
+  },
+  type: {
+    schema: Type.Object({
+      ref,
+      text: Type.String(),
+      submit: optional(Type.Boolean()),
+      slowly: optional(Type.Boolean()),
+    }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: type,
+  },
+  fill: {
+    schema: Type.Object({
+      fields: Type.Array(
+        Type.Object({
+          ref,
+          type: optional(Type.String()),
+          value: optional(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String())])),
+        }),
+        { minItems: 1, maxItems: 200 },
+      ),
+    }),
+    timeoutMs: 20_000,
+    queued: true,
+    run: fill,
+  },
+  press: {
+    schema: Type.Object({ key: Type.String({ minLength: 1 }), ref: optional(ref) }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: press,
+  },
+  hover: {
+    schema: Type.Object({ ref }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: ok((act) =>
+      tryOn({
+        ...trial(act),
+        wish: POINTED,
+        what: "The hover",
+        work: (locator, timeout) => locator.hover({ timeout }),
+      }),
+    ),
+  },
+  scrollIntoView: {
+    schema: Type.Object({ ref }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: ok((act) =>
+      tryOn({
+        ...trial(act),
+        wish: SEEN,
+        what: "The scroll",
+        work: (locator, timeout) => locator.scrollIntoViewIfNeeded({ timeout }),
+      }),
+    ),
+  },
+  drag: { schema: Type.Object({ startRef: ref, endRef: ref }), timeoutMs: ACTION_MS, queued: true, run: drag },
+  select: {
+    schema: Type.Object({ ref, values: Type.Array(Type.String(), { maxItems: 1000 }) }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: select,
+  },
+  check: { schema: Type.Object({ ref }), timeoutMs: ACTION_MS, queued: true, run: setChecked(true) },
+  uncheck: { schema: Type.Object({ ref }), timeoutMs: ACTION_MS, queued: true, run: setChecked(false) },
+  upload: {
+    schema: Type.Object({ ref, paths: Type.Array(Type.String(), { minItems: 1, maxItems: 50 }) }),
+    timeoutMs: 20_000,
+    queued: true,
+    run: ok((act) => uploadTo(act.op, act.tab, act.input.ref, act.input.paths, act.timeoutMs, act.explicit)),
+  },
+  resize: {
+    schema: Type.Object({
+      width: Type.Integer({ minimum: 1, maximum: 10_000 }),
+      height: Type.Integer({ minimum: 1, maximum: 10_000 }),
+    }),
+    timeoutMs: ACTION_MS,
+    queued: true,
+    run: ok(({ tab, input, timeoutMs }) =>
+      within(timeoutMs, "The resizing", tab.page.setViewportSize({ width: input.width, height: input.height })),
+    ),
+  },
+  wait: {
+    schema: Type.Object({
+      text: optional(Type.String({ minLength: 1 })),
+      textGone: optional(Type.String({ minLength: 1 })),
+      url: optional(Type.String({ minLength: 1 })),
+      loadState: optional(
+        Type.Union([Type.Literal("load"), Type.Literal("domcontentloaded"), Type.Literal("networkidle")]),
+      ),
+      fn: optional(Type.String({ minLength: 1 })),
+      timeMs: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
+    }),
+    timeoutMs: 20_000,
+    queued: false,
+    async run(act) {
+      if (act.input.fn !== undefined) needsEvaluate(act, "wait.fn");
+      const { timeMs } = act.input;
+      await runWait(act.tab, act.input, timeMs === undefined || act.explicit ? act.timeoutMs : act.timeoutMs + timeMs);
+      return undefined;
+    },
+  },
+  evaluate: {
+    schema: Type.Object({ fn: Type.String({ minLength: 1 }), ref: optional(ref) }),
+    timeoutMs: 20_000,
+    queued: false,
+    run: evaluate,
+  },
+  batch: {
+    schema: Type.Object({
+      actions: Type.Array(Type.Object({ kind: Type.String() }), { minItems: 1, maxItems: 100 }),
+      stopOnError: optional(Type.Boolean()),
+    }),
+    timeoutMs: 60_000,
+    queued: true,
+    run: batch,
+  },
+  close: {
+    schema: Type.Object({}),
+    timeoutMs: ACTION_MS,
+    queued: false,
+    run: ok(async ({ op, tab, timeoutMs }) => {
+      await within(timeoutMs, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId: tab.targetId }));
+      for (let i = 0; i < 50 && !tab.closed; i++) await pause(10);
+    }),
+  },
+};

@@ -1,0 +1,117 @@
+/** Files for a page: from the upload directory only, into an input directly or through the chooser that it opens. */
+import { checkUpload, PorticoError } from "portico";
+import { attempt, left, within } from "../deadline.ts";
+import { failure } from "../failures.ts";
+import type { FileChooser } from "../playwright.ts";
+import type { Tab } from "../tab/tab.ts";
+import { CLICKED, findElement, NOTHING, tryOn } from "./elements.ts";
+import { tmpDir } from "../operations/files.ts";
+import type { Op } from "../operations/op.ts";
+
+/** The files' real paths. 400 with `paths[i]` for one that may not be handed on. */
+export async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
+  const root = await tmpDir(op, "uploads");
+  return Promise.all(
+    paths.map((path, index) =>
+      checkUpload(root, path).catch((error: PorticoError) => {
+        throw new PorticoError(error.code, `${error.message} Files for pages must lie in ${"<tmp>/portico/uploads"}.`, {
+          param: `paths[${index}]`,
+          cause: error,
+        });
+      }),
+    ),
+  );
+}
+
+/** Sets a file input, or clicks what opens a chooser and answers that. */
+export async function uploadTo(
+  op: Op,
+  tab: Tab,
+  ref: unknown,
+  paths: readonly string[],
+  timeoutMs: number,
+  explicit: boolean,
+): Promise<void> {
+  const files = await checkUploads(op, paths);
+  const start = Date.now();
+  const { locator, probe } = await findElement(tab, ref, NOTHING, timeoutMs);
+  if (/^<input .*type="file"/.test(probe.tag)) {
+    await within(
+      left(start, timeoutMs) + 200,
+      "The upload",
+      locator.setInputFiles(files, { timeout: left(start, timeoutMs) }),
+    ).catch((error: unknown) => {
+      throw failure(error, "The upload");
+    });
+    return;
+  }
+  const chosen = new Promise<FileChooser>((resolve) => tab.armChooser(resolve, timeoutMs));
+  try {
+    await tryOn({
+      tab,
+      ref,
+      wish: CLICKED,
+      what: "The click that opens the file chooser",
+      timeoutMs: left(start, timeoutMs),
+      explicit,
+      work: (found, timeout) => found.click({ timeout }),
+    });
+    const chooser = await attempt(Math.min(3_000, left(start, timeoutMs)), chosen, undefined);
+    if (chooser === undefined)
+      throw new PorticoError(
+        "action_failed",
+        "The upload failed: the element is no file input, and a click on it opens no file chooser.",
+        { param: "ref" },
+      );
+    await answerChooser(chooser, files, left(start, timeoutMs));
+  } finally {
+    tab.disarmChooser();
+  }
+}
+
+async function answerChooser(chooser: FileChooser, files: string[], timeoutMs: number): Promise<void> {
+  if (files.length > 1 && !chooser.isMultiple()) {
+    throw new PorticoError("action_failed", "The upload failed: the input takes one file only.", { param: "paths" });
+  }
+  await within(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
+}
+
+export interface FileChooserInput {
+  paths: string[];
+  ref?: string | number;
+  targetId?: string;
+  timeoutMs?: number;
+}
+
+/** How long an armed chooser or dialog answer stays armed, ms, unless the caller says otherwise. */
+export const ARMED_MS = 120_000;
+
+/** Prepares the answer to the next file chooser; with a ref the files are set at once. */
+export async function armFileChooser(op: Op, input: FileChooserInput): Promise<object> {
+  const tab = await op.session.tab(input.targetId);
+  tab.assertAlive();
+  if (input.ref !== undefined) {
+    await uploadTo(op, tab, input.ref, input.paths, input.timeoutMs ?? 20_000, input.timeoutMs !== undefined);
+    return { ok: true, targetId: tab.targetId };
+  }
+  const files = await checkUploads(op, input.paths);
+  const take = (chooser: FileChooser): void => {
+    answerChooser(chooser, files, 20_000).catch((error: unknown) =>
+      op.parts.log.warn({ err: error }, "an armed file chooser could not be answered"),
+    );
+  };
+  tab.armChooser(take, input.timeoutMs ?? ARMED_MS);
+  return { ok: true, targetId: tab.targetId };
+}
+
+/** Prepares the answer to the next dialog. */
+export async function armDialog(
+  op: Op,
+  input: { accept: boolean; promptText?: string; targetId?: string; timeoutMs?: number },
+): Promise<object> {
+  const tab = await op.session.tab(input.targetId);
+  tab.assertAlive();
+  const { accept, promptText } = input;
+  tab.dialogs.arm({ accept, ...(promptText === undefined ? {} : { promptText }) }, input.timeoutMs ?? ARMED_MS);
+  return { ok: true, targetId: tab.targetId };
+}

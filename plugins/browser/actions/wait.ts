@@ -1,0 +1,86 @@
+/** The conditions of `wait`: all that are given must come true within one limit. */
+import { PorticoError } from "portico";
+import { left, pause, within } from "../deadline.ts";
+import { isTimeout } from "../failures.ts";
+import { pageFunction } from "./page-function.ts";
+import type { Tab } from "../tab/tab.ts";
+import { urlMatcher } from "../operations/url-match.ts";
+
+export interface WaitInput {
+  text?: string;
+  textGone?: string;
+  url?: string;
+  loadState?: "load" | "domcontentloaded" | "networkidle";
+  fn?: string;
+  timeMs?: number;
+}
+
+/** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
+async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: number): Promise<void> {
+  const start = Date.now();
+  for (;;) {
+    const counts = tab.page.frames().map((frame) =>
+      frame
+        .getByText(text)
+        .filter({ visible: true })
+        .count()
+        .catch(() => 0),
+    );
+    const seen = (
+      await within(left(start, timeoutMs), "The wait (the page does not answer)", Promise.all(counts))
+    ).some((count) => count > 0);
+    if (seen === wanted) return;
+    if (Date.now() - start >= timeoutMs)
+      throw new PorticoError(
+        "timeout",
+        `The text ${JSON.stringify(text.slice(0, 80))} did not ${wanted ? "appear" : "go"} within ${timeoutMs} ms.`,
+      );
+    await pause(50);
+  }
+}
+
+async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promise<void> {
+  const fn = pageFunction(source, "nothing");
+  await within(
+    timeoutMs + 200,
+    "The wait for fn",
+    tab.page.waitForFunction(fn as never, undefined, { timeout: timeoutMs }).then(() => {}),
+  );
+}
+
+export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
+  const { text, textGone, url, loadState, fn, timeMs } = input;
+  if ([text, textGone, url, loadState, fn, timeMs].every((one) => one === undefined)) {
+    throw new PorticoError("invalid_request_error", "wait needs one of text, textGone, url, loadState, fn, timeMs.", {
+      param: "text",
+    });
+  }
+  const start = Date.now();
+  const rest = (): number => left(start, timeoutMs);
+  if (fn !== undefined) pageFunction(fn, "nothing");
+  try {
+    if (timeMs !== undefined) await within(timeoutMs, "The wait", pause(timeMs));
+    if (url !== undefined) {
+      const fits = urlMatcher(url);
+      await tab.page.waitForURL((at) => fits(at.href), { timeout: rest(), waitUntil: "commit" });
+    }
+    if (loadState !== undefined)
+      await within(
+        rest() + 200,
+        `The wait for ${loadState}`,
+        tab.page.waitForLoadState(loadState, { timeout: rest() }),
+      );
+    if (text !== undefined) await textThere(tab, text, true, rest());
+    if (textGone !== undefined) await textThere(tab, textGone, false, rest());
+    if (fn !== undefined) await functionTrue(tab, fn, rest());
+  } catch (error) {
+    if (error instanceof PorticoError || !isTimeout(error)) throw error;
+    const what =
+      url === undefined
+        ? loadState === undefined
+          ? "fn to become true"
+          : `the load state ${loadState}`
+        : `the address ${url.slice(0, 120)}`;
+    throw new PorticoError("timeout", `Waited ${timeoutMs} ms for ${what}.`, { cause: error });
+  }
+}

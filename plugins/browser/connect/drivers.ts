@@ -1,0 +1,168 @@
+/** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
+import { createGuard, type EgressProxy, type Guard, type Logger, PorticoError, startEgressProxy } from "portico";
+import { Cdp } from "../cdp.ts";
+import { findEndpoint } from "./endpoint.ts";
+import { findBrowser } from "./executables.ts";
+import { launch } from "./launch.ts";
+import type { Profile, Profiles } from "../profiles.ts";
+import { allowsPrivate, type BrowserConfig } from "../schema.ts";
+
+/** A browser that can be talked to. */
+export interface Attachment {
+  /** Its debugging socket. */
+  wsUrl: string;
+  headers: Record<string, string>;
+  /** It runs on this machine and sees the same files. */
+  isLocal: boolean;
+  /** `enforced`: all its traffic goes through our proxy. */
+  egress: "enforced" | "best-effort";
+  proxy?: EgressProxy;
+  pid?: number;
+  port?: number;
+  headless?: boolean;
+  executablePath?: string;
+  /** The library's overrides (focus, media) are kept away from a person's own browser. */
+  noDefaults: boolean;
+  /** How long connecting may take, ms. */
+  connectTimeoutMs: number;
+  /** Settles when the process has ended. */
+  exited?: Promise<void>;
+  /** Ends what was started for it. */
+  release(): Promise<void>;
+}
+
+export interface DriverDeps {
+  config: () => BrowserConfig;
+  profiles: Profiles;
+  guard: Guard;
+  log: Logger;
+  /** Headers for the relay's socket, where the relay runs. */
+  relayHeaders?: () => Record<string, string>;
+  env: NodeJS.ProcessEnv;
+}
+
+/** Without a display a browser with windows cannot start. */
+export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
+  config.headless ?? (process.platform === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]);
+
+/** Opens the browser of a profile. */
+export function attach(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+  if (profile.driver === "managed")
+    return deps.config().attachOnly ? attachRunning(profile, deps) : launchManaged(profile, deps, asked);
+  return profile.driver === "remote" ? attachRemote(profile, deps) : attachRelay(profile, deps);
+}
+
+async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+  const config = deps.config();
+  const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
+  const headless = asked.headless ?? wantsHeadless(config, deps.env);
+  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
+  try {
+    const browser = await launch({
+      executablePath,
+      headless,
+      dir: profile.dir,
+      port: await deps.profiles.launchPort(profile),
+      noSandbox: config.noSandbox,
+      color: profile.color,
+      proxyUrl: proxy.url,
+      timeoutMs: config.launchTimeoutMs,
+    });
+    return {
+      wsUrl: browser.wsUrl,
+      headers: {},
+      isLocal: true,
+      egress: "enforced",
+      proxy,
+      pid: browser.pid,
+      port: browser.port,
+      headless,
+      executablePath,
+      noDefaults: false,
+      connectTimeoutMs: config.launchTimeoutMs,
+      exited: browser.exited,
+      async release() {
+        await browser.stop();
+        await proxy.close();
+      },
+    };
+  } catch (error) {
+    await proxy.close();
+    throw error;
+  }
+}
+
+/** attachOnly: the browser was started by somebody else, on the profile's port. */
+async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const port = await deps.profiles.port(profile);
+  const found = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
+    throw new PorticoError(
+      "browser_not_running",
+      `browser.attachOnly is set and no browser listens on port ${port} for profile ${profile.name}: start one with --remote-debugging-port=${port}.`,
+      { cause: error },
+    );
+  });
+  return {
+    ...found,
+    isLocal: true,
+    egress: "best-effort",
+    port,
+    noDefaults: false,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+
+async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
+  const found = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
+  // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
+  const trial = await Cdp.connect(found.wsUrl, { timeoutMs: remoteCdpHandshakeTimeoutMs, headers: found.headers });
+  trial.close();
+  const isLocal = isLoopback(new URL(found.wsUrl).hostname);
+  return {
+    ...found,
+    isLocal,
+    egress: "best-effort",
+    noDefaults: false,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const found = await findEndpoint(profile.cdpUrl!, 3000, deps.relayHeaders?.() ?? {}).catch((error: unknown) => {
+    throw new PorticoError(
+      "browser_not_running",
+      "No tab is attached to the extension relay: install the extension ('portico browser extension path'), pair it, and click its icon on a tab.",
+      { cause: error },
+    );
+  });
+  return {
+    ...found,
+    isLocal: true,
+    egress: "best-effort",
+    noDefaults: true,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+/** The guard of a browser: the configured policy, and ports of ours that no page may reach. */
+export function browserGuard(
+  config: () => BrowserConfig,
+  ownPorts: () => readonly number[],
+  resolve?: Parameters<typeof createGuard>[0]["resolve"],
+): Guard {
+  return createGuard({
+    resolve,
+    ownPorts,
+    policy: () => {
+      const current = config();
+      const { hostnameAllowlist, allowedHostnames } = current.ssrfPolicy;
+      return { allowPrivate: allowsPrivate(current), hostnameAllowlist, allowedHostnames };
+    },
+  });
+}

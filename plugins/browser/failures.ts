@@ -1,0 +1,100 @@
+/** What the automation library throws, said in our words: no terminal codes, no stack, no call log. */
+import { isPorticoError, PorticoError } from "portico";
+
+const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+
+/** Takes terminal escape sequences and other control characters out of a text. */
+export const plainText = (text: string): string => text.replace(TERMINAL, "");
+
+const rawMessage = (error: unknown): string => plainText(error instanceof Error ? error.message : String(error));
+
+/** The first paragraph of a library message, without `locator.click: `, call log and stack lines. */
+export function firstWords(error: unknown): string {
+  const text = rawMessage(error).split(/\n\s*(?:Call log:|={3,})/)[0]!;
+  const lines = text.split("\n").filter((line) => !/^\s+at /.test(line));
+  const first = lines.join(" ").replace(/\s+/g, " ").trim();
+  return first
+    .replace(/^[a-zA-Z]+\.[a-zA-Z]+: /, "")
+    .replace(/^(?:Error|TimeoutError): /, "")
+    .slice(0, 600);
+}
+
+/** The lines of the call log, newest last. */
+export function callLog(error: unknown): string[] {
+  const [, log = ""] = rawMessage(error).split("Call log:");
+  return log
+    .split("\n")
+    .map((line) => line.replace(/^[\s-]*(?:\d+ × )?/, "").trim())
+    .filter(Boolean);
+}
+
+export const isTimeout = (error: unknown): boolean =>
+  (error instanceof Error && error.name === "TimeoutError") || (isPorticoError(error) && error.code === "timeout");
+
+export const isGone = (error: unknown): boolean =>
+  /has been closed|Target closed|Target crashed|Page crashed|Page closed|Session closed|Connection closed|No target with given id/i.test(
+    rawMessage(error),
+  );
+
+const NETWORK: Record<string, string> = {
+  ERR_CONNECTION_REFUSED: "the connection was refused",
+  ERR_CONNECTION_RESET: "the connection was reset",
+  ERR_CONNECTION_CLOSED: "the connection was closed",
+  ERR_CONNECTION_TIMED_OUT: "the connection timed out",
+  ERR_TIMED_OUT: "the connection timed out",
+  ERR_NAME_NOT_RESOLVED: "the host name does not resolve",
+  ERR_INTERNET_DISCONNECTED: "the browser is set offline (POST /set/offline)",
+  ERR_EMPTY_RESPONSE: "the server closed the connection without an answer",
+  ERR_TOO_MANY_REDIRECTS: "there are too many redirects",
+  ERR_ABORTED: "the page stopped the navigation, or the address is a download",
+  ERR_INVALID_AUTH_CREDENTIALS: "the server refused the credentials (POST /set/credentials)",
+  ERR_TUNNEL_CONNECTION_FAILED: "the host could not be reached",
+  ERR_UNSAFE_PORT: "the browser refuses this port",
+  ERR_FILE_NO_SPACE: "the disk is full",
+};
+
+/** `net::ERR_…` in words, where the text holds one. */
+export function networkFailure(text: string): string | undefined {
+  const code = /net::(ERR_[A-Z_0-9]+)/.exec(text)?.[1];
+  return code === undefined ? undefined : (NETWORK[code] ?? code);
+}
+
+/** A full disk is the one file error that callers can do something about. */
+export function isDiskFull(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code === "ENOSPC" || code === "EDQUOT" || /ENOSPC|EDQUOT|no space left/i.test(rawMessage(error));
+}
+
+/** Any error as one that may be shown. `what` names the action: "The click". */
+export function failure(error: unknown, what: string): PorticoError {
+  if (isPorticoError(error)) return error as PorticoError;
+  const options = { cause: error };
+  if (isGone(error)) {
+    return new PorticoError(
+      "tab_not_found",
+      `${what} ended because the tab was closed or crashed. List the tabs (GET /tabs) or open one.`,
+      options,
+    );
+  }
+  if (isDiskFull(error)) {
+    return new PorticoError("storage_full", "The disk of the gateway is full: free some space and try again.", {
+      status: 503,
+      ...options,
+    });
+  }
+  if (isTimeout(error))
+    return new PorticoError("timeout", `${what} did not end in time: ${firstWords(error)}`, options);
+  const text = rawMessage(error);
+  if (/Invalid frame in aria-ref/.test(text)) {
+    return new PorticoError("ref_not_found", "The frame of this ref is gone: take a new snapshot.", options);
+  }
+  if (/Execution context was destroyed|frame (?:was|got) detached|Frame was detached/i.test(text)) {
+    return new PorticoError(
+      "action_failed",
+      `${what} was cut off because the page navigated: take a new snapshot.`,
+      options,
+    );
+  }
+  const network = networkFailure(text);
+  return new PorticoError("action_failed", `${what} failed: ${network ?? firstWords(error)}`, options);
+}

@@ -1,0 +1,153 @@
+/** Screenshots, PDF, highlight. */
+import { PorticoError } from "portico";
+import type { CdpSession } from "../cdp.ts";
+import { left, within } from "../deadline.ts";
+import { failure } from "../failures.ts";
+import { imageSize } from "./image.ts";
+import { drawLabels } from "../tab/page-scripts.ts";
+import { findElement, SEEN, tryOn } from "../actions/elements.ts";
+import { keepFile } from "./files.ts";
+import { Bytes, checkShown, type Common, type Op, readableTab } from "./op.ts";
+
+export interface ScreenshotInput extends Common {
+  fullPage?: boolean;
+  ref?: string | number;
+  type?: "png" | "jpeg";
+  quality?: number;
+}
+
+/** True where the caller prefers that type to JSON. */
+const accepts = (op: Op, type: RegExp): boolean => type.test(op.accept) && !/application\/json/.test(op.accept);
+
+export async function screenshot(op: Op, input: ScreenshotInput): Promise<object> {
+  const type = input.type ?? "png";
+  if (input.ref !== undefined && input.fullPage) {
+    throw new PorticoError("invalid_request_error", "fullPage and ref exclude each other.", { param: "fullPage" });
+  }
+  if (input.quality !== undefined && type === "png") {
+    throw new PorticoError("invalid_request_error", "quality is for type jpeg only.", { param: "quality" });
+  }
+  const plain = input.ref === undefined && !input.fullPage && !op.parts.libraryPresent();
+  const { targetId, image } =
+    plain || !op.parts.libraryPresent()
+      ? await plainScreenshot(op, input, type)
+      : await libraryScreenshot(op, input, type);
+  if (accepts(op, /image\/(\*|png|jpeg)/)) return new Bytes(image, `image/${type}`);
+  const path = await keepFile(op, "screenshots", type === "jpeg" ? "jpg" : "png", image);
+  return { ok: true, targetId, path, type, ...imageSize(image) };
+}
+
+async function libraryScreenshot(
+  op: Op,
+  input: ScreenshotInput,
+  type: "png" | "jpeg",
+): Promise<{ targetId: string; image: Buffer }> {
+  const tab = await readableTab(op, input.targetId);
+  const timeoutMs = input.timeoutMs ?? 15_000;
+  const options = { type, ...(input.quality === undefined ? {} : { quality: input.quality }) };
+  const what = "The screenshot";
+  if (input.ref !== undefined) {
+    const work = (locator: import("../playwright.ts").Locator, timeout: number): Promise<Buffer> =>
+      locator.screenshot({ ...options, timeout });
+    const image = await tryOn({
+      tab,
+      ref: input.ref,
+      wish: SEEN,
+      what,
+      timeoutMs,
+      explicit: input.timeoutMs !== undefined,
+      work,
+    });
+    return { targetId: tab.targetId, image: image as Buffer };
+  }
+  const taking = tab.page.screenshot({ ...options, fullPage: input.fullPage ?? false, timeout: timeoutMs });
+  const image = await within(timeoutMs + 500, what, taking).catch((error: unknown) => {
+    throw failure(error, what);
+  });
+  return { targetId: tab.targetId, image };
+}
+
+/** Over plain DevTools: the viewport or the whole page. An element needs the library (501). */
+async function plainScreenshot(
+  op: Op,
+  input: ScreenshotInput,
+  type: "png" | "jpeg",
+): Promise<{ targetId: string; image: Buffer }> {
+  if (input.ref !== undefined) await op.session.tab(input.targetId);
+  const targetId = await op.session.targetId(input.targetId);
+  op.session.used(targetId);
+  const info = (await op.session.tabs()).find((tab) => tab.targetId === targetId);
+  await checkShown(op, info?.url ?? "");
+  const tab = await op.session.rawTab(targetId);
+  try {
+    const work = capture(tab, type, input);
+    return { targetId, image: await within(input.timeoutMs ?? 15_000, "The screenshot", work) };
+  } catch (error) {
+    throw failure(error, "The screenshot");
+  } finally {
+    await tab.detach();
+  }
+}
+
+async function capture(tab: CdpSession, type: "png" | "jpeg", input: ScreenshotInput): Promise<Buffer> {
+  const { cssContentSize } = await tab.send<{ cssContentSize: { width: number; height: number } }>(
+    "Page.getLayoutMetrics",
+  );
+  const whole = input.fullPage
+    ? { captureBeyondViewport: true, clip: { x: 0, y: 0, ...cssContentSize, scale: 1 } }
+    : {};
+  const quality = input.quality === undefined ? {} : { quality: input.quality };
+  const { data } = await tab.send<{ data: string }>("Page.captureScreenshot", { format: type, ...quality, ...whole });
+  return Buffer.from(data, "base64");
+}
+
+export interface PdfInput extends Common {
+  format?: string;
+  landscape?: boolean;
+}
+
+export async function pdf(op: Op, input: PdfInput): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const timeoutMs = input.timeoutMs ?? 30_000;
+  const options = { format: input.format ?? "A4", landscape: input.landscape ?? false, printBackground: true };
+  const content = await within(timeoutMs, "The PDF", tab.page.pdf(options)).catch((error: unknown) => {
+    if (/Unknown paper format/i.test(String((error as Error).message))) {
+      throw new PorticoError(
+        "invalid_request_error",
+        `${JSON.stringify(input.format)} is not a paper format: use A0 to A6, Letter, Legal, Tabloid or Ledger.`,
+        { param: "format" },
+      );
+    }
+    throw failure(error, "The PDF");
+  });
+  if (accepts(op, /application\/pdf/)) return new Bytes(content, "application/pdf");
+  return { ok: true, targetId: tab.targetId, path: await keepFile(op, "pdf", "pdf", content), bytes: content.length };
+}
+
+/** Draws a box around an element for a few seconds. */
+export async function highlight(op: Op, input: Common & { ref: string | number }): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const start = Date.now();
+  const timeoutMs = input.timeoutMs ?? 5_000;
+  const { locator, entry } = await findElement(tab, input.ref, SEEN, timeoutMs);
+  await within(
+    left(start, timeoutMs),
+    "Scrolling to the element",
+    locator.scrollIntoViewIfNeeded({ timeout: left(start, timeoutMs) }),
+  ).catch((error: unknown) => {
+    throw failure(error, "The highlight");
+  });
+  const box = await within(
+    timeoutMs,
+    "Looking where the element is",
+    locator.boundingBox({ timeout: left(start, timeoutMs) }),
+  );
+  if (box === null)
+    throw new PorticoError("action_failed", `The highlight failed: the element of ref ${entry.n} is not visible.`);
+  await within(
+    timeoutMs,
+    "Drawing the box",
+    tab.page.evaluate(drawLabels, { labels: [{ text: "", ...box }], color: op.profile.color, ms: 4_000 }),
+  );
+  return { ok: true, targetId: tab.targetId };
+}

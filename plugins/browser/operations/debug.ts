@@ -1,0 +1,152 @@
+/** What a page said and asked for: console, errors, requests, response bodies; and traces. */
+import { stat } from "node:fs/promises";
+import { openConfined, PorticoError } from "portico";
+import { attempt, left, within } from "../deadline.ts";
+import { failure } from "../failures.ts";
+import type { Response } from "../playwright.ts";
+import type { ConsoleEntry } from "../tab/watch.ts";
+import { urlMatcher } from "./url-match.ts";
+import { tmpDir } from "./files.ts";
+import { type Common, type Op, readableTab } from "./op.ts";
+
+const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
+const LEVEL_NAMES: Record<string, ConsoleEntry["level"]> = {
+  debug: "debug",
+  info: "info",
+  log: "info",
+  warning: "warning",
+  warn: "warning",
+  error: "error",
+};
+
+/** Messages of at least that level. */
+export async function consoleMessages(op: Op, input: Common & { level?: string; clear?: boolean }): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const level = input.level === undefined ? "debug" : LEVEL_NAMES[input.level];
+  if (level === undefined)
+    throw new PorticoError("invalid_request_error", `level must be one of debug, info, warning, error.`, {
+      param: "level",
+    });
+  const messages = tab.watch.console.list().filter((entry) => SEVERITY.indexOf(entry.level) >= SEVERITY.indexOf(level));
+  if (input.clear) tab.watch.console.clear();
+  return { ok: true, targetId: tab.targetId, messages };
+}
+
+export async function pageErrors(op: Op, input: Common & { clear?: boolean }): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const errors = tab.watch.errors.list();
+  if (input.clear) tab.watch.errors.clear();
+  return { ok: true, targetId: tab.targetId, errors };
+}
+
+/** Requests whose address holds `filter` (or fits it as a glob). */
+export async function requests(op: Op, input: Common & { filter?: string; clear?: boolean }): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const fits = input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
+  const found = tab.watch.requests.list().filter(({ url }) => fits(url));
+  if (input.clear) tab.watch.requests.clear();
+  return { ok: true, targetId: tab.targetId, requests: found };
+}
+
+export interface ResponseBodyInput extends Common {
+  url: string;
+  maxChars?: number;
+  /** Waits for a new response instead of taking one that has come already. */
+  next?: boolean;
+}
+
+const BODY_MS = 20_000;
+const BODY_CHARS = 200_000;
+/** A body is read as a whole: a larger one would only fill the memory. */
+const BODY_BYTES = 50 << 20;
+
+async function readBody(response: Response, maxChars: number, timeoutMs: number): Promise<object> {
+  const headers = await response.allHeaders();
+  if (Number(headers["content-length"]) > BODY_BYTES) {
+    throw new PorticoError(
+      "action_failed",
+      `The body has ${headers["content-length"]} bytes, more than can be read here: use POST /download.`,
+    );
+  }
+  const body = await within(timeoutMs, "Reading the body", response.body());
+  const texts = /^(text\/|application\/(.*json|.*xml|javascript|x-www-form-urlencoded|graphql))/i.test(
+    headers["content-type"] ?? "text/plain",
+  );
+  const whole = texts ? body.toString("utf8") : body.toString("base64");
+  const truncated = whole.length > maxChars;
+  return {
+    url: response.url(),
+    status: response.status(),
+    headers,
+    body: truncated ? whole.slice(0, maxChars) : whole,
+    ...(texts ? {} : { encoding: "base64" }),
+    truncated,
+  };
+}
+
+/** The body of a response: the newest that the tab has seen, else the next one that comes. */
+export async function responseBody(op: Op, input: ResponseBodyInput): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  const start = Date.now();
+  const timeoutMs = input.timeoutMs ?? BODY_MS;
+  const maxChars = input.maxChars ?? BODY_CHARS;
+  const fits = urlMatcher(input.url);
+  const seen = input.next ? undefined : tab.watch.lastResponse(fits);
+  if (seen !== undefined) {
+    // The browser may have dropped the body since; then a new one is waited for.
+    const found = await attempt(Math.min(timeoutMs, 10_000), readBody(seen, maxChars, timeoutMs), undefined);
+    if (found !== undefined) return { ok: true, targetId: tab.targetId, response: found };
+  }
+  try {
+    const response = await tab.page.waitForResponse((one) => fits(one.url()), { timeout: left(start, timeoutMs) });
+    return { ok: true, targetId: tab.targetId, response: await readBody(response, maxChars, left(start, timeoutMs)) };
+  } catch (error) {
+    throw failure(error, `Waiting for a response of ${input.url.slice(0, 200)}`);
+  }
+}
+
+export interface TraceStartInput extends Common {
+  screenshots?: boolean;
+  snapshots?: boolean;
+  sources?: boolean;
+}
+
+/** Records all tabs of the profile. 409 `trace_running` where one is recorded already. */
+export async function traceStart(op: Op, input: TraceStartInput): Promise<object> {
+  const { session } = op;
+  const { context } = session;
+  if (session.tracing)
+    throw new PorticoError("trace_running", "A trace is being recorded already: stop it with POST /trace/stop.");
+  session.tracing = true;
+  try {
+    const { screenshots = true, snapshots = true, sources = false } = input;
+    await within(15_000, "Starting the trace", context.tracing.start({ screenshots, snapshots, sources }));
+  } catch (error) {
+    session.tracing = false;
+    throw failure(error, "Starting the trace");
+  }
+  return { ok: true };
+}
+
+/** Ends the trace and answers the zip file's path, under the temporary root. */
+export async function traceStop(op: Op, input: Common & { path?: string }): Promise<object> {
+  const { session } = op;
+  const { context } = session;
+  if (!session.tracing)
+    throw new PorticoError("trace_not_running", "No trace is being recorded: start one with POST /trace/start.", {
+      status: 409,
+    });
+  const root = await tmpDir(op);
+  const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
+  const file = await openConfined(root, name);
+  try {
+    await within(input.timeoutMs ?? 60_000, "Writing the trace", context.tracing.stop({ path: file.temporary }));
+    session.tracing = false;
+    const { size } = await stat(file.temporary);
+    return { ok: true, path: await file.commit(), bytes: size };
+  } catch (error) {
+    session.tracing = false;
+    await file.discard();
+    throw failure(error, "Writing the trace");
+  }
+}

@@ -1,0 +1,143 @@
+/** Downloads: started by a click or already under way, saved under the download directory. */
+import { stat } from "node:fs/promises";
+import { openConfined, PorticoError } from "portico";
+import { left, within } from "../deadline.ts";
+import { failure, isDiskFull, networkFailure } from "../failures.ts";
+import type { Download } from "../playwright.ts";
+import type { Tab } from "../tab/tab.ts";
+import { CLICKED, tryOn } from "../actions/elements.ts";
+import { tmpDir } from "./files.ts";
+import { type Common, type Op, readableTab } from "./op.ts";
+
+export interface DownloadInput extends Common {
+  ref: string | number;
+  path?: string;
+}
+
+const DOWNLOAD_MS = 120_000;
+
+/** A name that a file system takes, whatever the page suggests. */
+export function safeName(suggested: string): string {
+  const name = suggested
+    .replace(/[\u0000-\u001f\u007f/\\:*?"<>|]/g, "_")
+    .replace(/^[\s.]+/, "_")
+    .slice(-120);
+  return name.trim() === "" ? "download" : name;
+}
+
+/** Stops a download that grows beyond the limit; the answer undoes the watch. */
+function limitSize(op: Op, tab: Tab, download: Download): { tooLarge(): boolean; stop(): void } {
+  const most = op.config.maxDownloadBytes;
+  let over = false;
+  const onProgress = ({ receivedBytes, totalBytes }: { receivedBytes: number; totalBytes: number }): void => {
+    if (over || Math.max(receivedBytes, totalBytes) <= most) return;
+    over = true;
+    void download.cancel().catch(() => {});
+  };
+  tab.cdp.on("Page.downloadProgress", onProgress);
+  void tab.cdp.send("Page.enable").catch(() => {});
+  return { tooLarge: () => over, stop: () => tab.cdp.off("Page.downloadProgress", onProgress) };
+}
+
+const tooLarge = (op: Op): PorticoError =>
+  new PorticoError(
+    "action_failed",
+    `The download is larger than ${op.config.maxDownloadBytes} bytes (browser.maxDownloadBytes) and was stopped.`,
+  );
+
+async function save(
+  op: Op,
+  tab: Tab,
+  download: Download,
+  wanted: string | undefined,
+  timeoutMs: number,
+): Promise<object> {
+  const watch = limitSize(op, tab, download);
+  const suggestedFilename = safeName(download.suggestedFilename());
+  const root = await tmpDir(op, "downloads");
+  const file = await openConfined(root, wanted ?? suggestedFilename).catch(async (error: unknown) => {
+    watch.stop();
+    await download.cancel().catch(() => {});
+    throw failure(error, "Saving the download");
+  });
+  try {
+    const failed = await within(timeoutMs, "The download", download.failure());
+    if (watch.tooLarge()) throw tooLarge(op);
+    if (failed !== null) {
+      if (isDiskFull(new Error(failed)) || /FILE_NO_SPACE|file no space/i.test(failed))
+        throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+      throw new PorticoError("action_failed", `The download failed: ${networkFailure(failed) ?? failed}.`);
+    }
+    await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
+    const { size } = await stat(file.temporary);
+    if (size > op.config.maxDownloadBytes) throw tooLarge(op);
+    const path = await file.commit();
+    return { url: download.url(), suggestedFilename, path, bytes: size };
+  } catch (error) {
+    await file.discard();
+    await download.cancel().catch(() => {});
+    if (watch.tooLarge()) throw tooLarge(op);
+    throw failure(error, "The download");
+  } finally {
+    watch.stop();
+    void download.delete().catch(() => {});
+  }
+}
+
+/** Checks a path before anything is clicked: a refused one must not start a download. */
+async function checkPath(op: Op, path: string | undefined): Promise<void> {
+  if (path === undefined) return;
+  const probe = await openConfined(await tmpDir(op, "downloads"), path);
+  await probe.discard();
+}
+
+/** Clicks an element and saves the download that it starts. */
+export async function download(op: Op, input: DownloadInput): Promise<object> {
+  const tab = await readableTab(op, input.targetId);
+  await checkPath(op, input.path);
+  const start = Date.now();
+  const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
+  const next = tab.freshDownload();
+  try {
+    await tab.exclusive(timeoutMs, "the download", () =>
+      tryOn({
+        tab,
+        ref: input.ref,
+        wish: CLICKED,
+        what: "The click",
+        timeoutMs: Math.min(8_000, timeoutMs),
+        explicit: false,
+        work: (locator, timeout) => locator.click({ timeout, noWaitAfter: true }),
+      }),
+    );
+    const waitMs = Math.min(input.timeoutMs ?? 15_000, left(start, timeoutMs));
+    const begun = await within(waitMs, "Waiting for the download to begin (the click started none)", next.promise);
+    return {
+      ok: true,
+      targetId: tab.targetId,
+      download: await save(op, tab, begun, input.path, left(start, timeoutMs)),
+    };
+  } finally {
+    next.cancel();
+  }
+}
+
+/** Saves the next download, one that began in the last 30 s included. */
+export async function waitDownload(op: Op, input: Common & { path?: string }): Promise<object> {
+  const tab = await op.session.tab(input.targetId);
+  tab.assertAlive();
+  await checkPath(op, input.path);
+  const start = Date.now();
+  const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
+  const next = tab.nextDownload();
+  try {
+    const begun = await within(timeoutMs, "Waiting for a download to begin", next.promise);
+    return {
+      ok: true,
+      targetId: tab.targetId,
+      download: await save(op, tab, begun, input.path, left(start, timeoutMs)),
+    };
+  } finally {
+    next.cancel();
+  }
+}

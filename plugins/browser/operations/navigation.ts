@@ -1,0 +1,208 @@
+/** Tabs and navigation. */
+import { PorticoError } from "portico";
+import { attempt, left, within } from "../deadline.ts";
+import { failure, isTimeout, networkFailure } from "../failures.ts";
+import type { Response } from "../playwright.ts";
+import type { TabInfo } from "../session.ts";
+import type { Tab } from "../tab/tab.ts";
+import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
+
+export type WaitUntil = "load" | "domcontentloaded" | "networkidle" | "commit";
+
+export interface NavigateInput extends Common {
+  url: string;
+  waitUntil?: WaitUntil;
+}
+
+/** Without a wish of the caller: the document must be there, the rest gets a few seconds more. */
+const LOAD_GRACE_MS = 5_000;
+
+export async function listTabs(op: Op): Promise<object> {
+  if (!op.session.running) return { running: false, tabs: [] };
+  return { running: true, tabs: await op.session.tabs() };
+}
+
+/** What our proxy refused of this host since then, as the error that it stands for. */
+function refused(op: Op, since: number, host: string | undefined): PorticoError | undefined {
+  const denials = op.session.attachment?.proxy?.denied(since) ?? [];
+  const denial =
+    denials.findLast((one) => host === undefined || one.host === host) ??
+    (host === undefined ? undefined : denials.at(-1));
+  if (denial === undefined || denial.reason === "name_not_resolved" || denial.reason === "invalid") return undefined;
+  return new PorticoError("navigation_blocked", denial.message, {
+    details: { reason: denial.reason, host: denial.host },
+  });
+}
+
+async function go(
+  tab: Tab,
+  url: string,
+  waitUntil: WaitUntil | undefined,
+  timeoutMs: number,
+): Promise<Response | null> {
+  const start = Date.now();
+  const response = await within(
+    timeoutMs + 500,
+    "Loading the page",
+    tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout: timeoutMs }),
+  );
+  if (waitUntil === undefined)
+    await attempt(Math.min(LOAD_GRACE_MS, left(start, timeoutMs)), tab.page.waitForLoadState("load"), undefined);
+  return response;
+}
+
+/** Loads an address into a tab and says how it went. */
+async function load(
+  op: Op,
+  tab: Tab,
+  input: NavigateInput,
+): Promise<{ ok: true; targetId: string; url: string; status: number | null }> {
+  const url = await checkAddress(op, input.url);
+  const timeoutMs = input.timeoutMs ?? 30_000;
+  const since = Date.now();
+  let response: Response | null;
+  try {
+    response = await go(tab, url, input.waitUntil, timeoutMs);
+  } catch (error) {
+    throw await explain(op, tab, error, since, url, timeoutMs);
+  }
+  const blocked =
+    response?.headers()["x-portico-blocked"] !== undefined
+      ? refused(op, since, new URL(response.url()).hostname)
+      : undefined;
+  if (blocked !== undefined) {
+    await blank(tab);
+    throw blocked;
+  }
+  if (response?.headers()["x-portico-unreachable"] !== undefined) {
+    throw new PorticoError("action_failed", `The page could not be loaded: ${await unreachable(response)}`, {
+      param: "url",
+    });
+  }
+  try {
+    await checkShown(op, tab.url);
+  } catch (error) {
+    await blank(tab);
+    throw error;
+  }
+  return { ok: true, targetId: tab.targetId, url: tab.url, status: response?.status() ?? null };
+}
+
+/** The proxy's own words about a host that it could not reach. */
+async function unreachable(response: Response): Promise<string> {
+  const text = await attempt(1000, response.text(), "");
+  return /<p>([^<]*)<\/p>/.exec(text)?.[1] ?? "the host could not be reached.";
+}
+
+async function explain(
+  op: Op,
+  tab: Tab,
+  error: unknown,
+  since: number,
+  url: string,
+  timeoutMs: number,
+): Promise<unknown> {
+  const text = String((error as Error).message);
+  const blocked = /ERR_TUNNEL_CONNECTION_FAILED/.test(text) ? refused(op, since, undefined) : undefined;
+  if (blocked !== undefined) {
+    await blank(tab);
+    return blocked;
+  }
+  if (isTimeout(error)) {
+    return new PorticoError(
+      "timeout",
+      `The page did not load within ${timeoutMs} ms. It may still be loading: look at it with GET /snapshot, or navigate with waitUntil "commit".`,
+      { cause: error },
+    );
+  }
+  if (/Download is starting/i.test(text)) {
+    return new PorticoError(
+      "action_failed",
+      "The address is a download, not a page: fetch it with POST /wait/download.",
+      { param: "url", cause: error },
+    );
+  }
+  if (/is interrupted by another navigation/i.test(text)) {
+    return new PorticoError("action_failed", `The page went elsewhere while it was loading: it is at ${tab.url} now.`, {
+      cause: error,
+    });
+  }
+  const network = networkFailure(text);
+  if (network !== undefined)
+    return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, {
+      param: "url",
+      cause: error,
+    });
+  return failure(error, `Navigating to ${new URL(url).host || url}`);
+}
+
+export async function navigate(op: Op, input: NavigateInput): Promise<object> {
+  await checkAddress(op, input.url);
+  await op.session.start();
+  const open = await op.session.tabs();
+  const { context } = op.session;
+  const tab =
+    open.length === 0 && input.targetId === undefined && context !== undefined
+      ? await op.session.newTab()
+      : await op.session.tab(input.targetId);
+  if (!tab.crashed) return load(op, tab, input);
+  // Nothing brings a crashed tab back: a new one takes its place.
+  await attempt(2000, tab.page.close(), undefined);
+  return load(op, await op.session.newTab(), input);
+}
+
+export async function openTab(op: Op, input: Common & { url?: string }): Promise<object> {
+  const { session } = op;
+  const url = input.url ?? "about:blank";
+  await checkAddress(op, url);
+  await session.start();
+  if (!op.parts.libraryPresent()) return openRaw(op, url);
+  const tab = await session.newTab();
+  if (url !== "about:blank") {
+    try {
+      await load(op, tab, { ...input, url });
+    } catch (error) {
+      // A slow page may still come; a refused one must not stay.
+      if (!isTimeout(error)) await attempt(2000, tab.page.close(), undefined);
+      throw error;
+    }
+  }
+  return { ok: true, ...(await describe(op, tab)) };
+}
+
+async function describe(op: Op, tab: Tab): Promise<TabInfo> {
+  const listed = (await attempt(2000, op.session.tabs(), [])).find(({ targetId }) => targetId === tab.targetId);
+  return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
+}
+
+async function openRaw(op: Op, url: string): Promise<object> {
+  const { targetId } = await within(
+    10_000,
+    "Opening a tab",
+    op.session.cdp.send<{ targetId: string }>("Target.createTarget", { url }),
+  );
+  op.session.used(targetId);
+  const tab = await op.session.rawTab(targetId);
+  const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
+  await attempt(LOAD_GRACE_MS, tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true }), {});
+  await tab.detach();
+  const info = (await op.session.tabs()).find((one) => one.targetId === targetId);
+  return { ok: true, ...(info ?? { targetId, title: "", url, type: "page" }) };
+}
+
+export async function focusTab(op: Op, input: { targetId: string }): Promise<object> {
+  const targetId = await op.session.targetId(input.targetId);
+  await within(5000, "Bringing the tab to the front", op.session.cdp.send("Target.activateTarget", { targetId }));
+  op.session.used(targetId);
+  return { ok: true, targetId };
+}
+
+/** Closes a tab from the browser's side: a page that hangs cannot object. */
+export async function closeTab(op: Op, input: { targetId?: string }): Promise<object> {
+  const targetId = await op.session.targetId(input.targetId);
+  await within(5000, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId }));
+  for (let i = 0; i < 50 && (await op.session.tabs()).some((tab) => tab.targetId === targetId); i++) {
+    await attempt(20, new Promise(() => {}), undefined);
+  }
+  return { ok: true, targetId };
+}

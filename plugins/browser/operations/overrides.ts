@@ -1,0 +1,131 @@
+/** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
+import { didYouMean, PorticoError } from "portico";
+import type { Overrides } from "../tab/emulation.ts";
+import { firstWords } from "../failures.ts";
+import type { Op } from "./op.ts";
+
+const bad = (message: string, param: string, cause?: unknown): PorticoError =>
+  new PorticoError("invalid_request_error", message, { param, cause });
+
+async function set<K extends keyof Overrides>(
+  op: Op,
+  key: K,
+  value: Overrides[K] | undefined,
+  param: string = key,
+): Promise<{ ok: true }> {
+  try {
+    await op.session.override(key, value);
+  } catch (error) {
+    if (error instanceof PorticoError) throw error;
+    throw bad(`The browser refused it: ${firstWords(error)}`, param, error);
+  }
+  return { ok: true };
+}
+
+export const setOffline = (op: Op, input: { offline: boolean }): Promise<object> =>
+  set(op, "offline", input.offline || undefined);
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+
+export async function setHeaders(
+  op: Op,
+  input: { headers?: Record<string, string>; clear?: boolean },
+): Promise<object> {
+  if (input.headers === undefined && !input.clear)
+    throw bad("headers is missing: give an object of names and values, or clear.", "headers");
+  const headers = input.clear ? {} : (input.headers ?? {});
+  for (const [name, value] of Object.entries(headers)) {
+    if (!TOKEN.test(name)) throw bad(`${JSON.stringify(name)} is not a header name.`, `headers.${name}`);
+    if (/[\r\n\0]/.test(value)) throw bad(`The value of ${name} holds a line break.`, `headers.${name}`);
+  }
+  return set(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
+}
+
+export async function setCredentials(
+  op: Op,
+  input: { username?: string; password?: string; clear?: boolean },
+): Promise<object> {
+  const { username, password, clear } = input;
+  if (clear) return set(op, "credentials", undefined);
+  if (username === undefined || password === undefined) {
+    throw bad("username and password are needed, or clear.", username === undefined ? "username" : "password");
+  }
+  return set(op, "credentials", { username, password });
+}
+
+export interface GeolocationInput {
+  latitude?: number;
+  longitude?: number;
+  accuracy?: number;
+  origin?: string;
+  clear?: boolean;
+}
+
+export async function setGeolocation(op: Op, input: GeolocationInput): Promise<object> {
+  const { latitude, longitude, accuracy, origin, clear } = input;
+  if (clear) return set(op, "geolocation", undefined);
+  if (latitude === undefined || longitude === undefined) {
+    throw bad("latitude and longitude are needed, or clear.", latitude === undefined ? "latitude" : "longitude");
+  }
+  if (origin !== undefined && !(URL.canParse(origin) && /^https?:$/.test(new URL(origin).protocol)))
+    throw bad("origin must be like https://example.com.", "origin");
+  return set(op, "geolocation", {
+    latitude,
+    longitude,
+    ...(accuracy === undefined ? {} : { accuracy }),
+    ...(origin === undefined ? {} : { origin: new URL(origin).origin }),
+  });
+}
+
+export function setMedia(op: Op, input: { colorScheme?: string | null; clear?: boolean }): Promise<object> {
+  const none = input.clear || input.colorScheme === null || input.colorScheme === "none";
+  if (!none && input.colorScheme === undefined)
+    throw bad("colorScheme is missing: light, dark, no-preference or none.", "colorScheme");
+  return set(op, "colorScheme", none ? undefined : (input.colorScheme as "light" | "dark" | "no-preference"));
+}
+
+export async function setTimezone(op: Op, input: { timezoneId?: string; clear?: boolean }): Promise<object> {
+  const { timezoneId } = input;
+  if (input.clear || timezoneId === "") return set(op, "timezoneId", undefined);
+  if (timezoneId === undefined) throw bad("timezoneId is missing: for example Europe/Berlin, or clear.", "timezoneId");
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: timezoneId });
+  } catch (error) {
+    throw bad(
+      `${JSON.stringify(timezoneId.slice(0, 80))} is not a time zone (Europe/Berlin, UTC, …).`,
+      "timezoneId",
+      error,
+    );
+  }
+  return set(op, "timezoneId", timezoneId);
+}
+
+export async function setLocale(op: Op, input: { locale?: string; clear?: boolean }): Promise<object> {
+  const { locale } = input;
+  if (input.clear || locale === "") return set(op, "locale", undefined);
+  if (locale === undefined) throw bad("locale is missing: for example de-DE, or clear.", "locale");
+  let canonical: string | undefined;
+  try {
+    [canonical] = Intl.getCanonicalLocales(locale);
+  } catch (error) {
+    throw bad(`${JSON.stringify(locale.slice(0, 80))} is not a locale (en-GB, de-DE, …).`, "locale", error);
+  }
+  return set(op, "locale", canonical);
+}
+
+export async function setDevice(op: Op, input: { name?: string | null; clear?: boolean }): Promise<object> {
+  const { name } = input;
+  if (input.clear || name === "" || name === null) return set(op, "device", undefined);
+  if (name === undefined) throw bad("name is missing: for example iPhone 14, or clear.", "name");
+  const { devices } = await op.parts.library();
+  const names = Object.keys(devices);
+  const found = names.find((one) => one.toLowerCase() === name.toLowerCase());
+  if (found === undefined) {
+    const near = didYouMean(name, names);
+    throw bad(
+      `There is no device ${JSON.stringify(name.slice(0, 80))}.${near === undefined ? " Names are like iPhone 14, Pixel 7, Desktop Chrome." : ` Did you mean ${near}?`}`,
+      "name",
+    );
+  }
+  return set(op, "device", devices[found]!, "name");
+}

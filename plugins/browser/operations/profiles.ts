@@ -1,0 +1,61 @@
+/** Profiles: list, make, delete, reset. */
+import { PorticoError } from "portico";
+import { attempt } from "../deadline.ts";
+import { type Profile, shownUrl } from "../profiles.ts";
+import type { ProfileConfig } from "../schema.ts";
+import type { Op } from "./op.ts";
+
+async function summary(op: Op, profile: Profile): Promise<object> {
+  const session = op.parts.session(profile);
+  const managed = profile.driver === "managed";
+  const cdpPort = session.attachment?.port ?? (managed ? await op.parts.profiles.port(profile) : null);
+  return {
+    name: profile.name,
+    driver: profile.driver,
+    cdpPort,
+    cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
+    color: profile.color,
+    running: session.running,
+    tabCount: session.running ? (await attempt(2000, session.tabs(), [])).length : 0,
+    isDefault: profile.name === op.parts.profiles.defaultName,
+    source: profile.source,
+  };
+}
+
+export async function listProfiles(op: Op): Promise<object> {
+  const all = await op.parts.profiles.all();
+  return { profiles: await Promise.all([...all.values()].map((profile) => summary(op, profile))) };
+}
+
+export async function createProfile(op: Op, input: { name: string } & ProfileConfig): Promise<object> {
+  const { name, color, cdpUrl, driver, cdpPort } = input;
+  const given: ProfileConfig = {
+    ...(color === undefined ? {} : { color }),
+    ...(cdpUrl === undefined ? {} : { cdpUrl }),
+    ...(driver === undefined ? {} : { driver }),
+    ...(cdpPort === undefined ? {} : { cdpPort }),
+  };
+  const profile = await op.parts.profiles.create(name, given);
+  return { ok: true, profile: profile.name, ...(await summary(op, profile)) };
+}
+
+/** Stops the browser, forgets the profile and moves its data to the trash. */
+export async function deleteProfile(op: Op, input: { name: string }): Promise<object> {
+  const { profiles } = op.parts;
+  const profile = await profiles.get(input.name);
+  await profiles.forget(profile);
+  await op.parts.session(profile).stop();
+  return { ok: true, profile: profile.name, trashed: await profiles.trash(profile) };
+}
+
+/** Stops the browser and moves its data to the trash; the profile stays and begins anew. */
+export async function resetProfile(op: Op, input: { name?: string }): Promise<object> {
+  const profile = input.name === undefined ? op.profile : await op.parts.profiles.get(input.name);
+  if (profile.driver !== "managed") {
+    throw new PorticoError("invalid_request_error", `Profile ${profile.name} has no data on this machine to reset.`, {
+      param: "name",
+    });
+  }
+  await op.parts.session(profile).stop();
+  return { ok: true, profile: profile.name, trashed: await op.parts.profiles.trash(profile) };
+}

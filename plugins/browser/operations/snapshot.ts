@@ -1,0 +1,206 @@
+/** GET /snapshot: what is on a page, as text with refs. */
+import { PorticoError } from "portico";
+import { tame } from "../snapshot/text.ts";
+import type { CdpSession } from "../cdp.ts";
+import { left, within } from "../deadline.ts";
+import { failure } from "../failures.ts";
+import { readAxTree } from "../snapshot/ax-tree.ts";
+import type { Locator } from "../playwright.ts";
+import { refNumber } from "../snapshot/refs.ts";
+import { type AriaNode, render, type View } from "../snapshot/render.ts";
+import { diffLines } from "../snapshot/diff.ts";
+import type { Tab } from "../tab/tab.ts";
+import { drawnScreenshot } from "./labels.ts";
+import { checkShown, type Common, type Op, readableTab } from "./op.ts";
+
+export interface SnapshotInput extends Common {
+  format?: "ai" | "aria";
+  /** `default`: what `browser.snapshotDefaults.mode` says (command line and agent tool). */
+  mode?: "efficient" | "full" | "default";
+  interactive?: boolean;
+  compact?: boolean;
+  depth?: number;
+  selector?: string;
+  frame?: string | number;
+  labels?: boolean;
+  limit?: number;
+  maxChars?: number;
+  diff?: boolean;
+}
+
+const MAX_CHARS = 80_000;
+const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
+const ARIA_LIMIT = 500;
+
+/** The view that the options stand for. Any of the role options makes it a role snapshot. */
+export function viewOf(op: Op, input: SnapshotInput): View {
+  const efficient =
+    input.mode === "efficient" || (input.mode === "default" && op.config.snapshotDefaults.mode === "efficient");
+  const role =
+    efficient ||
+    input.interactive ||
+    input.compact ||
+    input.depth !== undefined ||
+    input.selector !== undefined ||
+    input.frame !== undefined;
+  return {
+    style: role ? "role" : "ai",
+    interactive: input.interactive ?? efficient,
+    compact: input.compact ?? efficient,
+    depth: input.depth ?? (efficient ? EFFICIENT.depth : undefined),
+    limit: input.limit,
+    maxChars: input.maxChars ?? (efficient ? EFFICIENT.maxChars : MAX_CHARS),
+  };
+}
+
+type Tree = (AriaNode | string)[];
+const treeOf = (value: unknown): Tree => (Array.isArray(value) ? (value as Tree) : [value as AriaNode]);
+
+async function one(locator: Locator, what: string, param: string): Promise<Locator> {
+  let count: number;
+  try {
+    count = await locator.count();
+  } catch (cause) {
+    throw new PorticoError("invalid_request_error", `${param} is not a selector that the browser understands.`, {
+      param,
+      cause,
+    });
+  }
+  if (count > 0) return locator.first();
+  throw new PorticoError("invalid_request_error", `No ${what} fits ${param}.`, { param });
+}
+
+/** The frame that a snapshot is limited to: by a ref of the iframe, or by a CSS selector. */
+async function frameBody(tab: Tab, frame: string | number): Promise<Locator> {
+  const number = refNumber(frame);
+  const owner =
+    number === undefined ? tab.page.locator(String(frame)) : tab.page.getByRef(tab.refs.find(frame, "frame").native);
+  return (await one(owner, "iframe", "frame")).contentFrame().locator("body");
+}
+
+async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: boolean): Promise<Tree> {
+  const options = { mode: "ai" as const, timeout, ...(boxes ? { boxes } : {}) };
+  if (input.frame === undefined && input.selector === undefined)
+    return treeOf(await tab.page.ariaSnapshotJSON(options));
+  const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame);
+  if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
+  const scope = body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
+  const scoped = treeOf(await (await one(scope, "element", "selector")).ariaSnapshotJSON(options));
+  // A snapshot of a part makes the engine forget the refs of the rest: a whole one brings them back.
+  await (body ?? tab.page.locator("body")).first().ariaSnapshotJSON({ mode: "ai", timeout });
+  if (body === undefined) await tab.page.ariaSnapshotJSON({ mode: "ai", timeout });
+  return scoped;
+}
+
+/** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
+export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<Record<string, unknown>> {
+  const start = Date.now();
+  const timeoutMs = input.timeoutMs ?? 20_000;
+  const view = viewOf(op, input);
+  const reading = tree(tab, input, timeoutMs, Boolean(input.labels));
+  const roots = await within(timeoutMs + 300, "The snapshot (the page does not answer)", reading).catch(
+    (error: unknown) => {
+      throw failure(error, "The snapshot");
+    },
+  );
+  await checkShown(op, tab.url);
+  const drawn = render(roots, view, tab.refs);
+  const title = tame(await tab.title());
+  const answer: Record<string, unknown> = {
+    ok: true,
+    format: "ai",
+    mode: view.style === "ai" ? "ai" : input.mode === "full" ? "role" : viewName(view),
+    targetId: tab.targetId,
+    url: tab.url,
+    title,
+    snapshot: drawn.lines.join("\n"),
+    refs: drawn.refs,
+    stats: { lines: drawn.lines.length, chars: 0, refs: drawn.nodes.length, interactive: drawn.interactive },
+    truncated: drawn.truncated,
+  };
+  if (input.diff !== undefined || view.style === "role" || view.style === "ai")
+    remember(op, tab, input, view, drawn.lines, answer);
+  (answer["stats"] as { chars: number }).chars = (answer["snapshot"] as string).length;
+  if (input.labels) Object.assign(answer, await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs)));
+  return answer;
+}
+
+const viewName = (view: View): string => (view.interactive && view.compact ? "efficient" : "role");
+
+/** Keeps the lines for the next `diff`, and answers the difference where it was asked for. */
+function remember(
+  op: Op,
+  tab: Tab,
+  input: SnapshotInput,
+  view: View,
+  lines: string[],
+  answer: Record<string, unknown>,
+): void {
+  const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
+  const before = tab.shown.get(key);
+  tab.shown.delete(key);
+  tab.shown.set(key, lines);
+  if (tab.shown.size > 12) tab.shown.delete(tab.shown.keys().next().value!);
+  if (!input.diff) return;
+  answer["diff"] = before === undefined ? { full: true } : { full: false, ...changed(answer, before, lines) };
+}
+
+function changed(
+  answer: Record<string, unknown>,
+  before: string[],
+  lines: string[],
+): { added: number; removed: number } {
+  const { lines: diff, added, removed } = diffLines(before, lines);
+  const text = diff.join("\n");
+  answer["snapshot"] = text;
+  const refs = answer["refs"] as Record<string, unknown>;
+  const kept = Object.keys(refs).filter((key) => text.includes(`[ref=${key}]`));
+  answer["refs"] = Object.fromEntries(kept.map((key) => [key, refs[key]]));
+  return { added, removed };
+}
+
+/** `format=aria`: the browser's own accessibility tree, without refs; needs no library. */
+async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
+  const targetId = await op.session.targetId(input.targetId);
+  op.session.used(targetId);
+  const info = (await op.session.tabs()).find((tab) => tab.targetId === targetId);
+  await checkShown(op, info?.url ?? "");
+  const tab = await op.session.rawTab(targetId);
+  const limit = input.limit ?? ARIA_LIMIT;
+  try {
+    const found = await within(
+      input.timeoutMs ?? 15_000,
+      "The snapshot (the page does not answer)",
+      readAxTree(tab as CdpSession, limit),
+    );
+    const lines = found.nodes.map(({ role, name, value, depth }) => {
+      const shown = value === undefined ? "" : `: ${value}`;
+      return `${"  ".repeat(depth)}- ${role}${name === "" ? "" : ` "${name}"`}${shown}`;
+    });
+    const snapshot = lines.join("\n");
+    return {
+      ok: true,
+      format: "aria",
+      targetId,
+      url: info?.url ?? "",
+      title: tame(info?.title ?? ""),
+      nodes: found.nodes,
+      snapshot,
+      refs: {},
+      stats: { lines: lines.length, chars: snapshot.length, refs: 0, interactive: found.interactive },
+      truncated: found.truncated,
+    };
+  } catch (error) {
+    throw failure(error, "The snapshot");
+  } finally {
+    await tab.detach();
+  }
+}
+
+export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
+  const roles = viewOf(op, input).style === "role";
+  // Without the library an unnamed format means the one that works.
+  const format = input.format ?? (op.parts.libraryPresent() || roles ? "ai" : "ai");
+  if (format === "aria" && !roles && !input.labels) return ariaSnapshot(op, input);
+  return takeSnapshot(op, await readableTab(op, input.targetId), input);
+}

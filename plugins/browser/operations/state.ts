@@ -1,0 +1,113 @@
+/** Cookies and web storage. */
+import { PorticoError } from "portico";
+import { within } from "../deadline.ts";
+import { failure, firstWords } from "../failures.ts";
+import { readStorage, writeStorage } from "../tab/page-scripts.ts";
+import { type Common, type Op, readableTab } from "./op.ts";
+
+const STATE_MS = 10_000;
+
+export interface CookieInput {
+  name: string;
+  value: string;
+  url?: string;
+  domain?: string;
+  path?: string;
+  expires?: number;
+  httpOnly?: boolean;
+  secure?: boolean;
+  sameSite?: "Strict" | "Lax" | "None";
+}
+
+/** All cookies of the profile, or those that a request to `url` would carry. */
+export async function cookies(op: Op, input: Common & { url?: string }): Promise<object> {
+  const found = await within(
+    STATE_MS,
+    "Reading the cookies",
+    op.session.context.cookies(input.url === undefined ? undefined : [input.url]),
+  ).catch((error: unknown) => {
+    throw failure(error, "Reading the cookies");
+  });
+  return { ok: true, cookies: found };
+}
+
+export async function setCookie(op: Op, input: Common & { cookie: CookieInput }): Promise<object> {
+  const { cookie } = input;
+  const { context } = op.session;
+  const given: CookieInput & { url?: string } = { ...cookie };
+  if (given.url === undefined && given.domain === undefined) {
+    // Without a place the cookie belongs to the page that the tab shows.
+    const tab = await readableTab(op, input.targetId);
+    if (!/^https?:/.test(tab.url))
+      throw new PorticoError("invalid_request_error", "cookie needs url or domain: the tab shows no web page.", {
+        param: "cookie.url",
+      });
+    given.url = tab.url;
+  }
+  if (given.url !== undefined && given.domain !== undefined) {
+    throw new PorticoError("invalid_request_error", "cookie takes url or domain, not both.", { param: "cookie.url" });
+  }
+  if (given.domain !== undefined) given.path ??= "/";
+  if (given.url !== undefined) delete given.path;
+  try {
+    await within(STATE_MS, "Setting the cookie", context.addCookies([given]));
+  } catch (error) {
+    if (error instanceof PorticoError) throw error;
+    throw new PorticoError("invalid_request_error", `The browser refused the cookie: ${firstWords(error)}`, {
+      param: "cookie",
+      cause: error,
+    });
+  }
+  return { ok: true };
+}
+
+export async function clearCookies(op: Op): Promise<object> {
+  await within(STATE_MS, "Clearing the cookies", op.session.context.clearCookies());
+  return { ok: true };
+}
+
+export type StorageKind = "local" | "session";
+
+/** Web storage belongs to a site: a page of it must be open. */
+async function inPage<T>(
+  op: Op,
+  input: Common,
+  work: (tab: Awaited<ReturnType<typeof readableTab>>) => Promise<T>,
+): Promise<T> {
+  const tab = await readableTab(op, input.targetId);
+  try {
+    return await within(input.timeoutMs ?? STATE_MS, "The storage access (the page does not answer)", work(tab));
+  } catch (error) {
+    if (/SecurityError|Access is denied|not available|Storage is disabled/i.test(String((error as Error).message))) {
+      throw new PorticoError(
+        "action_failed",
+        "This page has no web storage (about:blank and sandboxed pages have none): open a page of the site first.",
+        { cause: error },
+      );
+    }
+    if (/QuotaExceeded|exceeded the quota/i.test(String((error as Error).message))) {
+      throw new PorticoError("action_failed", "The site's web storage is full.", { cause: error });
+    }
+    throw failure(error, "The storage access");
+  }
+}
+
+export async function storage(op: Op, input: Common & { kind: StorageKind; key?: string }): Promise<object> {
+  const all = await inPage(op, input, ({ page }) => page.evaluate(readStorage, input.kind));
+  const { key } = input;
+  return { ok: true, values: key === undefined ? all : Object.hasOwn(all, key) ? { [key]: all[key] } : {} };
+}
+
+export async function setStorage(
+  op: Op,
+  input: Common & { kind: StorageKind; key: string; value: string },
+): Promise<object> {
+  const { kind, key, value } = input;
+  await inPage(op, input, ({ page }) => page.evaluate(writeStorage, { kind, key, value }));
+  return { ok: true };
+}
+
+export async function clearStorage(op: Op, input: Common & { kind: StorageKind }): Promise<object> {
+  await inPage(op, input, ({ page }) => page.evaluate(writeStorage, { kind: input.kind, clear: true }));
+  return { ok: true };
+}

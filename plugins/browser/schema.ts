@@ -1,0 +1,89 @@
+/** The `browser` section of `portico.json`. */
+import { type Static, Type } from "portico";
+
+const optional = Type.Optional;
+const color = Type.String({ pattern: "^#[0-9a-fA-F]{6}$", description: "Hex colour, #rrggbb." });
+
+export const ProfileConfig = Type.Object(
+  {
+    cdpPort: optional(
+      Type.Integer({
+        minimum: 1024,
+        maximum: 65535,
+        description: "Set only for special cases; one of 18800–18899 is assigned.",
+      }),
+    ),
+    cdpUrl: optional(
+      Type.String({
+        pattern: "^(https?|wss?)://",
+        description: "A browser that runs elsewhere; may hold credentials.",
+      }),
+    ),
+    color: optional(color),
+    driver: optional(Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")])),
+  },
+  { additionalProperties: false },
+);
+
+export const BrowserConfig = Type.Object(
+  {
+    enabled: Type.Boolean({ default: true }),
+    defaultProfile: Type.String({ default: "portico" }),
+    ssrfPolicy: Type.Object(
+      {
+        dangerouslyAllowPrivateNetwork: optional(
+          Type.Boolean({ description: "Default true; false: public addresses only." }),
+        ),
+        allowPrivateNetwork: optional(Type.Boolean({ description: "Older name of dangerouslyAllowPrivateNetwork." })),
+        hostnameAllowlist: Type.Array(Type.String(), {
+          default: [],
+          description: "Where not empty, only these hosts: a name, or *.d for what is below d.",
+        }),
+        allowedHostnames: Type.Array(Type.String(), {
+          default: [],
+          description: "Names that may be private though the policy is public only.",
+        }),
+      },
+      { default: {}, additionalProperties: false },
+    ),
+    cdpUrl: optional(
+      Type.String({
+        pattern: "^(https?|wss?)://",
+        description: "Older single-profile form of profiles.<name>.cdpUrl.",
+      }),
+    ),
+    remoteCdpTimeoutMs: Type.Integer({
+      default: 1500,
+      minimum: 50,
+      description: "For /json/version of a remote browser, ms.",
+    }),
+    remoteCdpHandshakeTimeoutMs: Type.Integer({
+      default: 3000,
+      minimum: 50,
+      description: "For the WebSocket handshake with a remote browser, ms.",
+    }),
+    color: Type.String({ default: "#3B6EA8", pattern: "^#[0-9a-fA-F]{6}$" }),
+    headless: optional(Type.Boolean({ description: "Default: true where there is no display." })),
+    noSandbox: Type.Boolean({ default: false }),
+    attachOnly: Type.Boolean({ default: false }),
+    executablePath: optional(Type.String()),
+    profiles: Type.Record(Type.String(), ProfileConfig, { default: {} }),
+    snapshotDefaults: Type.Object(
+      { mode: optional(Type.Literal("efficient")) },
+      { default: {}, additionalProperties: false },
+    ),
+    evaluateEnabled: Type.Boolean({ default: true, description: "False refuses evaluate and wait.fn." }),
+    maxTabs: Type.Integer({ default: 50, minimum: 1, description: "Further windows are closed as they open." }),
+    maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
+    launchTimeoutMs: Type.Integer({ default: 30_000, minimum: 1000 }),
+  },
+  { default: {}, additionalProperties: false },
+);
+
+export type BrowserConfig = Static<typeof BrowserConfig>;
+export type ProfileConfig = Static<typeof ProfileConfig>;
+
+/** True where private addresses may be reached; the older key counts where the newer one is absent. */
+export function allowsPrivate({ ssrfPolicy }: BrowserConfig): boolean {
+  return ssrfPolicy.dangerouslyAllowPrivateNetwork ?? ssrfPolicy.allowPrivateNetwork ?? true;
+}

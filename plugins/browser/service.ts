@@ -1,0 +1,162 @@
+/** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
+import { type Check, compile, type LookupAll, type Logger, type Paths, PorticoError } from "portico";
+import { join } from "node:path";
+import { within } from "./deadline.ts";
+import { attach, browserGuard, type DriverDeps } from "./connect/drivers.ts";
+import { failure } from "./failures.ts";
+import { Bytes, type Op, type Parts } from "./operations/op.ts";
+import { libraryUnavailable, loadLibrary } from "./playwright.ts";
+import { type Profile, Profiles } from "./profiles.ts";
+import { control } from "./routes/control.ts";
+import { data } from "./routes/data.ts";
+import { inputOf } from "./routes/input.ts";
+import { page } from "./routes/page.ts";
+import type { Route } from "./routes/route.ts";
+import type { BrowserConfig } from "./schema.ts";
+import { Session } from "./session.ts";
+import type { BrowserRequest, BrowserAnswer } from "./types.ts";
+
+export const ROUTES: readonly Route[] = [...control, ...page, ...data];
+
+export interface ServiceOptions {
+  config(): BrowserConfig;
+  paths: Paths;
+  log: Logger;
+  env: NodeJS.ProcessEnv;
+  /** Ports of the gateway that no page may reach. */
+  ownPorts(): readonly number[];
+  relayUrl(): string;
+  relayHeaders?(): Record<string, string>;
+  /** Whether the automation library is installed. */
+  libraryPresent(): boolean;
+  /** Called for each navigation of a tab's main frame. */
+  onNavigated?(event: { profile: string; targetId: string; url: string }): void;
+  /** Default: the operating system's resolver. */
+  resolve?: LookupAll;
+}
+
+interface Matched {
+  route: Route;
+  check: Check<Record<string, unknown>>;
+}
+
+export class BrowserControl {
+  readonly #options: ServiceOptions;
+  readonly #routes = new Map<string, Matched>();
+  readonly #sessions = new Map<string, Session>();
+  readonly #parts: Parts;
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    const { config, paths, log } = options;
+    for (const route of ROUTES)
+      this.#routes.set(`${route.method} ${route.path}`, {
+        route,
+        check: compile(route.schema) as Check<Record<string, unknown>>,
+      });
+    const profiles = new Profiles({
+      config,
+      dir: join(paths.state, "browser"),
+      trash: join(paths.home, "trash"),
+      relayUrl: options.relayUrl,
+    });
+    const guard = browserGuard(config, options.ownPorts, options.resolve);
+    const drivers: DriverDeps = {
+      config,
+      profiles,
+      guard,
+      log,
+      env: options.env,
+      ...(options.relayHeaders === undefined ? {} : { relayHeaders: options.relayHeaders }),
+    };
+    const library = (): ReturnType<typeof loadLibrary> =>
+      options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailable());
+    this.#parts = {
+      config,
+      profiles,
+      guard,
+      log,
+      paths,
+      library,
+      env: options.env,
+      libraryPresent: options.libraryPresent,
+      sessions: () => this.#sessions.values(),
+      session: (profile) => this.#session(profile, drivers, library),
+    };
+  }
+
+  #session(profile: Profile, drivers: DriverDeps, library: Parts["library"]): Session {
+    const known = this.#sessions.get(profile.name);
+    // A profile that was changed gets a new session once the old browser is gone.
+    if (known !== undefined && (known.running || JSON.stringify(known.profile) === JSON.stringify(profile)))
+      return known;
+    const made = new Session(profile, {
+      library,
+      guard: drivers.guard,
+      log: drivers.log,
+      maxTabs: () => drivers.config().maxTabs,
+      attach: (which, asked) => attach(which, drivers, asked),
+      onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
+    });
+    this.#sessions.set(profile.name, made);
+    return made;
+  }
+
+  /** Answers one request. Every failure is a `PorticoError` that may be shown. */
+  async request(request: BrowserRequest): Promise<BrowserAnswer> {
+    const matched = this.#routes.get(`${request.method} ${request.route}`);
+    if (matched === undefined)
+      throw new PorticoError("not_found", "There is no such route of the browser control API.");
+    const { route, check } = matched;
+    const config = this.#options.config();
+    if (!config.enabled) {
+      throw new PorticoError(
+        "browser_disabled",
+        "The browser is disabled: set browser.enabled to true and restart the gateway.",
+      );
+    }
+    const given = inputOf(route.schema.properties, request.query ?? {}, request.body, request.params ?? {});
+    const parsed = check.parse(given);
+    const input = route.path === "/act" ? given : parsed;
+    const profile = await this.#parts.profiles.get(parsed["profile"] as string | undefined);
+    const session = this.#parts.session(profile);
+    const op: Op = {
+      parts: this.#parts,
+      profile,
+      session,
+      config,
+      accept: request.accept ?? "",
+      caller: request.caller ?? "http",
+      startedAt: Date.now(),
+    };
+    const limit = route.limitMs + ((parsed["timeoutMs"] as number | undefined) ?? 0);
+    try {
+      const body = await within(limit, route.what, route.run(op, input as never));
+      return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
+    } catch (error) {
+      throw this.#explain(error, route, session);
+    }
+  }
+
+  #explain(error: unknown, route: Route, session: Session): PorticoError {
+    const shown = failure(error, route.what);
+    if (shown.code === "tab_not_found" && !session.running && route.path !== "/stop") {
+      return new PorticoError(
+        "browser_not_running",
+        `${route.what} ended because the browser is gone: start it again with POST /start.`,
+        { cause: error },
+      );
+    }
+    return shown;
+  }
+
+  /** Profiles whose browser runs. */
+  get running(): string[] {
+    return [...this.#sessions.values()].filter((session) => session.running).map((session) => session.profile.name);
+  }
+
+  /** Stops every browser. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.stop()));
+  }
+}

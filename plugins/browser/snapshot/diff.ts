@@ -1,0 +1,59 @@
+/** What changed between two snapshots of the same view, line by line. */
+
+/** Beyond this many differing lines on a side the middle is shown as replaced: a finer answer would cost too much. */
+const FINE = 1_500;
+
+/** Longest common subsequence of two lists of lines, as pairs of indexes. */
+function common(a: readonly string[], b: readonly string[]): [number, number][] {
+  const width = b.length + 1;
+  const table = new Uint16Array((a.length + 1) * width);
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      table[i * width + j] =
+        a[i] === b[j]
+          ? table[(i + 1) * width + j + 1]! + 1
+          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
+    }
+  }
+  const pairs: [number, number][] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+    if (a[i] === b[j]) pairs.push([i++, j++]);
+    else if (table[(i + 1) * width + j]! >= table[i * width + j + 1]!) i++;
+    else j++;
+  }
+  return pairs;
+}
+
+export interface SnapshotDiff {
+  /** `+ line` and `- line`, in the order of the page. Empty where nothing changed. */
+  lines: string[];
+  added: number;
+  removed: number;
+}
+
+export function diffLines(before: readonly string[], after: readonly string[]): SnapshotDiff {
+  let start = 0;
+  while (start < before.length && start < after.length && before[start] === after[start]) start++;
+  let end = 0;
+  while (
+    end < before.length - start &&
+    end < after.length - start &&
+    before[before.length - 1 - end] === after[after.length - 1 - end]
+  )
+    end++;
+  const a = before.slice(start, before.length - end);
+  const b = after.slice(start, after.length - end);
+  const pairs = a.length <= FINE && b.length <= FINE ? common(a, b) : [];
+  const lines: string[] = [];
+  let i = 0;
+  let j = 0;
+  let kept = 0;
+  for (const [x, y] of [...pairs, [a.length, b.length] as [number, number]]) {
+    for (; i < x; i++) lines.push(`- ${a[i]}`);
+    for (; j < y; j++) lines.push(`+ ${b[j]}`);
+    if (x < a.length) kept++;
+    i = x + 1;
+    j = y + 1;
+  }
+  return { lines, added: b.length - kept, removed: a.length - kept };
+}

@@ -1,0 +1,172 @@
+/** From the library's tree of a page to the text that a model reads. Pure: no page is touched here. */
+import { quoted, tame } from "./text.ts";
+import type { RefTable } from "./refs.ts";
+import { INTERACTIVE, STRUCTURAL } from "./roles.ts";
+
+/** A node of `ariaSnapshotJSON({mode: "ai"})`. */
+export interface AriaNode {
+  role: string;
+  name?: string;
+  ref?: string;
+  text?: string;
+  url?: string;
+  placeholder?: string;
+  level?: number;
+  checked?: boolean | "mixed";
+  pressed?: boolean | "mixed";
+  disabled?: boolean;
+  expanded?: boolean;
+  selected?: boolean;
+  active?: boolean;
+  invalid?: boolean | string;
+  cursor?: string;
+  box?: { x: number; y: number; width: number; height: number };
+  children?: (AriaNode | string)[];
+}
+
+export interface View {
+  /** `ai` prints `[ref=12]`, `role` prints `[ref=e12]`. */
+  style: "ai" | "role";
+  interactive: boolean;
+  compact: boolean;
+  /** Levels of nodes below the top; grouping nodes without a name do not count. */
+  depth?: number | undefined;
+  /** Most nodes that are printed. */
+  limit?: number | undefined;
+  maxChars: number;
+}
+
+export interface RefInfo {
+  role: string;
+  name?: string;
+  /** Which of several with this role and name, from 0; absent where there is one. */
+  nth?: number;
+  /** The automation library's own name of the element. */
+  native: string;
+}
+
+export interface Rendered {
+  lines: string[];
+  refs: Record<string, RefInfo>;
+  /** The printed nodes that have a ref, in order. */
+  nodes: { key: string; node: AriaNode }[];
+  interactive: number;
+  truncated: boolean;
+  /** How many nodes were left out by `limit` or `maxChars`. */
+  leftOut: number;
+}
+
+const STATES = ["checked", "disabled", "expanded", "active", "level", "pressed", "selected", "invalid"] as const;
+
+function states(node: AriaNode): string {
+  let text = "";
+  for (const key of STATES) {
+    const value = node[key];
+    if (value === undefined || value === false) continue;
+    text += value === true ? ` [${key}]` : ` [${key}=${tame(String(value))}]`;
+  }
+  return text;
+}
+
+export const isInteractive = (node: AriaNode): boolean =>
+  INTERACTIVE.has(node.role) || (node.cursor === "pointer" && node.ref !== undefined);
+
+/** True for a node that a compact view shows in its own right. */
+const tellsSomething = (node: AriaNode): boolean =>
+  !STRUCTURAL.has(node.role) || Boolean(node.name) || Boolean(node.text) || isInteractive(node);
+
+const keyOf = (n: number, style: View["style"]): string => (style === "ai" ? String(n) : `e${n}`);
+
+/** Renders a tree. Nodes are printed whole or not at all; refs are given to what is printed only. */
+export function render(roots: readonly (AriaNode | string)[], view: View, table: RefTable): Rendered {
+  const out: Rendered = { lines: [], refs: {}, nodes: [], interactive: 0, truncated: false, leftOut: 0 };
+  const counts = new Map<string, RefInfo[]>();
+  const limit = view.limit ?? Number.POSITIVE_INFINITY;
+  // Room for the line that says what was left out.
+  const room = view.maxChars - 90;
+  let chars = 0;
+  let printed = 0;
+
+  function put(lines: string[]): boolean {
+    const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
+    if (out.truncated || printed >= limit || chars + size > room) {
+      out.truncated = true;
+      out.leftOut += 1;
+      return false;
+    }
+    out.lines.push(...lines);
+    chars += size;
+    printed += 1;
+    return true;
+  }
+
+  function print(node: AriaNode, indent: string): void {
+    const name = node.name === undefined || node.name === "" ? "" : ` ${quoted(node.name)}`;
+    const role = tame(node.role);
+    let ref = "";
+    let key: string | undefined;
+    // A number may be given to a node that then finds no room; that only wastes the number.
+    if (node.ref !== undefined && !out.truncated) {
+      key = keyOf(table.number(node.ref, node.role, node.name ?? ""), view.style);
+      ref = ` [ref=${key}]`;
+    }
+    const cursor = node.cursor === undefined ? "" : ` [cursor=${tame(node.cursor)}]`;
+    const text = node.text === undefined || node.text === "" ? "" : `: ${tame(node.text)}`;
+    const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
+    if (view.style === "ai" || !view.compact) {
+      if (node.url !== undefined) lines.push(`${indent}  - /url: ${tame(node.url)}`);
+      if (node.placeholder !== undefined) lines.push(`${indent}  - /placeholder: ${tame(node.placeholder)}`);
+    }
+    if (!put(lines)) return;
+    if (isInteractive(node)) out.interactive += 1;
+    if (key === undefined) return;
+    const info: RefInfo = { role: node.role, native: node.ref!, ...(node.name ? { name: node.name } : {}) };
+    const twins = counts.get(`${node.role}\0${node.name ?? ""}`);
+    if (twins === undefined) counts.set(`${node.role}\0${node.name ?? ""}`, [info]);
+    else twins.push(info);
+    out.refs[key] = info;
+    out.nodes.push({ key, node });
+  }
+
+  function walk(node: AriaNode | string, level: number, indent: string, inPointer: boolean): void {
+    if (typeof node === "string") {
+      if (!view.interactive) put([`${indent}- text: ${tame(node)}`]);
+      return;
+    }
+    const counted = tellsSomething(node);
+    // A pointer is inherited: of a clickable box only the box itself is meant, unless a child is a control too.
+    const shown = view.interactive
+      ? INTERACTIVE.has(node.role)
+        ? node.ref !== undefined || node.role !== "option"
+        : isInteractive(node) && !inPointer
+      : !view.compact || (counted && !isEmptyBranch(node));
+    if (shown) print(node, view.interactive ? "" : indent);
+    const below = counted ? level + 1 : level;
+    if (view.depth !== undefined && below > view.depth) return;
+    const deeper = shown && !view.interactive ? `${indent}  ` : indent;
+    for (const child of node.children ?? []) walk(child, below, deeper, inPointer || node.cursor === "pointer");
+  }
+
+  for (const root of roots) walk(root, 0, "", false);
+  for (const twins of counts.values()) {
+    if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
+  }
+  if (out.truncated) {
+    out.lines.push(`# cut here, ${out.leftOut} more nodes: narrow it with selector, depth, interactive or compact`);
+  }
+  return out;
+}
+
+/** A grouping node with neither name, text nor children: nothing a compact view would miss. */
+const isEmptyBranch = (node: AriaNode): boolean =>
+  STRUCTURAL.has(node.role) && !node.name && !node.text && (node.children ?? []).length === 0;
+
+/** All nodes of a tree, depth first, without recursion (pages may nest deeply). */
+export function* everyNode(roots: readonly (AriaNode | string)[]): Generator<AriaNode> {
+  const stack = [...roots].reverse();
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (typeof node === "string") continue;
+    yield node;
+    for (let i = (node.children?.length ?? 0) - 1; i >= 0; i--) stack.push(node.children![i]!);
+  }
+}

@@ -1,0 +1,111 @@
+/** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
+import { PorticoError } from "portico";
+import type { BrowserContext, Device } from "../playwright.ts";
+import type { Tab } from "./tab.ts";
+
+export interface Geolocation {
+  latitude: number;
+  longitude: number;
+  accuracy?: number;
+  origin?: string;
+}
+
+export interface Overrides {
+  offline?: boolean;
+  headers?: Record<string, string>;
+  credentials?: { username: string; password: string };
+  geolocation?: Geolocation;
+  colorScheme?: "light" | "dark" | "no-preference";
+  timezoneId?: string;
+  locale?: string;
+  device?: Device;
+}
+
+/** What the library sets for all pages of a context, coming ones included. */
+export async function applyToContext(
+  context: BrowserContext,
+  key: keyof Overrides,
+  overrides: Overrides,
+): Promise<void> {
+  if (key === "offline") await context.setOffline(overrides.offline ?? false);
+  if (key === "headers") await context.setExtraHTTPHeaders(overrides.headers ?? {});
+  if (key === "credentials") await context.setHTTPCredentials(overrides.credentials ?? null);
+  if (key === "geolocation") {
+    const place = overrides.geolocation;
+    await context.clearPermissions();
+    if (place !== undefined)
+      await context.grantPermissions(["geolocation"], place.origin === undefined ? {} : { origin: place.origin });
+    const { latitude, longitude, accuracy } = place ?? { latitude: 0, longitude: 0 };
+    await context.setGeolocation(
+      place === undefined ? null : { latitude, longitude, ...(accuracy === undefined ? {} : { accuracy }) },
+    );
+  }
+}
+
+/** What has to be set on each tab by itself. */
+export async function applyToTab(tab: Tab, key: keyof Overrides, overrides: Overrides): Promise<void> {
+  const { cdp, page } = tab;
+  if (key === "colorScheme") await page.emulateMedia({ colorScheme: overrides.colorScheme ?? null });
+  if (key === "timezoneId") await setTimezone(tab, overrides.timezoneId);
+  if (key === "locale") {
+    // The engine refuses to replace an override: it is taken away first.
+    await cdp.send("Emulation.setLocaleOverride", {});
+    if (overrides.locale !== undefined) {
+      await cdp.send("Emulation.setLocaleOverride", { locale: overrides.locale }).catch((cause: unknown) => {
+        throw new PorticoError(
+          "invalid_request_error",
+          `${JSON.stringify(overrides.locale)} is not a locale that the browser knows (en-GB, de-DE, …).`,
+          { param: "locale", cause },
+        );
+      });
+    }
+    await setAgent(tab, overrides);
+  }
+  if (key === "device") await setDevice(tab, overrides);
+}
+
+async function setTimezone({ cdp }: Tab, timezoneId: string | undefined): Promise<void> {
+  await cdp.send("Emulation.setTimezoneOverride", { timezoneId: "" });
+  if (timezoneId === undefined) return;
+  await cdp.send("Emulation.setTimezoneOverride", { timezoneId }).catch((cause: unknown) => {
+    throw new PorticoError(
+      "invalid_request_error",
+      `${JSON.stringify(timezoneId)} is not a time zone that the browser knows (Europe/Berlin, UTC, …).`,
+      { param: "timezoneId", cause },
+    );
+  });
+}
+
+/** User agent and languages are one override: both are set together. */
+async function setAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<void> {
+  const { userAgent } = await cdp.send("Browser.getVersion");
+  await cdp.send("Emulation.setUserAgentOverride", {
+    userAgent: device?.userAgent ?? userAgent,
+    ...(locale === undefined ? {} : { acceptLanguage: locale }),
+  });
+}
+
+async function setDevice(tab: Tab, overrides: Overrides): Promise<void> {
+  const { cdp } = tab;
+  const { device } = overrides;
+  await setAgent(tab, overrides);
+  if (device === undefined) {
+    await cdp.send("Emulation.clearDeviceMetricsOverride");
+    await cdp.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+    return;
+  }
+  const { width, height } = device.viewport;
+  await cdp.send("Emulation.setDeviceMetricsOverride", {
+    width,
+    height,
+    deviceScaleFactor: device.deviceScaleFactor,
+    mobile: device.isMobile,
+  });
+  await cdp.send("Emulation.setTouchEmulationEnabled", {
+    enabled: device.hasTouch,
+    maxTouchPoints: device.hasTouch ? 5 : 1,
+  });
+}
+
+export const TAB_KEYS: readonly (keyof Overrides)[] = ["colorScheme", "timezoneId", "locale", "device"];
+export const CONTEXT_KEYS: readonly (keyof Overrides)[] = ["offline", "headers", "credentials", "geolocation"];

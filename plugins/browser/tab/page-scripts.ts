@@ -1,0 +1,107 @@
+/**
+ * What runs inside pages. Made with `new Function`, not from functions of ours: a bundler may put helpers of its own
+ * into a function (`__name`) that no page knows.
+ */
+
+/** What stands between an element and an action. */
+export interface Probe {
+  visible: boolean;
+  enabled: boolean;
+  editable: boolean;
+  /** `<div id="x">` of what lies over the element's middle. */
+  coveredBy?: string;
+  /** `<input type="text">` of the element itself. */
+  tag: string;
+}
+
+/** What an action needs of its element. */
+export interface ProbeWish {
+  visible: boolean;
+  enabled: boolean;
+  editable: boolean;
+  hit: boolean;
+}
+
+const PROBE = `
+  const describe = (e) => {
+    let text = "<" + e.tagName.toLowerCase();
+    for (const name of ["id", "class", "type", "role", "name"]) {
+      const value = e.getAttribute && e.getAttribute(name);
+      if (value) text += " " + name + '="' + String(value).slice(0, 60) + '"';
+    }
+    return text + ">";
+  };
+  const out = { tag: describe(element) };
+  if (wish.hit && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
+  const box = element.getBoundingClientRect();
+  const style = getComputedStyle(element);
+  out.visible = style.visibility === "visible" && style.display !== "none" && (style.display === "contents" || (box.width > 0 && box.height > 0));
+  const disabledFieldset = element.closest && element.closest("fieldset[disabled]");
+  const ariaDisabled = element.closest && element.closest('[aria-disabled="true"]');
+  const control = /^(BUTTON|INPUT|SELECT|TEXTAREA|OPTION|OPTGROUP)$/.test(element.tagName);
+  out.enabled = !(control && (element.disabled || disabledFieldset)) && !ariaDisabled;
+  const field = element.tagName === "TEXTAREA" || element.tagName === "INPUT";
+  out.editable = element.isContentEditable || element.tagName === "SELECT" || (field && !element.readOnly && element.getAttribute("aria-readonly") !== "true");
+  if (wish.hit && out.visible && box.width > 0) {
+    const root = element.getRootNode();
+    const at = (root.elementFromPoint ? root : document).elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    if (at) {
+      const up = (e) => e.parentElement || (e.getRootNode().host || null);
+      const holds = (outer, inner) => { for (let e = inner; e; e = up(e)) if (e === outer) return true; return false; };
+      const label = element.labels && Array.from(element.labels).some((l) => holds(l, at));
+      if (!holds(element, at) && !holds(at, element) && !label) out.coveredBy = describe(at);
+      else if (!holds(element, at) && !label && at !== root.host && getComputedStyle(element).pointerEvents === "none") out.coveredBy = describe(at);
+    }
+  }
+  return out;
+`;
+export const probeElement = new Function("element", "wish", PROBE) as (element: unknown, wish: ProbeWish) => Probe;
+
+/** Boxes with their refs drawn over the page, in a shadow root that the page's own styles do not reach. */
+export interface Label {
+  text: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+const DRAW = `
+  const old = document.querySelector("portico-labels");
+  if (old) old.remove();
+  if (!input.labels.length || !document.documentElement) return;
+  const host = document.createElement("portico-labels");
+  host.setAttribute("aria-hidden", "true");
+  host.style.cssText = "all:initial;position:fixed;left:0;top:0;width:0;height:0;z-index:2147483647;pointer-events:none";
+  const root = host.attachShadow({ mode: "closed" });
+  for (const label of input.labels) {
+    const box = document.createElement("div");
+    box.style.cssText = "position:fixed;box-sizing:border-box;border:2px solid " + input.color + ";pointer-events:none;left:" + label.x + "px;top:" + label.y + "px;width:" + label.width + "px;height:" + label.height + "px";
+    if (label.text) {
+      const tag = document.createElement("div");
+      tag.textContent = label.text;
+      tag.style.cssText = "position:fixed;font:bold 11px/14px monospace;padding:0 3px;color:#fff;background:" + input.color + ";left:" + label.x + "px;top:" + Math.max(0, label.y - 14) + "px";
+      root.append(box, tag);
+    } else root.append(box);
+  }
+  document.documentElement.append(host);
+  if (input.ms) setTimeout(() => host.remove(), input.ms);
+`;
+export const drawLabels = new Function("input", DRAW) as (input: {
+  labels: Label[];
+  color: string;
+  ms?: number;
+}) => void;
+
+/** Keys and values of `localStorage` or `sessionStorage`. */
+export const readStorage = new Function(
+  "kind",
+  `const s = kind === "local" ? localStorage : sessionStorage; const out = {};
+   for (let i = 0; i < s.length; i++) { const k = s.key(i); out[k] = s.getItem(k); } return out;`,
+) as (kind: string) => Record<string, string>;
+
+export const writeStorage = new Function(
+  "input",
+  `const s = input.kind === "local" ? localStorage : sessionStorage;
+   if (input.clear) s.clear(); else s.setItem(input.key, input.value);`,
+) as (input: { kind: string; clear?: boolean; key?: string; value?: string }) => void;

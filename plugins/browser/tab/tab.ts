@@ -1,0 +1,159 @@
+/** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
+import { PorticoError } from "portico";
+import { attempt, within } from "../deadline.ts";
+import { Dialogs } from "./dialogs.ts";
+import type { CDPSession, Download, FileChooser, Page } from "../playwright.ts";
+import { RefTable } from "../snapshot/refs.ts";
+import { TabWatch } from "./watch.ts";
+
+/** A download that nobody has asked for yet. */
+export interface PendingDownload {
+  download: Download;
+  at: number;
+}
+
+export interface TabOptions {
+  targetId: string;
+  page: Page;
+  cdp: CDPSession;
+  /** The highest ref number given for this tab before. */
+  lastRef: number;
+  onClose(tab: Tab): void;
+  onNavigated(tab: Tab, url: string): void;
+}
+
+/** Downloads that nobody asked for are kept for a while, and only so many. */
+const UNCLAIMED_MS = 30_000;
+const UNCLAIMED = 5;
+
+export class Tab {
+  readonly targetId: string;
+  readonly page: Page;
+  /** A session of our own: what is overridden on it holds for as long as the tab lives. */
+  readonly cdp: CDPSession;
+  readonly refs: RefTable;
+  readonly watch: TabWatch;
+  readonly dialogs: Dialogs;
+  /** The lines of the last snapshot by caller and view, for `diff`. */
+  readonly shown = new Map<string, string[]>();
+  crashed = false;
+  closed = false;
+  #queue: Promise<unknown> = Promise.resolve();
+  #downloads: PendingDownload[] = [];
+  #downloadWaiters: ((download: Download) => void)[] = [];
+  #chooser: ((chooser: FileChooser) => void) | undefined;
+
+  constructor(options: TabOptions) {
+    const { page } = options;
+    this.targetId = options.targetId;
+    this.page = page;
+    this.cdp = options.cdp;
+    this.refs = new RefTable(options.lastRef);
+    this.watch = new TabWatch(page);
+    this.dialogs = new Dialogs(page);
+    page.on("crash", () => (this.crashed = true));
+    page.on("close", () => {
+      this.closed = true;
+      options.onClose(this);
+    });
+    page.on("framenavigated", (frame) => {
+      if (frame === page.mainFrame()) options.onNavigated(this, frame.url());
+    });
+    page.on("download", (download) => this.#takeDownload(download));
+  }
+
+  get url(): string {
+    return this.page.url();
+  }
+
+  /** The title, or "" where the page is too busy to say it. */
+  title(): Promise<string> {
+    return attempt(1000, this.page.title(), "");
+  }
+
+  /** One thing at a time: input of two callers must not mix. The wait counts against the caller's own time. */
+  async exclusive<T>(timeoutMs: number, what: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#queue;
+    let done = (): void => {};
+    this.#queue = new Promise<void>((resolve) => (done = resolve));
+    try {
+      await within(timeoutMs, `Waiting for an earlier action in this tab (for ${what})`, before);
+      return await work();
+    } finally {
+      // The next one starts when this one has ended, and not before the one that this one may have given up on.
+      void before.then(done, done);
+    }
+  }
+
+  /** The next download, one that began in the last seconds and was not fetched included. */
+  nextDownload(): { promise: Promise<Download>; cancel(): void } {
+    this.#prune();
+    const waiting = this.#downloads.shift();
+    if (waiting !== undefined) return { promise: Promise.resolve(waiting.download), cancel() {} };
+    return this.#awaitDownload();
+  }
+
+  /** The next download to begin from now on. */
+  freshDownload(): { promise: Promise<Download>; cancel(): void } {
+    return this.#awaitDownload();
+  }
+
+  #awaitDownload(): { promise: Promise<Download>; cancel(): void } {
+    let waiter: (download: Download) => void = () => {};
+    const promise = new Promise<Download>((resolve) => (waiter = resolve));
+    this.#downloadWaiters.push(waiter);
+    const cancel = (): void => {
+      this.#downloadWaiters = this.#downloadWaiters.filter((one) => one !== waiter);
+    };
+    return { promise, cancel };
+  }
+
+  #takeDownload(download: Download): void {
+    const waiter = this.#downloadWaiters.shift();
+    if (waiter !== undefined) {
+      waiter(download);
+      return;
+    }
+    this.#downloads.push({ download, at: Date.now() });
+    this.#prune();
+    setTimeout(() => this.#prune(), UNCLAIMED_MS + 100).unref();
+  }
+
+  /** Downloads that nobody fetches are stopped and removed: a page could fill the disk with them. */
+  #prune(): void {
+    const oldest = Date.now() - UNCLAIMED_MS;
+    while (this.#downloads.length > UNCLAIMED || (this.#downloads[0]?.at ?? Number.POSITIVE_INFINITY) < oldest) {
+      const { download } = this.#downloads.shift()!;
+      void download.cancel().catch(() => {});
+      void download.delete().catch(() => {});
+    }
+  }
+
+  /** Hands the next file chooser to `take`; a second call replaces the first. */
+  armChooser(take: (chooser: FileChooser) => void, forMs: number): void {
+    this.disarmChooser();
+    const once = (chooser: FileChooser): void => {
+      this.disarmChooser();
+      take(chooser);
+    };
+    this.#chooser = once;
+    this.page.on("filechooser", once);
+    setTimeout(() => {
+      if (this.#chooser === once) this.disarmChooser();
+    }, forMs).unref();
+  }
+
+  disarmChooser(): void {
+    if (this.#chooser !== undefined) this.page.off("filechooser", this.#chooser);
+    this.#chooser = undefined;
+  }
+
+  /** 404 for a tab that has crashed: nothing in it answers any more. */
+  assertAlive(): void {
+    if (!this.crashed) return;
+    throw new PorticoError(
+      "tab_not_found",
+      "This tab has crashed: close it (DELETE /tabs/:targetId) and open the page again.",
+    );
+  }
+}

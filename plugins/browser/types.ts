@@ -1,0 +1,31 @@
+/** What the browser plugin shares with others. Types only: nobody imports this file at run time. */
+import type { Method } from "portico";
+
+export interface BrowserRequest {
+  method: Method;
+  /** The route's pattern: `/tabs/:targetId`. */
+  route: string;
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string>>;
+  body?: Record<string, unknown>;
+  /** The caller's `Accept`: `image/*` and `application/pdf` get bytes where a route has them. */
+  accept?: string;
+  /** Who asks, for `diff` snapshots; default `http`. */
+  caller?: string;
+}
+
+/** JSON, or bytes of that type. */
+export type BrowserAnswer = { body: object } | { bytes: Buffer; type: string };
+
+declare module "portico" {
+  interface Services {
+    browser: BrowserService;
+  }
+  interface Events {
+    "browser:navigated": { profile: string; targetId: string; url: string };
+  }
+  interface BrowserService {
+    /** The control API without HTTP. Rejects with a `PorticoError`. */
+    request(request: BrowserRequest): Promise<BrowserAnswer>;
+  }
+}
