@@ -2,6 +2,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { KIND } from "../../../plugins/cron/job.ts";
+import { until } from "../../support/until.ts";
 import { makeCron } from "./fake-gateway.ts";
 
 const START = "2026-05-01T07:55:00Z";
@@ -214,7 +215,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
   const seen: unknown[] = [];
   const undo = cron.bus.on("report:daily" as never, (event: { context: unknown }) => void seen.push(event.context));
   await cron.operations.run("a");
-  await until(async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "ok");
+  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "ok");
   assert.is((seen[0] as { depth: number }).depth, 3);
   assert.is((seen[0] as { name: string }).name, "a");
   await undo();
@@ -222,7 +223,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
     throw new Error("no paper");
   });
   await cron.operations.run("a");
-  await until(async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
+  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
   assert.match((await cron.operations.runs("a", null)).runs[0]!["error"] as string, "no paper");
   const fired = cron.emitted.filter(({ name }) => name === "cron:fired");
   assert.is(fired.length, 2, "cron:fired comes beside it");
@@ -259,13 +260,5 @@ test("several jobs of one name need an id", async () => {
   assert.ok(await cron.operations.show("a"));
   await cron.close();
 });
-
-async function until(test: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if (await test()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error("did not come");
-}
 
 test.run();
