@@ -46,8 +46,9 @@ const FIELDS = "name description events priority enabled timeoutMs export os req
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Parses the text of a `HOOK.md`. Throws `FrontMatterError`. */
-export function parseHookMd(text: string): FrontMatter {
-  if (!/^\uFEFF?---[ \t]*(\r?\n|$)/.test(text)) {
+export function parseHookMd(source: string): FrontMatter {
+  const text = source.replaceAll("\r\n", "\n");
+  if (!/^\uFEFF?---[ \t]*(\n|$)/.test(text)) {
     const other = /^\uFEFF?---[ \t]*(\S+)/.exec(text);
     throw new FrontMatterError(
       other
@@ -56,7 +57,7 @@ export function parseHookMd(text: string): FrontMatter {
       1,
     );
   }
-  if (!/\n---[ \t]*(\r?\n|$)/.test(text)) {
+  if (!/\n---[ \t]*(\n|$)/.test(text)) {
     throw new FrontMatterError("the front matter is not closed: a second line --- is missing", text.split("\n").length);
   }
   const lines = new LineCounter();
@@ -68,8 +69,8 @@ export function parseHookMd(text: string): FrontMatter {
     language: "yaml",
     engines: {
       yaml: {
-        parse: (source: string) => {
-          document = parseDocument(source, { lineCounter: lines, schema: "core", prettyErrors: false });
+        parse: (block: string) => {
+          document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
           const [error] = document.errors;
           if (error) throw new FrontMatterError(`not valid YAML: ${error.message}`, lineOf(lines, error.pos[0]));
           return plain(document);

@@ -1,0 +1,253 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { answering, descriptor, type HookHome, makeHookHome, until } from "./hook-home.ts";
+
+const test = suite<{ home: HookHome }>("hook reload");
+test.before.each(async (context) => {
+  context.home = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+  });
+  await context.home.host.watching();
+});
+test.after.each((context) => context.home.stop());
+
+const replies = (home: HookHome, text: string | undefined) => until(async () => (await home.ask("q")).reply, (reply) => reply === text);
+const state = (home: HookHome, wanted: string, name = "a") => until(() => home.host.info(name), (one) => one.state === wanted);
+
+test("a save is live, and only the new version answers", async ({ home }) => {
+  assert.is((await home.ask("q")).reply, "one");
+  home.write("hooks/a/handler.ts", answering("two"));
+  await replies(home, "two");
+  const { loaded } = home.host.info("a");
+  assert.is(loaded?.generation, 2);
+  assert.is((await home.ask("q")).outcomes.length, 1);
+});
+
+test("what the handler imports from its own directory reloads too", async ({ home }) => {
+  home.write("hooks/a/lib/words.ts", 'export const word = "first";');
+  home.write("hooks/a/handler.ts", 'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });');
+  await replies(home, "first");
+  home.write("hooks/a/lib/words.ts", 'export const word = "second";');
+  await replies(home, "second");
+});
+
+test("a broken save keeps the old version and shows file and line; mending loads it", async ({ home }) => {
+  home.write("hooks/a/handler.ts", "export default () => {\n  return { reply: ;\n};\n");
+  const stale = await state(home, "stale");
+  assert.match(stale.error ?? "", /^handler\.ts:2:/);
+  assert.is(stale.file, join(home.dir, "hooks/a/handler.ts"));
+  assert.is(stale.line, 2);
+  assert.is(stale.loaded?.generation, 1);
+  assert.is((await home.ask("q")).reply, "one");
+  await until(() => home.lines.find((line) => /does not load/.test(String(line["msg"]))), Boolean);
+  home.write("hooks/a/handler.ts", answering("mended"));
+  await replies(home, "mended");
+  const mended = home.host.info("a");
+  assert.is(mended.state, "active");
+  assert.is(mended.error, undefined);
+});
+
+test("a missing export, a throw at load and a wrong export are failures of the new version only", async ({ home }) => {
+  const cases: [string, RegExp][] = [
+    ["export const handler = () => {};", /no default export.*it exports handler/],
+    ["export default 42;", /no default export that is a function/],
+    ['const x = 1;\nthrow new Error("at load");\nexport default () => x;', /handler\.ts:2.*at load/],
+    ['import { nothing } from "./not-there.ts";\nexport default () => nothing;', /handler\.ts:1.*not-there/],
+    ["await Promise.resolve();\nexport default () => {};", /top-level await/],
+  ];
+  for (const [text, message] of cases) {
+    home.write("hooks/a/handler.ts", text);
+    const { error } = await until(() => home.host.info("a"), (one) => message.test(one.error ?? ""));
+    assert.match(error ?? "", message);
+    assert.is((await home.ask("q")).reply, "one");
+  }
+});
+
+test("HOOK.md that is not YAML keeps the old version", async ({ home }) => {
+  home.write("hooks/a/HOOK.md", "---\nevents: [test:asked\n---\n");
+  const stale = await state(home, "stale");
+  assert.match(stale.error ?? "", /HOOK\.md:\d+: not valid YAML/);
+  assert.is((await home.ask("q")).reply, "one");
+  home.write("hooks/a/HOOK.md", "---js\n{}\n---\n");
+  await until(() => home.host.info("a"), (one) => /refused/.test(one.error ?? ""));
+  home.write("hooks/a/HOOK.md", descriptor("priority: 3"));
+  assert.is((await state(home, "active")).priority, 3);
+});
+
+test("changed events take effect", async ({ home }) => {
+  home.write("hooks/a/HOOK.md", descriptor("", "test:noticed"));
+  await replies(home, undefined);
+  home.write("hooks/a/HOOK.md", descriptor("", "test:noticed, test:asked"));
+  await replies(home, "one");
+});
+
+test("a hook that comes, is renamed and goes", async ({ home }) => {
+  home.write("hooks/b/handler.ts", answering("b"));
+  home.write("hooks/b/HOOK.md", descriptor("priority: 9"));
+  await replies(home, "b");
+  renameSync(join(home.dir, "hooks/b"), join(home.dir, "hooks/c"));
+  await until(() => home.host.list().map((one) => one.name), (names) => names.includes("c") && !names.includes("b"));
+  assert.is((await home.ask("q")).reply, "b");
+  home.remove("hooks/c");
+  await replies(home, "one");
+  assert.equal(home.host.list().map((one) => one.name), ["a"]);
+});
+
+test("a workspace hook replaces the managed one visibly, and gives way again", async ({ home }) => {
+  home.write("workspace/hooks/a/handler.ts", answering("workspace"));
+  home.write("workspace/hooks/a/HOOK.md", descriptor());
+  await replies(home, "workspace");
+  const [top, below] = home.host.list();
+  assert.equal([top?.state, top?.root, top?.shadows?.root], ["active", "workspace", "managed"]);
+  assert.equal([below?.state, below?.root, below?.shadowedBy?.root], ["shadowed", "managed", "workspace"]);
+  assert.ok(home.lines.some((line) => /workspace\/hooks\/a replaces .*\/hooks\/a/.test(String(line["msg"]))));
+  home.remove("workspace/hooks/a");
+  await replies(home, "one");
+  assert.equal(home.host.list().map((one) => one.state), ["active"]);
+});
+
+test("an override that comes broken shows as failed while what ran goes on", async ({ home }) => {
+  home.write("workspace/hooks/a/handler.ts", "export default (");
+  home.write("workspace/hooks/a/HOOK.md", descriptor());
+  const failed = await until(() => home.host.info("a"), (one) => one.root === "workspace" && one.state === "failed");
+  assert.is(failed.shadows?.root, "managed");
+  assert.is(failed.loaded?.dir, join(home.dir, "hooks/a"));
+  assert.is((await home.ask("q")).reply, "one");
+});
+
+test("a hook of another name in its front matter is known by that", async ({ home }) => {
+  home.write("workspace/hooks/other/handler.ts", answering("other"));
+  home.write("workspace/hooks/other/HOOK.md", descriptor("name: a"));
+  await replies(home, "other");
+});
+
+test("two of one name in one root: the directory of that name runs, the other says why not", async ({ home }) => {
+  home.write("hooks/0/handler.ts", answering("zero"));
+  home.write("hooks/0/HOOK.md", descriptor("name: a"));
+  const double = await until(() => home.host.list()[1], Boolean);
+  assert.is(double?.state, "failed");
+  assert.match(double?.error ?? "", /the name a is taken by .*hooks\/a/);
+  assert.is((await home.ask("q")).reply, "one");
+  home.remove("hooks/a");
+  await replies(home, "zero");
+});
+
+test("calls that run end on the old version, which is then cleaned up once", async ({ home }) => {
+  const g = globalThis as { release?: () => void; events?: string[] };
+  g.events = [];
+  home.write(
+    "hooks/a/handler.ts",
+    `export default async (event, ctx) => {
+       ctx.unloaded.addEventListener("abort", () => globalThis.events.push("unloaded"));
+       await new Promise((resolve) => { globalThis.release = resolve; });
+       globalThis.events.push("ended");
+       return { reply: "old" };
+     };
+     export const dispose = async () => { globalThis.events.push("disposed"); };`,
+  );
+  await until(() => home.host.info("a"), (one) => one.loaded?.generation === 2);
+  const running = home.ask("q");
+  await until(() => g.release, Boolean);
+  home.write("hooks/a/handler.ts", answering("new"));
+  await until(() => home.host.info("a"), (one) => one.loaded?.generation === 3);
+  assert.is((await home.ask("q")).reply, "new");
+  assert.equal(g.events, ["unloaded"]);
+  g.release?.();
+  assert.is((await running).reply, "old");
+  await until(() => g.events, (events) => events?.length === 3);
+  assert.equal(g.events, ["unloaded", "ended", "disposed"]);
+});
+
+test("a dispose that throws is logged and stops nothing", async ({ home }) => {
+  home.write("hooks/a/handler.ts", `${answering("two")}export const dispose = () => { throw new Error("no way"); };`);
+  await replies(home, "two");
+  home.write("hooks/a/handler.ts", answering("three"));
+  await replies(home, "three");
+  await until(() => home.lines.some((line) => /clean-up failed: no way/.test(String(line["msg"]))), Boolean);
+});
+
+test("every way in which editors save", async ({ home }) => {
+  const file = join(home.dir, "hooks/a/handler.ts");
+  writeFileSync(file, answering("in place"));
+  await replies(home, "in place");
+  rmSync(file);
+  writeFileSync(file, answering("removed and written"));
+  await replies(home, "removed and written");
+  renameSync(file, `${file}~`);
+  writeFileSync(file, answering("vim"));
+  rmSync(`${file}~`);
+  await replies(home, "vim");
+  writeFileSync(file, answering("half").slice(0, 20));
+  writeFileSync(file, answering("whole"));
+  await replies(home, "whole");
+});
+
+test("a deploy that exchanges the directory", async ({ home }) => {
+  mkdirSync(join(home.dir, "next"));
+  home.write("next/HOOK.md", descriptor());
+  home.write("next/handler.ts", answering("deployed"));
+  renameSync(join(home.dir, "hooks/a"), join(home.dir, "previous"));
+  renameSync(join(home.dir, "next"), join(home.dir, "hooks/a"));
+  await replies(home, "deployed");
+  home.write("hooks/a/handler.ts", answering("edited"));
+  await replies(home, "edited");
+});
+
+test("roots that go and come back", async ({ home }) => {
+  home.remove("hooks");
+  await replies(home, undefined);
+  home.write("hooks/a/handler.ts", answering("again"));
+  home.write("hooks/a/HOOK.md", descriptor());
+  await replies(home, "again");
+  home.write("hooks/a/handler.ts", answering("edited"));
+  await replies(home, "edited");
+});
+
+test("a linked directory inside its root is followed, also when it points elsewhere", async ({ home }) => {
+  home.write("hooks/.store/v1/HOOK.md", descriptor("name: linked\npriority: 5"));
+  home.write("hooks/.store/v1/handler.ts", answering("v1"));
+  home.write("hooks/.store/v2/HOOK.md", descriptor("name: linked\npriority: 5"));
+  home.write("hooks/.store/v2/handler.ts", answering("v2"));
+  const link = join(home.dir, "hooks/linked");
+  symlinkSync(join(home.dir, "hooks/.store/v1"), link);
+  await replies(home, "v1");
+  symlinkSync(join(home.dir, "hooks/.store/v2"), `${link}.new`);
+  renameSync(`${link}.new`, link);
+  await replies(home, "v2");
+  home.write("hooks/.store/v2/handler.ts", answering("v3"));
+  await replies(home, "v3");
+});
+
+test("directories that vanish while they load harm nothing", async ({ home }) => {
+  for (let round = 0; round < 20; round++) {
+    home.write("hooks/b/handler.ts", answering("b"));
+    home.write("hooks/b/HOOK.md", descriptor("priority: 9"));
+    const scan = home.host.rescan();
+    home.remove("hooks/b");
+    await scan;
+  }
+  await until(() => home.host.list().map((one) => one.name), (names) => names.join() === "a");
+  assert.is((await home.ask("q")).reply, "one");
+});
+
+test("other endings, CommonJS and a named export", async ({ home }) => {
+  home.remove("hooks/a/handler.ts");
+  home.write("hooks/a/handler.cjs", 'module.exports = () => ({ reply: "cjs" });');
+  await replies(home, "cjs");
+  home.remove("hooks/a/handler.cjs");
+  home.write("hooks/a/index.mjs", 'export const go = () => ({ reply: "named" });');
+  home.write("hooks/a/HOOK.md", descriptor("export: go"));
+  await replies(home, "named");
+});
+
+test("switching off and on", async ({ home }) => {
+  assert.is((await home.host.disable("a")).state, "disabled");
+  assert.is((await home.ask("q")).reply, undefined);
+  home.write("hooks/a/handler.ts", answering("edited meanwhile"));
+  assert.is((await home.host.enable("a")).state, "active");
+  await replies(home, "edited meanwhile");
+});
+
+test.run();

@@ -1,0 +1,218 @@
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { answering, descriptor, type HookHome, makeHookHome, until } from "./hook-home.ts";
+
+const test = suite<{ home: HookHome }>("hook runner");
+test.before.each(async (context) => {
+  context.home = await makeHookHome();
+});
+test.after.each((context) => context.home.stop());
+
+/** Puts a hook in place and waits for nothing else: scans are explicit in this file. */
+async function put(home: HookHome, handler: string, more = "", name = "a", events = "test:asked"): Promise<void> {
+  home.write(`hooks/${name}/handler.ts`, handler);
+  home.write(`hooks/${name}/HOOK.md`, descriptor(more, events));
+  await home.host.rescan();
+}
+
+test("declared fields change, all others are as they were", async ({ home }) => {
+  await put(
+    home,
+    `export default (event) => {
+       event.context.text = event.context.text.toUpperCase();
+       event.context.list.push("x");
+       event.context.fixed = "broken";
+       event.context.extra = 1;
+       event.messages.push("said", 3);
+     };`,
+  );
+  const { context, messages, outcomes } = await home.ask("q");
+  assert.equal(context, { text: "Q", list: ["x"], fixed: "stays" });
+  assert.equal(messages, ["said"]);
+  assert.ok(outcomes[0]?.ok);
+  const lines = home.host.logs("a").map((line) => line.message);
+  assert.ok(lines.some((line) => /context\.fixed is ignored.*only text, list/.test(line)));
+});
+
+test("a field keeps its kind", async ({ home }) => {
+  await put(home, "export default (event) => { event.context.text = 42; event.context.list = {}; };");
+  assert.equal((await home.ask("q")).context, { text: "q", list: [], fixed: "stays" });
+});
+
+test("a handler that fails half-way has changed nothing", async ({ home }) => {
+  await put(home, 'export default async (event) => {\n  event.context.text = "half";\n  throw new TypeError("boom");\n};');
+  await put(home, answering("next"), "priority: -1", "b");
+  const { context, reply, outcomes } = await home.ask("q");
+  assert.equal([context.text, reply], ["q", "next"]);
+  assert.equal(outcomes.map((one) => one.ok), [false, true]);
+  const { lastError, failures, lastRun, state } = home.host.info("a");
+  assert.equal([state, failures, lastRun?.ok], ["active", 1, false]);
+  assert.equal([lastError?.message, lastError?.line, lastError?.event], ["TypeError: boom", 3, "test:asked"]);
+  assert.is(lastError?.file, join(home.dir, "hooks/a/handler.ts"));
+  const line = home.lines.find((one) => one["hook"] === "a" && one["level"] === "error");
+  assert.match(String(line?.["msg"]), /handler\.ts:3: TypeError: boom/);
+});
+
+test("by priority, and the first answer ends it", async ({ home }) => {
+  await put(home, answering("low"), "priority: -5", "a");
+  await put(home, answering("high"), "priority: 5", "b");
+  await put(home, 'export default (event) => { event.context.text += "1"; };', "priority: 10", "c");
+  const { reply, context, outcomes } = await home.ask("q");
+  assert.equal([reply, context.text, outcomes.length], ["high", "q1", 2]);
+  home.settings.entries["a"] = { priority: 7 };
+  await home.host.reconfigure(["hooks.entries.a.priority"]);
+  assert.is((await home.ask("q")).reply, "low");
+});
+
+test("block", async ({ home }) => {
+  await put(home, 'export default () => ({ block: "no" });');
+  assert.is((await home.ask("q")).block, "no");
+});
+
+test("an answer where there is nobody to answer is ignored and said", async ({ home }) => {
+  await put(home, answering("hello?"), "", "a", "test:noticed");
+  await home.bus.emit("test:noticed", { n: 1 });
+  await home.bus.drain();
+  assert.ok(home.host.logs("a").some((line) => /cannot be answered/.test(line.message)));
+});
+
+test("a handler that hangs is left at its deadline, its signal aborted, and its late changes count for nothing", async ({ home }) => {
+  const g = globalThis as { aborted?: boolean; late?: () => void };
+  await put(
+    home,
+    `export default async (event, ctx) => {
+       ctx.signal.addEventListener("abort", () => { globalThis.aborted = true; });
+       await new Promise((resolve) => { globalThis.late = resolve; });
+       event.context.text = "late";
+       throw new Error("rejected after its deadline");
+     };`,
+    "timeoutMs: 30",
+  );
+  await put(home, answering("next"), "priority: -1", "b");
+  const { reply, context, outcomes } = await home.ask("q");
+  assert.equal([reply, outcomes[0]?.timedOut, g.aborted], ["next", true, true]);
+  assert.equal(home.host.info("a").lastError?.timedOut, true);
+  g.late?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.is(context.text, "q");
+  assert.is(home.host.info("a").failures, 1);
+});
+
+test("an endless loop is interrupted, named as such, and the gateway goes on", async ({ home }) => {
+  await put(home, "export default async () => { while (true) {} };", "timeoutMs: 50");
+  await put(home, answering("next"), "priority: -1", "b");
+  assert.is((await home.ask("q")).reply, "next");
+  assert.match(home.host.info("a").lastError?.message ?? "", /endless loop/);
+});
+
+test("an endless loop while loading is a failure to load", async ({ home }) => {
+  await put(home, answering("good"));
+  home.write("hooks/a/handler.ts", "for (;;) {}\nexport default () => {};");
+  await home.host.rescan();
+  assert.is(home.host.info("a").state, "stale");
+  assert.match(home.host.info("a").error ?? "", /endless loop/);
+  assert.is((await home.ask("q")).reply, "good");
+  const began = performance.now();
+  await home.host.rescan();
+  assert.ok(performance.now() - began < 1000, "the same content is not evaluated again");
+});
+
+test("after five failures in a row it rests until it changes or is enabled", async ({ home }) => {
+  const failed: unknown[] = [];
+  home.bus.on("hook:failed", (event) => void failed.push({ ...event.context }));
+  await put(home, 'export default (event) => { if (event.context.text !== "fine") throw new Error("boom"); };');
+  for (let count = 0; count < 4; count++) await home.ask("q");
+  await home.ask("fine");
+  assert.is(home.host.info("a").failuresInARow, 0);
+  for (let count = 0; count < 7; count++) await home.ask("q");
+  const resting = home.host.info("a");
+  assert.equal([resting.state, resting.failuresInARow, resting.failures, resting.runs], ["resting", 5, 9, 10]);
+  assert.match(resting.error ?? "", /portico hooks enable a/);
+  await home.bus.drain();
+  const last = failed.at(-1) as Record<string, unknown>;
+  assert.is(failed.length, 9);
+  assert.equal([last["hook"], last["event"], last["error"], last["line"], last["failures"], last["resting"]], ["a", "test:asked", "boom", 1, 5, true]);
+
+  assert.is((await home.host.enable("a")).state, "active");
+  await home.ask("q");
+  assert.is(home.host.info("a").failures, 10);
+
+  for (let count = 0; count < 5; count++) await home.ask("q");
+  assert.is(home.host.info("a").state, "resting");
+  await put(home, answering("changed"));
+  assert.is(home.host.info("a").state, "active");
+  assert.is((await home.ask("q")).reply, "changed");
+});
+
+test("a hook on hook:failed that fails does not go round in circles", async ({ home }) => {
+  await put(home, 'export default () => { throw new Error("boom"); };', "", "a", "hook:failed, test:asked");
+  await home.ask("q");
+  await home.bus.drain();
+  assert.is(home.host.info("a").failures, 2);
+});
+
+test("errors of timers and detached promises are the hook's", async ({ home }) => {
+  await put(home, answering("x"));
+  home.host.strayError("hook:a", new Error("stray"));
+  assert.equal([home.host.info("a").failures, home.host.info("a").lastError?.message], [1, "stray"]);
+});
+
+test("things that are thrown and are no errors", async ({ home }) => {
+  await put(home, 'export default () => { throw "just text"; };');
+  await home.ask("q");
+  assert.is(home.host.info("a").lastError?.message, "just text");
+  await put(home, "export default () => Promise.reject(undefined);");
+  await home.ask("q");
+  assert.match(home.host.info("a").lastError?.message ?? "", /no Error/);
+  assert.is((await home.ask("q")).outcomes[0]?.ok, false);
+});
+
+test("an event that nobody emits shows, with the nearest name", async ({ home }) => {
+  await put(home, answering("x"), "", "a", "test:askd, test:noticed, quite-else");
+  assert.equal(home.host.info("a").events, [
+    { name: "test:askd", known: false, didYouMean: "test:asked" },
+    { name: "test:noticed", known: true },
+    { name: "quite-else", known: false },
+  ]);
+  const check = await home.host.check("a");
+  assert.is(check.ok, false);
+  assert.equal(check.problems.map((problem) => problem.line), [2, 2]);
+});
+
+test("a run by hand shows effects, lines and outcome, and counts for nothing", async ({ home }) => {
+  await put(
+    home,
+    'export default (event, ctx) => { ctx.log.info({ n: 1 }, "here"); event.context.text += "!"; return { reply: event.context.fixed }; };',
+  );
+  const report = await home.host.run("a", { context: { text: "given" } });
+  assert.equal([report.ok, report.event, report.context["text"]], [true, "test:asked", "given"]);
+  assert.equal(report.effects?.changed, { text: "given!" });
+  assert.equal(report.effects?.result, { reply: "stays" });
+  assert.equal(report.logs.map(({ level, message, fields }) => [level, message, fields]), [["info", "here", { n: 1 }]]);
+  assert.is(home.host.info("a").runs, 0);
+  await put(home, 'export default () => {\n  throw new Error("boom");\n};');
+  const failed = await home.host.run("a", { event: "test:asked" });
+  assert.equal([failed.ok, failed.error, failed.line], [false, "handler.ts:2: boom", 2]);
+  await rejects(() => home.host.run("a", { event: "test:askd" }), /Did you mean test:asked/);
+  await rejects(() => home.host.run("nobody", {}), /no hook nobody/);
+});
+
+test("a disabled hook can be run by hand", async ({ home }) => {
+  await put(home, answering("tried"), "enabled: false");
+  assert.is(home.host.info("a").state, "disabled");
+  assert.equal((await home.host.run("a", {})).effects?.result, { reply: "tried" });
+});
+
+async function rejects(work: () => Promise<unknown>, message: RegExp): Promise<void> {
+  let error: Error | undefined;
+  try {
+    await work();
+  } catch (thrown) {
+    error = thrown as Error;
+  }
+  assert.ok(error, "it did not throw");
+  assert.match(error.message, message);
+}
+
+test.run();
