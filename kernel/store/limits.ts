@@ -11,7 +11,11 @@ type Hits = [at: number, count: number][];
 
 export function* take(tx: Transaction, key: string, cost: number, max: number, windowMs: number): Operation<Take> {
   const row = yield* first<{ hits: string }>("SELECT hits FROM limits WHERE key = ?", key);
-  const hits = row ? slide(JSON.parse(row.hits) as Hits, tx.now, windowMs) : [];
+  const known = row ? (JSON.parse(row.hits) as Hits) : [];
+  const newestKnown = known.at(-1)?.[0] ?? 0;
+  // a clock that stepped back: keep the distances between hits instead of locking the key until the clock has caught up
+  const back = newestKnown - tx.now > windowMs ? newestKnown - tx.now : 0;
+  const hits = slide(known, back, tx.now - windowMs);
   const used = hits.reduce((sum, [, count]) => sum + count, 0);
   const allowed = used + cost <= max;
   if (allowed && cost > 0) {
@@ -20,15 +24,17 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
     const last = hits.at(-1);
     if (last && last[0] >= at) last[1] += cost;
     else hits.push([at, cost]);
+  }
+  const newest = hits.at(-1)?.[0];
+  if (newest !== undefined && ((allowed && cost > 0) || back > 0)) {
     yield* run(
       `INSERT INTO limits (key, hits, expires_at) VALUES (?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET hits = excluded.hits, expires_at = excluded.expires_at`,
       key,
       JSON.stringify(hits),
-      at + windowMs + 1,
+      newest + windowMs + 1,
     );
   }
-  const newest = hits.at(-1)?.[0];
   return {
     allowed,
     limit: max,
@@ -38,11 +44,8 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
   };
 }
 
-function slide(hits: Hits, now: number, windowMs: number): Hits {
-  const newest = hits.at(-1)?.[0] ?? 0;
-  // a clock that stepped back: keep the distances between hits instead of locking the key until the clock has caught up
-  const back = newest - now > windowMs ? newest - now : 0;
-  return hits.map(([at, count]): [number, number] => [at - back, count]).filter(([at]) => at + windowMs >= now);
+function slide(hits: Hits, back: number, since: number): Hits {
+  return hits.map(([at, count]): [number, number] => [at - back, count]).filter(([at]) => at >= since);
 }
 
 /** How long until `excess` hits have left the window. */

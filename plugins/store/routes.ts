@@ -1,0 +1,27 @@
+/** The store over HTTP. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { PluginContext } from "portico";
+
+const owner = { access: "gateway" } as const;
+
+export function mountRoutes(ctx: PluginContext): void {
+  ctx.route("GET", "/store", { ...owner, summary: "Health and size of the store, and of its queue" }, async () => {
+    const store = ctx.use("store");
+    const health = await store.health();
+    return health.ok ? { ...health, queue: await store.items.stats() } : health;
+  });
+  ctx.route("GET", "/store/lanes", owner, async () => ({ lanes: await ctx.use("store").items.lanes() }));
+  ctx.route("POST", "/store/check", owner, async () => {
+    const problems = await ctx.use("store").check();
+    return { ok: problems.length === 0, problems };
+  });
+  ctx.route("POST", "/store/backup", owner, async () => {
+    const directory = join(ctx.paths.state, "backups");
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const name = `portico-${new Date().toISOString().replaceAll(":", "-")}.db`;
+    const { bytes } = await ctx.use("store").backup(join(directory, name));
+    return { ok: true, name, bytes };
+  });
+  ctx.route("POST", "/store/compact", owner, async () => ({ ok: true, ...(await ctx.use("store").compact()) }));
+}
