@@ -120,7 +120,7 @@ export function corsHeaders(origin: string): Record<string, string> {
   return {
     "access-control-allow-origin": origin,
     "access-control-expose-headers":
-      "x-request-id, retry-after, x-should-retry, x-portico-channel, x-portico-model, x-portico-attempts, x-portico-dropped",
+      "x-request-id, retry-after, x-should-retry, x-portico-channel, x-portico-model, x-portico-attempts, x-portico-dropped, ratelimit-limit, ratelimit-remaining, ratelimit-reset",
     vary: "Origin",
   };
 }
