@@ -39,7 +39,8 @@ test("every field", () => {
 });
 
 test("metadata of existing packs: inline JSON, a map, JSON in a string", () => {
-  const inline = 'name: x\nmetadata: { "openclaw": { "emoji": "💾", "events": ["command:new"], "requires": { "bins": ["git"] }, "export": "default", "always": true, "install": [{ "id": "b" }] } }';
+  const inline =
+    'name: x\nmetadata: { "openclaw": { "emoji": "💾", "events": ["command:new"], "requires": { "bins": ["git"] }, "export": "default", "always": true, "install": [{ "id": "b" }] } }';
   for (const yaml of [
     inline,
     "metadata:\n  openclaw:\n    events: [command:new]\n    emoji: 💾\n    requires: { bins: [git] }\n    export: default\n    always: true",
@@ -54,7 +55,9 @@ test("metadata of existing packs: inline JSON, a map, JSON in a string", () => {
 
 test("the top level wins over metadata, Portico's own metadata over others'", () => {
   const { meta } = parseHookMd(
-    md("priority: 1\nmetadata:\n  other: { events: [a:b], priority: 2, timeoutMs: 3 }\n  portico: { events: [c:d], timeoutMs: 4 }"),
+    md(
+      "priority: 1\nmetadata:\n  other: { events: [a:b], priority: 2, timeoutMs: 3 }\n  portico: { events: [c:d], timeoutMs: 4 }",
+    ),
   );
   assert.equal([meta.events, meta.priority, meta.timeoutMs], [["c:d"], 1, 4]);
 });

@@ -13,8 +13,16 @@ test.before.each(async (context) => {
 });
 test.after.each((context) => context.home.stop());
 
-const replies = (home: HookHome, text: string | undefined) => until(async () => (await home.ask("q")).reply, (reply) => reply === text);
-const state = (home: HookHome, wanted: string, name = "a") => until(() => home.host.info(name), (one) => one.state === wanted);
+const replies = (home: HookHome, text: string | undefined) =>
+  until(
+    async () => (await home.ask("q")).reply,
+    (reply) => reply === text,
+  );
+const state = (home: HookHome, wanted: string, name = "a") =>
+  until(
+    () => home.host.info(name),
+    (one) => one.state === wanted,
+  );
 
 test("a save is live, and only the new version answers", async ({ home }) => {
   assert.is((await home.ask("q")).reply, "one");
@@ -59,7 +67,10 @@ test("a missing export, a throw at load and a wrong export are failures of the n
   ];
   for (const [text, message] of cases) {
     home.write("hooks/a/handler.ts", text);
-    const { error } = await until(() => home.host.info("a"), (one) => message.test(one.error ?? ""));
+    const { error } = await until(
+      () => home.host.info("a"),
+      (one) => message.test(one.error ?? ""),
+    );
     assert.match(error ?? "", message);
     assert.is((await home.ask("q")).reply, "one");
   }
@@ -71,7 +82,10 @@ test("HOOK.md that is not YAML keeps the old version", async ({ home }) => {
   assert.match(stale.error ?? "", /HOOK\.md:\d+: not valid YAML/);
   assert.is((await home.ask("q")).reply, "one");
   home.write("hooks/a/HOOK.md", "---js\n{}\n---\n");
-  await until(() => home.host.info("a"), (one) => /refused/.test(one.error ?? ""));
+  await until(
+    () => home.host.info("a"),
+    (one) => /refused/.test(one.error ?? ""),
+  );
   home.write("hooks/a/HOOK.md", descriptor("priority: 3"));
   assert.is((await state(home, "active")).priority, 3);
 });
@@ -88,11 +102,17 @@ test("a hook that comes, is renamed and goes", async ({ home }) => {
   home.write("hooks/b/HOOK.md", descriptor("priority: 9"));
   await replies(home, "b");
   renameSync(join(home.dir, "hooks/b"), join(home.dir, "hooks/c"));
-  await until(() => home.host.list().map((one) => one.name), (names) => names.includes("c") && !names.includes("b"));
+  await until(
+    () => home.host.list().map((one) => one.name),
+    (names) => names.includes("c") && !names.includes("b"),
+  );
   assert.is((await home.ask("q")).reply, "b");
   home.remove("hooks/c");
   await replies(home, "one");
-  assert.equal(home.host.list().map((one) => one.name), ["a"]);
+  assert.equal(
+    home.host.list().map((one) => one.name),
+    ["a"],
+  );
 });
 
 test("a workspace hook replaces the managed one visibly, and gives way again", async ({ home }) => {
@@ -105,13 +125,19 @@ test("a workspace hook replaces the managed one visibly, and gives way again", a
   assert.ok(home.lines.some((line) => /workspace\/hooks\/a replaces .*\/hooks\/a/.test(String(line["msg"]))));
   home.remove("workspace/hooks/a");
   await replies(home, "one");
-  assert.equal(home.host.list().map((one) => one.state), ["active"]);
+  assert.equal(
+    home.host.list().map((one) => one.state),
+    ["active"],
+  );
 });
 
 test("an override that comes broken shows as failed while what ran goes on", async ({ home }) => {
   home.write("workspace/hooks/a/handler.ts", "export default (");
   home.write("workspace/hooks/a/HOOK.md", descriptor());
-  const failed = await until(() => home.host.info("a"), (one) => one.root === "workspace" && one.state === "failed");
+  const failed = await until(
+    () => home.host.info("a"),
+    (one) => one.root === "workspace" && one.state === "failed",
+  );
   assert.is(failed.shadows?.root, "managed");
   assert.is(failed.loaded?.dir, join(home.dir, "hooks/a"));
   assert.is((await home.ask("q")).reply, "one");
@@ -147,16 +173,25 @@ test("calls that run end on the old version, which is then cleaned up once", asy
      };
      export const dispose = async () => { globalThis.events.push("disposed"); };`,
   );
-  await until(() => home.host.info("a"), (one) => one.loaded?.generation === 2);
+  await until(
+    () => home.host.info("a"),
+    (one) => one.loaded?.generation === 2,
+  );
   const running = home.ask("q");
   await until(() => g.release, Boolean);
   home.write("hooks/a/handler.ts", answering("new"));
-  await until(() => home.host.info("a"), (one) => one.loaded?.generation === 3);
+  await until(
+    () => home.host.info("a"),
+    (one) => one.loaded?.generation === 3,
+  );
   assert.is((await home.ask("q")).reply, "new");
   assert.equal(g.events, ["unloaded"]);
   g.release?.();
   assert.is((await running).reply, "old");
-  await until(() => g.events, (events) => events?.length === 3);
+  await until(
+    () => g.events,
+    (events) => events?.length === 3,
+  );
   assert.equal(g.events, ["unloaded", "ended", "disposed"]);
 });
 
@@ -228,7 +263,10 @@ test("directories that vanish while they load harm nothing", async ({ home }) =>
     home.remove("hooks/b");
     await scan;
   }
-  await until(() => home.host.list().map((one) => one.name), (names) => names.join() === "a");
+  await until(
+    () => home.host.list().map((one) => one.name),
+    (names) => names.join() === "a",
+  );
   assert.is((await home.ask("q")).reply, "one");
 });
 

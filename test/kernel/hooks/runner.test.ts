@@ -41,11 +41,17 @@ test("a field keeps its kind", async ({ home }) => {
 });
 
 test("a handler that fails half-way has changed nothing", async ({ home }) => {
-  await put(home, 'export default async (event) => {\n  event.context.text = "half";\n  throw new TypeError("boom");\n};');
+  await put(
+    home,
+    'export default async (event) => {\n  event.context.text = "half";\n  throw new TypeError("boom");\n};',
+  );
   await put(home, answering("next"), "priority: -1", "b");
   const { context, reply, outcomes } = await home.ask("q");
   assert.equal([context.text, reply], ["q", "next"]);
-  assert.equal(outcomes.map((one) => one.ok), [false, true]);
+  assert.equal(
+    outcomes.map((one) => one.ok),
+    [false, true],
+  );
   const { lastError, failures, lastRun, state } = home.host.info("a");
   assert.equal([state, failures, lastRun?.ok], ["active", 1, false]);
   assert.equal([lastError?.message, lastError?.line, lastError?.event], ["TypeError: boom", 3, "test:asked"]);
@@ -77,7 +83,9 @@ test("an answer where there is nobody to answer is ignored and said", async ({ h
   assert.ok(home.host.logs("a").some((line) => /cannot be answered/.test(line.message)));
 });
 
-test("a handler that hangs is left at its deadline, its signal aborted, and its late changes count for nothing", async ({ home }) => {
+test("a handler that hangs is left at its deadline, its signal aborted, and its late changes count for nothing", async ({
+  home,
+}) => {
   const g = globalThis as { aborted?: boolean; late?: () => void };
   await put(
     home,
@@ -132,7 +140,10 @@ test("after five failures in a row it rests until it changes or is enabled", asy
   await home.bus.drain();
   const last = failed.at(-1) as Record<string, unknown>;
   assert.is(failed.length, 9);
-  assert.equal([last["hook"], last["event"], last["error"], last["line"], last["failures"], last["resting"]], ["a", "test:asked", "boom", 1, 5, true]);
+  assert.equal(
+    [last["hook"], last["event"], last["error"], last["line"], last["failures"], last["resting"]],
+    ["a", "test:asked", "boom", 1, 5, true],
+  );
 
   assert.is((await home.host.enable("a")).state, "active");
   await home.ask("q");
@@ -177,7 +188,10 @@ test("an event that nobody emits shows, with the nearest name", async ({ home })
   ]);
   const check = await home.host.check("a");
   assert.is(check.ok, false);
-  assert.equal(check.problems.map((problem) => problem.line), [2, 2]);
+  assert.equal(
+    check.problems.map((problem) => problem.line),
+    [2, 2],
+  );
 });
 
 test("a run by hand shows effects, lines and outcome, and counts for nothing", async ({ home }) => {
@@ -189,7 +203,10 @@ test("a run by hand shows effects, lines and outcome, and counts for nothing", a
   assert.equal([report.ok, report.event, report.context["text"]], [true, "test:asked", "given"]);
   assert.equal(report.effects?.changed, { text: "given!" });
   assert.equal(report.effects?.result, { reply: "stays" });
-  assert.equal(report.logs.map(({ level, message, fields }) => [level, message, fields]), [["info", "here", { n: 1 }]]);
+  assert.equal(
+    report.logs.map(({ level, message, fields }) => [level, message, fields]),
+    [["info", "here", { n: 1 }]],
+  );
   assert.is(home.host.info("a").runs, 0);
   await put(home, 'export default () => {\n  throw new Error("boom");\n};');
   const failed = await home.host.run("a", { event: "test:asked" });
