@@ -6,7 +6,8 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
   if (payload.kind === "hook") return { items: [] };
   const agent = ctx.use("agent");
   if (payload.kind === "systemEvent") {
-    const data = untrusted.map(({ label, text }) => agent.fence(label, text));
+    // The heartbeat fences all queued events as a whole.
+    const data = untrusted.map(({ label, text }) => `${label}:\n${text}`);
     const { eventId, item } = agent.wakeItem({
       text: [payload.text, ...data].join("\n\n"),
       source,

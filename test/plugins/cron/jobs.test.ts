@@ -219,6 +219,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
   assert.is((seen[0] as { depth: number }).depth, 3);
   assert.is((seen[0] as { name: string }).name, "a");
   await undo();
+  cron.jump(cron.now() + 1_000);
   cron.bus.on("report:daily" as never, () => {
     throw new Error("no paper");
   });
