@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { type Bus, createBus } from "./bus.ts";
 import { type ConfigStore, openConfig } from "./config/config.ts";
+import { ConfigError, type ConfigProblem } from "./config/error.ts";
 import { ensureToken } from "./config/token.ts";
 import { PorticoError } from "./errors.ts";
 import { declareKernelEvents } from "./events.ts";
@@ -177,7 +178,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let token: { token?: string; generated: boolean };
   try {
     await plugins.prepare();
-    config.check();
+    checkAtStart();
     logBook.setLevel(config.kernel.log.level);
     refuseOpenDoor(settings());
     token = await ensureToken(config);
@@ -191,6 +192,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   } catch (error) {
     await logBook.close();
     throw error;
+  }
+
+  /** What the file says must be right. A section that it lacks is its plugin's affair: that one fails alone. */
+  function checkAtStart(): void {
+    try {
+      config.check();
+    } catch (error) {
+      const isLack = ({ key }: ConfigProblem) =>
+        key !== "" && valueAt(config.raw, parseKeyPath(key).slice(0, 1)) === undefined;
+      if (!(error instanceof ConfigError && error.problems.every(isLack))) throw error;
+      log.warn({ err: error }, `incomplete configuration: ${error.message}`);
+    }
   }
 
   let stopping: Promise<void> | undefined;

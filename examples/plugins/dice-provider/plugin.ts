@@ -1,0 +1,50 @@
+/**
+ * A chat provider whose models are dice: ask "dice/d20" for anything and it rolls. It shows all that a provider of your
+ * own needs: a name, its models, an answer, and configuration of its own.
+ *
+ * For a service that speaks HTTP, give the provider a `wire` instead of `complete`: it then only translates, and the
+ * gateway sends, retries, streams and cancels (see `plugins/provider-ollama`).
+ */
+import { type ChatProvider, type ChatRequest, definePlugin, PorticoError, Type } from "portico";
+
+const provider = (maxSides: number): ChatProvider => ({
+  name: "dice",
+  description: "Rolls dice",
+  // A channel of this name exists without a word in the configuration.
+  builtinChannel: "dice",
+
+  models: () => ["d6", "d20"],
+
+  async complete(request, target) {
+    return `${roll(target.model, maxSides)} for "${lastText(request)}"`;
+  },
+
+  /** Strings are pieces of text; `target.signal` is aborted when the client leaves. */
+  async *stream(request, target) {
+    yield `${roll(target.model, maxSides)}`;
+    yield " for ";
+    yield `"${lastText(request)}"`;
+  },
+});
+
+function roll(model: string, maxSides: number): number {
+  const sides = Number(/^d(\d+)$/.exec(model)?.[1]);
+  if (!(sides >= 2 && sides <= maxSides)) {
+    throw new PorticoError("model_not_found", `dice has d2 to d${maxSides}, not "${model}".`);
+  }
+  return 1 + Math.floor(Math.random() * sides);
+}
+
+function lastText(request: ChatRequest): string {
+  const content = request.messages.findLast(({ role }) => role === "user")?.content ?? "";
+  return typeof content === "string" ? content : content.map(({ text }) => text ?? "").join("");
+}
+
+export default definePlugin({
+  name: "dice-provider",
+  description: "Dice as chat models",
+  config: { dice: Type.Object({ maxSides: Type.Integer({ default: 100, minimum: 2 }) }) },
+  setup(ctx, config) {
+    ctx.add("provider", provider(config.dice.maxSides));
+  },
+});

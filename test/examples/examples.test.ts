@@ -1,0 +1,106 @@
+import { execFile } from "node:child_process";
+import { cpSync, mkdirSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, makeHome, packageDir, startGateway } from "../support/gateway.ts";
+import { until } from "../support/until.ts";
+
+const test = suite("examples");
+const run = promisify(execFile);
+let gateway: InProcessGateway;
+test.after.each(() => gateway?.stop());
+
+/** A home with these examples in it. */
+function homeWith(...examples: string[]): string {
+  const home = makeHome();
+  for (const example of examples) {
+    mkdirSync(join(home, example, ".."), { recursive: true, mode: 0o700 });
+    cpSync(join(packageDir, "examples", example), join(home, example), { recursive: true });
+  }
+  return home;
+}
+
+async function ask(content: string, model = "echo"): Promise<string> {
+  const answer = await gateway.json("POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] });
+  return answer.choices[0].message.content;
+}
+
+test("polite rewrites what the user said", async () => {
+  gateway = await startGateway({ home: homeWith("hooks/polite"), config: {} });
+  assert.is(await ask("Hello"), "Hello\n\nPlease answer briefly and kindly.");
+});
+
+test("faq answers by itself, reads its neighbour, and lets other questions pass", async () => {
+  gateway = await startGateway({ home: homeWith("hooks/faq"), config: {} });
+  assert.is(await ask("What are your opening hours?"), "We are open from 9 to 17, Monday to Friday.");
+  assert.is(await ask("Who are you?"), "Who are you?");
+  gateway.write("hooks/faq/answers.ts", `export const answers = [{ words: ["who"], answer: "I am the list." }];`);
+  await until("the new answer", async () => (await ask("Who are you?")) === "I am the list.");
+});
+
+test("house-rules reach the model in the agent's prompt", async () => {
+  const bodies: string[] = [];
+  const upstream = createServer((req, res) => {
+    let body = "";
+    req.on("data", (chunk) => (body += chunk));
+    req.on("end", () => {
+      if (req.method === "POST") bodies.push(body);
+      const message = { role: "assistant", content: "noted" };
+      res.setHeader("content-type", "application/json");
+      res.end(
+        JSON.stringify({
+          id: "x",
+          object: "chat.completion",
+          created: 1,
+          model: "m",
+          choices: [{ index: 0, message, finish_reason: "stop" }],
+        }),
+      );
+    });
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => upstream.once("listening", resolve));
+  const { port } = upstream.address() as AddressInfo;
+  gateway = await startGateway({
+    home: homeWith("hooks/house-rules"),
+    config: {
+      channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "k", models: ["m"] } },
+      agents: { defaults: { model: "main/m" } },
+    },
+  });
+  const turn = await gateway.json("POST", "/agent", { message: "Anything new?", wait: true });
+  assert.is(turn.result, "noted");
+  assert.match(bodies.join(), /Never send mail without asking first/);
+  assert.match(bodies.join(), new RegExp(`Today is ${new Date().toISOString().slice(0, 10)}`));
+  upstream.close();
+});
+
+test("dice-provider answers, streams, and refuses a die it does not have", async () => {
+  gateway = await startGateway({ home: homeWith("plugins/dice-provider"), config: { dice: { maxSides: 20 } } });
+  assert.match(await ask("luck", "dice/d6"), /^[1-6] for "luck"$/);
+  const refused = await gateway.request("POST", "/v1/chat/completions", {
+    model: "dice/d21",
+    messages: [{ role: "user", content: "x" }],
+  });
+  assert.is(refused.status, 404);
+  const streamed = await gateway.request("POST", "/v1/chat/completions", {
+    model: "dice/d20",
+    stream: true,
+    messages: [{ role: "user", content: "x" }],
+  });
+  assert.match(await streamed.text(), /data: \[DONE\]/);
+});
+
+test("openai-client chats, streams and calls a tool", async () => {
+  gateway = await startGateway();
+  const { stdout } = await run(process.execPath, ["--import", "tsx", join(packageDir, "examples/openai-client.ts")], {
+    cwd: packageDir,
+    env: { ...process.env, PORTICO_URL: gateway.url, PORTICO_TOKEN: gateway.token },
+  });
+  assert.is(stdout, 'answer: Hello, Portico\nstream: one| two| three\ntool: get_weather {"city":""}\n');
+});
+
+test.run();
