@@ -296,7 +296,7 @@ export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Op
   const { id, kind, lane } = held.item;
   const retry = outcome.state === "retry";
   const owned = yield* run(
-    `UPDATE lanes SET worker = NULL, lease_until = NULL, ready_at = ?, head = ?
+    `UPDATE lanes SET worker = NULL, lease_until = NULL, token = 0, ready_at = ?, head = ?
      WHERE kind = ? AND lane = ? AND head = ? AND token = ?`,
     retry ? outcome.at : 0,
     retry ? id : null,
