@@ -89,7 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     authenticators: () => contributions.list("authenticator"),
     log,
   });
-  const httpSettings = () => ({ ...settings().http, trustedProxies: settings().trustedProxies });
+  const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   const server = createServer({ name: "gateway", log, settings: httpSettings, auth });
   const servers = createServerPool();
 
@@ -312,6 +312,16 @@ function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; 
     "config_error",
     `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,
   );
+}
+
+/** Derives anew only when the configuration was replaced: this is asked at every request. */
+function onceFor<S, T>(source: () => S, derive: (from: S) => T): () => T {
+  let last: { from: S; derived: T } | undefined;
+  return () => {
+    const from = source();
+    if (last?.from !== from) last = { from, derived: derive(from) };
+    return last.derived;
+  };
 }
 
 function hostForUrl(bind: string): string {
