@@ -1,0 +1,103 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { Channel } from "../../../plugins/chat/channel.ts";
+
+function make(config: object = {}) {
+  const clock = { now: 1_000_000 };
+  return { clock, channel: new Channel("c", { provider: "openai", ...config }, { now: () => clock.now }) };
+}
+const failOnce = (channel: Channel) => {
+  channel.begin();
+  channel.failed("boom");
+};
+
+test("three failures in a row rest it for 5 s; a success in between starts the count anew", () => {
+  const { channel, clock } = make();
+  failOnce(channel);
+  failOnce(channel);
+  channel.begin();
+  channel.succeeded(0, 1);
+  failOnce(channel);
+  failOnce(channel);
+  assert.is(channel.restsUntil(), 0);
+  failOnce(channel);
+  assert.is(channel.restsUntil(), clock.now + 5000);
+  assert.is(channel.describe().state, "resting");
+});
+
+test("the rest ends with one probe; a failed one doubles it up to 5 min, a good one forgets all", () => {
+  const { channel, clock } = make();
+  for (let i = 0; i < 3; i++) failOnce(channel);
+  for (const rest of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
+    clock.now = channel.restsUntil();
+    assert.is(channel.restsUntil(), 0);
+    channel.begin();
+    assert.not.equal(channel.restsUntil(), 0, "only one probe at a time");
+    channel.failed("boom");
+    assert.is(channel.restsUntil(), clock.now + rest);
+  }
+  clock.now = channel.restsUntil();
+  channel.begin();
+  channel.succeeded(0, 1);
+  assert.is(channel.restsUntil(), 0);
+  failOnce(channel);
+  assert.is(channel.restsUntil(), 0);
+});
+
+test("a probe whose caller left makes room for the next one", () => {
+  const { channel, clock } = make();
+  for (let i = 0; i < 3; i++) failOnce(channel);
+  clock.now += 5000;
+  channel.begin();
+  channel.noted();
+  assert.is(channel.restsUntil(), 0);
+});
+
+test("keys take turns; a refused one rests, and the channel with the last", () => {
+  const { channel, clock } = make({ apiKey: ["a", "b", "c"] });
+  assert.equal(
+    [1, 2, 3, 4].map(() => channel.takeKey().value),
+    ["a", "b", "c", "a"],
+  );
+  channel.keyRefused(1);
+  assert.equal(
+    [1, 2, 3].map(() => channel.takeKey().value),
+    ["c", "a", "c"],
+  );
+  channel.keyRefused(0, 1000);
+  channel.keyRefused(2, 2000);
+  assert.is(channel.restsUntil(), clock.now + 1000);
+  assert.is(channel.takeKey().value, "a");
+  clock.now += 1000;
+  assert.is(channel.restsUntil(), 0);
+});
+
+test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {
+  const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 30 });
+  const first = channel.place();
+  assert.type(first, "function");
+  const order: string[] = [];
+  const second = Promise.resolve(channel.place()).then((place) => (order.push("second"), place));
+  const third = Promise.resolve(channel.place()).then((place) => (order.push("third"), place));
+  (first as () => void)();
+  const place = await second;
+  assert.is(channel.inFlight, 1);
+  assert.is(await third, undefined);
+  assert.equal(order, ["second", "third"]);
+  place?.();
+  place?.();
+  assert.is(channel.inFlight, 0);
+});
+
+test("a caller that leaves the queue takes nobody's place", async () => {
+  const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 10_000 });
+  const first = channel.place() as () => void;
+  const leave = new AbortController();
+  const waiting = channel.place(leave.signal);
+  leave.abort();
+  assert.is(await waiting, undefined);
+  first();
+  assert.type(channel.place(), "function");
+});
+
+test.run();

@@ -1,0 +1,253 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { completion, hello, json, startUpstream, stream, type Answerer, type Upstream } from "./upstream-server.ts";
+
+const test = suite("failover");
+let first: Upstream;
+let second: Upstream;
+let gateway: InProcessGateway | undefined;
+const messages = [{ role: "user", content: "hi" }];
+const ok: Answerer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+const broken: Answerer = (_, res) => json(res, { error: { message: "broken" } }, 500);
+
+test.before(async () => {
+  first = await startUpstream(ok);
+  second = await startUpstream(ok);
+});
+test.before.each(() => {
+  for (const up of [first, second]) up.seen.length = 0;
+  first.answer = ok;
+  second.answer = ok;
+});
+test.after.each(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+});
+test.after(async () => {
+  await first.close();
+  await second.close();
+});
+
+/** Two channels that list the model `m`, the first one tried first. */
+async function start(one: object = {}, two: object = {}, more: object = {}): Promise<void> {
+  const base = { provider: "openai", models: ["m"], maxRetries: 0 };
+  gateway = await startGateway({
+    config: {
+      channels: {
+        one: { ...base, baseUrl: first.url, priority: 1, apiKey: "k1", ...one },
+        two: { ...base, baseUrl: second.url, apiKey: "k2", ...two },
+      },
+      ...more,
+    },
+  });
+}
+const ask = (body: object = {}) => gateway!.request("POST", "/v1/chat/completions", { model: "m", messages, ...body });
+const told = (answer: Response) => [
+  answer.status,
+  answer.headers.get("x-portico-channel"),
+  answer.headers.get("x-portico-attempts"),
+];
+const stateOf = async (name: string) =>
+  (await gateway!.json("GET", "/channels")).channels.find((channel: { name: string }) => channel.name === name);
+
+test("every failure before the first byte goes to the next target, streaming or not", async () => {
+  await start({ timeoutMs: 50 });
+  const failures: Record<string, Answerer> = {
+    500: broken,
+    404: (_, res) => json(res, { error: { message: "no such model" } }, 404),
+    429: (_, res) => json(res, { error: { message: "slow down" } }, 429),
+    overloaded: (_, res) => json(res, {}, 529),
+    reset: (_, res) => res.destroy(),
+    "error body": (_, res) => json(res, { error: { message: "inside" } }),
+    html: (_, res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>"),
+    silent: () => {},
+    "head only": (_, res) => res.writeHead(200).flushHeaders(),
+    "cut before an event": (_, res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.write("data: {", () => setTimeout(() => res.destroy(), 10));
+    },
+    "first event an error": (seen, res) =>
+      seen.body.stream ? stream(res, 'data: {"error":{"message":"x"}}\n\n') : broken(seen, res, 0),
+  };
+  for (const [what, answer] of Object.entries(failures)) {
+    for (const streamed of [false, true]) {
+      first.answer = ok;
+      await (await ask()).text();
+      first.answer = answer;
+      const got = await ask({ stream: streamed });
+      assert.equal(told(got), [200, "two", "2"], `${what} ${streamed}`);
+      if (streamed) assert.is(await got.text(), hello.join(""), what);
+      else await got.text();
+    }
+  }
+});
+
+test("what is the caller's fault is not tried elsewhere", async () => {
+  await start();
+  for (const status of [400, 409, 413, 422]) {
+    first.answer = (_, res) => json(res, { error: { message: "yours" } }, status);
+    const answer = await ask();
+    assert.equal(told(answer), [status, "one", "1"]);
+    assert.is(answer.headers.get("x-should-retry"), null);
+    await answer.text();
+  }
+  assert.is(second.seen.length, 0);
+});
+
+test("retries on the same channel, then says that it has retried", async () => {
+  await start({ maxRetries: 2 }, { enabled: false });
+  first.answer = (seen, res, count) => (count < 2 ? broken(seen, res, count) : ok(seen, res, count));
+  assert.equal(told(await ask()), [200, "one", "2"]);
+  first.answer = broken;
+  first.seen.length = 0;
+  const answer = await ask();
+  assert.equal(told(answer), [502, "one", "3"]);
+  assert.is(answer.headers.get("x-should-retry"), "false");
+  assert.is(first.seen.length, 3);
+});
+
+test("x-should-retry: false after a fallback too, not after a single attempt", async () => {
+  await start();
+  first.answer = broken;
+  second.answer = broken;
+  const both = await ask();
+  assert.equal(told(both), [502, "two", "2"]);
+  assert.is(both.headers.get("x-should-retry"), "false");
+  const single = await ask({ model: "one/m" });
+  assert.is(single.headers.get("x-should-retry"), null);
+});
+
+test("a short Retry-After is waited for, a long one is not", async () => {
+  await start({ maxRetries: 1 });
+  const limit =
+    (after: string): Answerer =>
+    (seen, res, count) =>
+      count === 1 ? json(res, { error: { message: "slow" } }, 429, { "retry-after-ms": after }) : ok(seen, res, count);
+  first.answer = limit("80");
+  const began = performance.now();
+  assert.equal(told(await ask()), [200, "one", "2"]);
+  assert.ok(performance.now() - began >= 79);
+  first.seen.length = 0;
+  first.answer = limit("60000");
+  assert.equal(told(await ask()), [200, "two", "2"]);
+  assert.is((await stateOf("one")).state, "resting");
+});
+
+test("our 429 passes the upstream's Retry-After on", async () => {
+  await start({}, { enabled: false });
+  first.answer = (_, res) =>
+    json(res, { error: { message: "slow", code: "rate_limit_exceeded" } }, 429, { "retry-after": "37" });
+  const answer = await ask();
+  assert.equal([answer.status, answer.headers.get("retry-after")], [429, "37"]);
+  assert.is(((await answer.json()) as { error: { type: string } }).error.type, "rate_limit_error");
+});
+
+test("three failures rest a channel; resting, it is passed over, alone it is tried all the same", async () => {
+  await start();
+  first.answer = broken;
+  for (let i = 0; i < 3; i++) assert.equal(told(await ask()), [200, "two", "2"]);
+  assert.equal([(await stateOf("one")).state, (await stateOf("one")).failures], ["resting", 3]);
+  assert.equal(told(await ask()), [200, "two", "1"]);
+  assert.is(first.seen.length, 3);
+  first.answer = ok;
+  assert.equal(told(await ask({ model: "one/m" })), [200, "one", "1"]);
+  assert.is((await stateOf("one")).state, "ok");
+  assert.equal(told(await ask()), [200, "one", "1"]);
+});
+
+test("keys are used in turn; a refused one rests and the next is tried", async () => {
+  await start({ apiKey: ["a", "bad", "c"] });
+  first.answer = (seen, res, count) =>
+    seen.headers.authorization === "Bearer bad" ? json(res, { error: { message: "no" } }, 401) : ok(seen, res, count);
+  for (let i = 0; i < 4; i++) assert.is((await ask()).headers.get("x-portico-channel"), "one");
+  assert.equal(
+    first.seen.map((seen) => seen.headers.authorization?.slice(7)),
+    ["a", "bad", "c", "a", "c"],
+  );
+  assert.is((await stateOf("one")).restingKeys, 1);
+});
+
+test("401 and 403 go to the next target and rest the key", async () => {
+  await start();
+  first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 403);
+  assert.equal(told(await ask()), [200, "two", "2"]);
+  assert.equal(told(await ask()), [200, "two", "1"]);
+  const alone = await ask({ model: "one/m" });
+  assert.is(alone.status, 502);
+  const { error } = (await alone.json()) as { error: { code: string; message: string } };
+  assert.is(error.code, "upstream_auth");
+  assert.not.match(error.message, "k1");
+});
+
+test("over maxConcurrent: queued, then the next target, then 429", async () => {
+  await start({ maxConcurrent: 1, queueTimeoutMs: 30 }, { maxConcurrent: 1, queueTimeoutMs: 30 });
+  const held: (() => void)[] = [];
+  const hold: Answerer = (seen, res, count) => held.push(() => ok(seen, res, count));
+  first.answer = hold;
+  second.answer = hold;
+  const running = [ask(), ask({ stream: true })];
+  const { until } = await import("../../support/until.ts");
+  await until("both to be busy", () => held.length === 2);
+  const refused = await ask();
+  assert.is(refused.status, 429);
+  assert.ok(Number(refused.headers.get("retry-after")) >= 1);
+  const queued = ask({ model: "one/m" });
+  for (const go of held.splice(0)) go();
+  for (const answer of running) assert.is((await (await answer).text()).length > 0, true);
+  first.answer = ok;
+  for (const go of held.splice(0)) go();
+  await until("the queued one", () => {
+    for (const go of held.splice(0)) go();
+    return true;
+  });
+  assert.ok([200, 429].includes((await queued).status));
+  for (const name of ["one", "two"]) assert.is((await stateOf(name)).inFlight, 0);
+});
+
+test("a streamed answer holds its place until it has ended, or its client has gone", async () => {
+  await start({ maxConcurrent: 1 }, { enabled: false });
+  first.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello[0]! + hello[1]!);
+  };
+  const leave = new AbortController();
+  const answer = await gateway!.request(
+    "POST",
+    "/v1/chat/completions",
+    { model: "m", messages, stream: true },
+    { signal: leave.signal },
+  );
+  await answer.body!.getReader().read();
+  assert.is((await stateOf("one")).inFlight, 1);
+  leave.abort();
+  await first.seen[0]!.cut;
+  assert.is((await stateOf("one")).inFlight, 0);
+});
+
+test("weighted aliases share by the channels' weights", async () => {
+  await start({ weight: 0 }, { weight: 1 }, { models: { w: { targets: ["one/m", "two/m"], strategy: "weighted" } } });
+  for (let i = 0; i < 5; i++) assert.equal(told(await ask({ model: "w" })), [200, "two", "1"]);
+});
+
+test("a fallback alias gives the last target's error, with nothing left of the others", async () => {
+  await start({}, {}, { models: { chain: { targets: ["one/x", "two/y"] } } });
+  first.answer = (_, res) => json(res, { error: { message: "first" } }, 500, { "retry-after": "5" });
+  second.answer = (_, res) => json(res, { error: { message: "second" } }, 500);
+  const answer = await ask({ model: "chain" });
+  assert.equal(
+    [...told(answer), answer.headers.get("x-portico-model"), answer.headers.get("retry-after")],
+    [502, "two", "2", "y", null],
+  );
+  assert.is(((await answer.json()) as { error: { message: string } }).error.message, "second");
+  assert.equal([first.seen[0]?.body.model, second.seen[0]?.body.model], ["x", "y"]);
+});
+
+test("a channel of a provider that is not there, or without an address, is 503 with the reason", async () => {
+  await start({ provider: "nobody" }, { enabled: false });
+  const answer = await ask();
+  assert.is(answer.status, 503);
+  assert.match(((await answer.json()) as { error: { message: string } }).error.message, "nobody");
+});
+
+test.run();
