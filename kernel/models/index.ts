@@ -4,5 +4,6 @@ export * from "./carry.ts";
 export * from "./claude-settings.ts";
 export * from "./conversation.ts";
 export * from "./fields.ts";
+export * from "./headers.ts";
 export * from "./strict-schema.ts";
 export * from "./tools.ts";

@@ -1,0 +1,113 @@
+import type { AssistantTurn, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
+import { carriedThinking, parseDataUrl, refused, upstreamCallId } from "portico";
+
+type Block = Record<string, unknown>;
+interface Message {
+  role: "user" | "assistant";
+  content: Block[];
+}
+
+/** Turns in Converse's form. `hasThinking`: the last assistant turn brings its signed reasoning. */
+export async function encodeTurns(
+  turns: readonly (UserTurn | AssistantTurn)[],
+  target: Target,
+  origin: string,
+): Promise<{ messages: Message[]; hasThinking: boolean }> {
+  const messages: Message[] = [];
+  let hasThinking = false;
+  for (const turn of turns) {
+    if (turn.role === "user") {
+      messages.push({ role: "user", content: await userContent(turn, target) });
+      continue;
+    }
+    const reasoning = reasoningBlocks(turn, origin);
+    hasThinking = reasoning.length > 0;
+    const calls = turn.calls.map((call) => ({
+      toolUse: { toolUseId: upstreamCallId(call.id), name: call.name, input: call.args },
+    }));
+    const content = [...reasoning, ...(await blocks(turn.parts, target)), ...calls];
+    messages.push({ role: "assistant", content });
+  }
+  return { messages, hasThinking };
+}
+
+async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
+  const results: Block[] = [];
+  for (const result of turn.results) {
+    const parts = result.parts.filter((part) => part.kind !== "text" || part.text !== "");
+    results.push({ toolResult: { toolUseId: upstreamCallId(result.callId), content: await blocks(parts, target) } });
+  }
+  return [...results, ...(await blocks(turn.parts, target))];
+}
+
+function reasoningBlocks(turn: AssistantTurn, origin: string): Block[] {
+  return carriedThinking(turn.extra, origin).map((block) => ({
+    reasoningContent:
+      "sealed" in block
+        ? { redactedContent: block.sealed }
+        : { reasoningText: { text: block.text, signature: block.signature } },
+  }));
+}
+
+/** Parts in order; a cache mark becomes a point behind its part. */
+async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> {
+  const out: Block[] = [];
+  for (const part of parts) {
+    if (part.kind === "text") out.push({ text: part.text });
+    else if (part.kind === "image") out.push(await image(part, target));
+    else if (part.kind === "file") out.push(document(part, out.length));
+    else throw refused(part.path, "Bedrock's Converse does not take audio");
+    if ("cache" in part && part.cache !== undefined) out.push({ cachePoint: { type: "default" } });
+  }
+  return out;
+}
+
+const IMAGES: Record<string, string> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/jpg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
+const BASE64_IMAGE = /^data:(image\/[a-z]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+
+async function image(part: ImagePart, target: Target): Promise<Block> {
+  if (!/^(data|https?):/i.test(part.url)) {
+    throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
+  }
+  const [, plainType, plain] = BASE64_IMAGE.exec(part.url) ?? [];
+  const fetched = plainType === undefined ? await target.fetchImage(part.url) : undefined;
+  const format = IMAGES[plainType ?? fetched?.mediaType ?? ""];
+  if (format === undefined) throw refused(`${part.path}.url`, "Bedrock takes images of type png, jpeg, gif and webp");
+  return { image: { format, source: { bytes: plain ?? fetched?.data.toString("base64") } } };
+}
+
+const DOCUMENTS: Record<string, string> = {
+  "application/pdf": "pdf",
+  "text/csv": "csv",
+  "application/msword": "doc",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+  "application/vnd.ms-excel": "xls",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+  "text/html": "html",
+  "text/plain": "txt",
+  "text/markdown": "md",
+};
+
+function document(part: FilePart, place: number): Block {
+  if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
+  const file = parseDataUrl(part.data);
+  const format = DOCUMENTS[file?.mediaType ?? ""];
+  if (file === undefined || format === undefined) {
+    throw refused(`${part.path}.file_data`, `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`);
+  }
+  // Names may hold few characters, and no two documents of a message the same one.
+  const name = (part.filename ?? "").replace(/\.[a-z]+$/i, "").replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-");
+  return {
+    document: {
+      format,
+      name: `${name || "document"}-${place + 1}`,
+      source: { bytes: file.data.toString("base64") },
+    },
+  };
+}

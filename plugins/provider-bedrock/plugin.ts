@@ -1,0 +1,19 @@
+/** Models on Amazon Bedrock, over its Converse API. */
+import { definePlugin } from "portico";
+import { DEFAULT_BASE_URL } from "./address.ts";
+import { channelSchema } from "./schema.ts";
+import { createBedrock } from "./wire.ts";
+
+export default definePlugin({
+  name: "provider-bedrock",
+  description: "Chat models on Amazon Bedrock",
+  config: { "channels.*": channelSchema },
+  setup(ctx) {
+    ctx.add("provider", {
+      name: "bedrock",
+      description: "Amazon Bedrock's Converse, with a bearer key or AWS credentials of the environment",
+      defaultBaseUrl: DEFAULT_BASE_URL,
+      wire: createBedrock({ env: process.env, now: () => new Date() }),
+    });
+  },
+});

@@ -1,0 +1,54 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { UpstreamProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem } from "portico";
+
+/** By the name of the exception, without its `Exception`, in lower case. */
+const KINDS: Record<string, UpstreamProblem["kind"]> = {
+  validation: "request",
+  resourcenotfound: "request",
+  conflict: "request",
+  accessdenied: "auth",
+  unrecognizedclient: "auth",
+  invalidsignature: "auth",
+  incompletesignature: "auth",
+  expiredtoken: "auth",
+  missingauthenticationtoken: "auth",
+  throttling: "rate_limit",
+  toomanyrequests: "rate_limit",
+  servicequotaexceeded: "rate_limit",
+  modelnotready: "overloaded",
+  serviceunavailable: "overloaded",
+  modeltimeout: "timeout",
+  modelerror: "upstream",
+  modelstreamerror: "upstream",
+  internalserver: "upstream",
+};
+
+/** An error answer: `{"message"}` and the exception's name in a header. */
+export function readProblem(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem {
+  const type = headers["x-amzn-errortype"];
+  return named(typeof type === "string" ? type : typeInBody(body), status, body);
+}
+
+/** An exception inside a stream; its payload is the same as an answer's. */
+export function readException(type: string | undefined, payload: Buffer): UpstreamProblem {
+  return named(type, 0, payload);
+}
+
+function named(type: string | undefined, status: number, body: Buffer): UpstreamProblem {
+  // `ThrottlingException:http://internal…`, `com.amazon#ThrottlingException`
+  const name = type?.replace(/^.*#/, "").split(":")[0];
+  const message = readOpenAiProblem(status, body).message;
+  const key = name?.replace(/Exception$/, "").toLowerCase() ?? "";
+  const kind = KINDS[key] ?? kindOfStatus(status);
+  return { message, kind, ...(name && { code: name }) };
+}
+
+function typeInBody(body: Buffer): string | undefined {
+  try {
+    const parsed = JSON.parse(body.toString("utf8")) as { __type?: unknown } | null;
+    return typeof parsed?.__type === "string" ? parsed.__type : undefined;
+  } catch {
+    return undefined;
+  }
+}

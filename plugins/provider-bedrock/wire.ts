@@ -1,0 +1,32 @@
+import type { WireProvider } from "portico";
+import type { Surroundings } from "./address.ts";
+import { authorize, listUrl } from "./address.ts";
+import { decodeAnswer, parseObject } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import { encodeConverse } from "./request.ts";
+import { decodeStream } from "./stream.ts";
+
+/** OpenAI's form to Bedrock's Converse and back. */
+export function createBedrock(surroundings: Surroundings): WireProvider {
+  return {
+    encode: (request, target) => encodeConverse(request, target, surroundings),
+    decode: decodeAnswer,
+    decoder: decodeStream,
+    error: readProblem,
+    listModels: {
+      encode(target) {
+        const url = listUrl(target, surroundings);
+        return { method: "GET", url, headers: authorize("GET", url, "", target, surroundings), dropped: [] };
+      },
+      decode: decodeModelList,
+    },
+  };
+}
+
+function decodeModelList(body: Buffer): string[] {
+  const parsed = parseObject(body) as { modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[] };
+  return (parsed?.modelSummaries ?? []).flatMap((one) => {
+    const writes = !Array.isArray(one.outputModalities) || one.outputModalities.includes("TEXT");
+    return typeof one.modelId === "string" && writes ? [one.modelId] : [];
+  });
+}
