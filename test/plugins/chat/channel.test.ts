@@ -77,8 +77,14 @@ test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", asy
   const first = channel.place();
   assert.type(first, "function");
   const order: string[] = [];
-  const second = Promise.resolve(channel.place()).then((place) => (order.push("second"), place));
-  const third = Promise.resolve(channel.place()).then((place) => (order.push("third"), place));
+  const second = Promise.resolve(channel.place()).then((place) => {
+    order.push("second");
+    return place;
+  });
+  const third = Promise.resolve(channel.place()).then((place) => {
+    order.push("third");
+    return place;
+  });
   (first as () => void)();
   const place = await second;
   assert.is(channel.inFlight, 1);

@@ -7,7 +7,6 @@ export interface Seen {
   path: string;
   headers: IncomingMessage["headers"];
   raw: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what came
   body: any;
   /** Resolves when the client of this exchange (the gateway) has cut it. */
   cut: Promise<void>;
@@ -118,7 +117,6 @@ export const hello = [
 ];
 
 /** The events of a stream's text: parsed JSON, or `[DONE]`. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks at what came
 export function eventsOf(text: string): any[] {
   return text
     .split("\n\n")

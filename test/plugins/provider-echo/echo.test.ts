@@ -1,0 +1,191 @@
+import { Value } from "@sinclair/typebox/value";
+import { Type } from "@sinclair/typebox";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { smallest } from "../../../plugins/provider-echo/smallest.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { contentOf, eventsOf } from "../chat/upstream-server.ts";
+
+const test = suite("echo");
+let gateway: InProcessGateway;
+test.before(async () => {
+  gateway = await startGateway({ config: { channels: { slow: { provider: "echo", delayMs: 5 } } } });
+});
+test.after(() => gateway?.stop());
+
+const user = (content: unknown) => [{ role: "user", content }];
+const ask = (body: object) => gateway.json("POST", "/v1/chat/completions", { model: "echo", ...body });
+const tool = (name: string, parameters?: object) => ({
+  type: "function",
+  function: { name, ...(parameters && { parameters }) },
+});
+const callOf = (answer: ReturnType<typeof JSON.parse>) => answer.choices[0].message.tool_calls?.[0]?.function;
+
+test("answers with the last user message, exactly", async () => {
+  for (const text of ["Hello", "  two  spaces\n\nand lines ", "é😀", ""]) {
+    const messages = [...user("before"), { role: "assistant", content: "a" }, ...user(text)];
+    assert.is((await ask({ messages })).choices[0].message.content, text);
+    const streamed = await (
+      await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages, stream: true })
+    ).text();
+    assert.is(contentOf(streamed), text);
+    const finish = eventsOf(streamed).filter((event) => event.choices?.[0]?.finish_reason);
+    assert.is(finish.length, 1);
+  }
+  assert.is(
+    (
+      await ask({
+        messages: user([
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ]),
+      })
+    ).choices[0].message.content,
+    "a\nb",
+  );
+});
+
+test("streams word by word, role first", async () => {
+  const text = await (
+    await gateway.request("POST", "/v1/chat/completions", {
+      model: "echo",
+      stream: true,
+      messages: user("one two three"),
+    })
+  ).text();
+  const deltas = eventsOf(text)
+    .slice(0, -1)
+    .map((event) => event.choices[0].delta);
+  assert.equal(deltas, [
+    { role: "assistant", content: "" },
+    { content: "one" },
+    { content: " two" },
+    { content: " three" },
+    {},
+  ]);
+});
+
+test("calls a tool that the message names, and no other", async () => {
+  const tools = [tool("get_weather"), tool("weather")];
+  assert.is(callOf(await ask({ messages: user("use weather!"), tools })).name, "weather");
+  assert.is(callOf(await ask({ messages: user("GET_WEATHER and weather"), tools })).name, "get_weather");
+  assert.is(callOf(await ask({ messages: user("weatherman"), tools })), undefined);
+  assert.is((await ask({ messages: user("weatherman"), tools })).choices[0].finish_reason, "stop");
+});
+
+test("obeys tool_choice", async () => {
+  const tools = [tool("a_tool"), tool("b_tool")];
+  const messages = user("hello");
+  assert.is(callOf(await ask({ messages, tools, tool_choice: "required" })).name, "a_tool");
+  assert.is(
+    callOf(await ask({ messages, tools, tool_choice: { type: "function", function: { name: "b_tool" } } })).name,
+    "b_tool",
+  );
+  assert.is(callOf(await ask({ messages: user("a_tool"), tools, tool_choice: "none" })), undefined);
+  assert.is(
+    callOf(
+      await ask({
+        messages: user("a_tool"),
+        tools,
+        tool_choice: { type: "allowed_tools", allowed_tools: { mode: "required", tools: [tool("b_tool")] } },
+      }),
+    ).name,
+    "b_tool",
+  );
+});
+
+test("answers after a tool's result with it", async () => {
+  const messages = [
+    ...user("a_tool"),
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "c", type: "function", function: { name: "a_tool", arguments: "{}" } }],
+    },
+    { role: "tool", tool_call_id: "c", content: "42" },
+  ];
+  const answer = await ask({ messages, tools: [tool("a_tool")] });
+  assert.equal([answer.choices[0].message.content, answer.choices[0].finish_reason], ["42", "stop"]);
+});
+
+test("answers json_schema with the smallest fitting object, json_object with {}", async () => {
+  const schema = { type: "object", properties: { a: { type: "string" }, b: { enum: ["x", "y"] } }, required: ["b"] };
+  assert.is(
+    (await ask({ messages: user("hi"), response_format: { type: "json_schema", json_schema: { name: "n", schema } } }))
+      .choices[0].message.content,
+    '{"b":"x"}',
+  );
+  assert.is(
+    (await ask({ messages: user("hi"), response_format: { type: "json_object" } })).choices[0].message.content,
+    "{}",
+  );
+});
+
+test("a delayed echo stops when its client leaves", async () => {
+  const leave = new AbortController();
+  const answer = await gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    { model: "slow/x", stream: true, messages: user("word ".repeat(2000)) },
+    { signal: leave.signal },
+  );
+  await answer.body!.getReader().read();
+  leave.abort();
+  const { until } = await import("../../support/until.ts");
+  await until(
+    "the channel to be free",
+    async () =>
+      (await gateway.json("GET", "/channels")).channels.find((one: { name: string }) => one.name === "slow")
+        .inFlight === 0,
+  );
+});
+
+test("smallest: the schema accepts what it makes", () => {
+  const schemas = [
+    Type.Object({}),
+    Type.Object({ a: Type.String({ minLength: 3 }), b: Type.Optional(Type.String()) }),
+    Type.Object({
+      n: Type.Integer({ minimum: 7, multipleOf: 5 }),
+      m: Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 }),
+      neg: Type.Number({ maximum: -2 }),
+    }),
+    Type.Object({
+      list: Type.Array(Type.Integer(), { minItems: 2, uniqueItems: true }),
+      flag: Type.Boolean(),
+      nil: Type.Null(),
+    }),
+    Type.Object({
+      u: Type.Union([Type.Literal("left"), Type.Number()]),
+      t: Type.Tuple([Type.String(), Type.Number()]),
+    }),
+    Type.Object({ p: Type.String({ pattern: "^[A-Z]{2}$" }), q: Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }) }),
+    Type.Object({ deep: Type.Object({ er: Type.Object({ x: Type.Integer({ exclusiveMinimum: 4 }) }) }) }),
+  ];
+  for (const schema of schemas)
+    assert.ok(Value.Check(schema, smallest(schema)), JSON.stringify([schema, smallest(schema)]));
+});
+
+test("smallest: references, alternatives, merged schemas, schemas without a type or that turn on themselves", () => {
+  const node = {
+    $defs: { n: { type: "object", properties: { v: { const: 1 } }, required: ["v"] } },
+    type: "object",
+    properties: { n: { $ref: "#/$defs/n" } },
+    required: ["n"],
+  };
+  assert.equal(smallest(node), { n: { v: 1 } });
+  assert.equal(
+    smallest({
+      allOf: [
+        { properties: { a: { type: "integer" } }, required: ["a"] },
+        { properties: { b: { type: "string" } }, required: ["b"] },
+      ],
+    }),
+    { a: 0, b: "" },
+  );
+  assert.equal(smallest({ anyOf: [{ type: "object", required: ["z"] }, { type: "null" }] }), { z: null });
+  assert.equal(smallest({}, "object"), {});
+  assert.equal(smallest({ type: ["string", "null"] }), "");
+  assert.ok(smallest({ type: "object", properties: { me: { $ref: "#" } }, required: ["me"] }));
+});
+
+test.run();

@@ -1,0 +1,106 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { presets } from "../../../plugins/provider-openai/presets.ts";
+import { adapt, fits } from "../../../plugins/provider-openai/quirks.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "../chat/upstream-server.ts";
+
+const test = suite("openai channels");
+let up: Upstream;
+let gateway: InProcessGateway;
+test.before(async () => {
+  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  const channels = Object.fromEntries(
+    presets.map(({ name }) => [
+      name,
+      {
+        provider: name,
+        baseUrl: up.url,
+        apiKey: `key-${name}`,
+        headers: { Authorization: name === "vllm" ? "Custom" : `Bearer key-${name}` },
+      },
+    ]),
+  );
+  gateway = await startGateway({ config: { channels } });
+});
+test.before.each(() => {
+  up.seen.length = 0;
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const messages = [
+  { role: "developer", content: "d" },
+  { role: "user", content: "u" },
+];
+
+test("every preset is an https address with its path, or a local one", () => {
+  for (const { name, baseUrl } of presets) {
+    assert.ok(
+      /^https:\/\/[a-z.]+(\/[a-z0-9/]+)?$/.test(baseUrl) || /^http:\/\/127\.0\.0\.1:\d+\/v1$/.test(baseUrl),
+      name,
+    );
+    assert.not.ok(baseUrl.endsWith("/"), name);
+  }
+  assert.is(new Set(presets.map(({ name }) => name)).size, presets.length);
+});
+
+for (const { name } of presets) {
+  test(`${name} answers and streams; what fits is sent untouched`, async () => {
+    const body = { model: `${name}/m`, messages: [messages[1]], extra: { kept: true } };
+    const answer = await gateway.request("POST", "/v1/chat/completions", body);
+    assert.is(answer.status, 200);
+    assert.is(answer.headers.get("x-portico-dropped"), null);
+    assert.equal(up.seen[0]?.body, { ...body, model: "m" });
+    assert.is(up.seen[0]?.headers.authorization, name === "vllm" ? "Custom" : `Bearer key-${name}`);
+    const streamed = await gateway.request("POST", "/v1/chat/completions", { ...body, stream: true });
+    assert.is(await streamed.text(), hello.join(""));
+  });
+}
+
+test("fields that a server refuses are dropped and named; others renamed", async () => {
+  const answer = await gateway.request("POST", "/v1/chat/completions", {
+    model: "groq/m",
+    messages,
+    logprobs: true,
+    top_logprobs: 2,
+    seed: 1,
+  });
+  assert.is(answer.headers.get("x-portico-dropped"), "logprobs, top_logprobs");
+  assert.equal(up.seen[0]?.body, { model: "m", messages, seed: 1 });
+  await gateway.request("POST", "/v1/chat/completions", { model: "deepseek/m", messages, max_completion_tokens: 5 });
+  assert.equal(up.seen[1]?.body, {
+    model: "m",
+    messages: [{ role: "system", content: "d" }, messages[1]],
+    max_tokens: 5,
+  });
+});
+
+test("quirks by model", () => {
+  const xai = presets.find(({ name }) => name === "xai")!.quirks;
+  const openai = presets.find(({ name }) => name === "openai")!.quirks;
+  const request = { model: "grok-4", messages, stop: "x", presence_penalty: 1 };
+  assert.equal(adapt(xai, request).dropped, ["presence_penalty", "stop"]);
+  assert.ok(fits(xai, { ...request, model: "grok-2" }, "grok-2"));
+  assert.equal(adapt(openai, { model: "gpt-5-mini", messages, max_tokens: 9 }).request, {
+    model: "gpt-5-mini",
+    messages,
+    max_completion_tokens: 9,
+  });
+  assert.ok(fits(openai, { model: "gpt-4o", messages, max_tokens: 9 }, "gpt-4o"));
+  assert.ok(fits(openai, { model: "o3", messages, max_tokens: null }, "o3"));
+});
+
+test("reasoning of earlier answers stays away from servers that refuse it, except beside tool calls", () => {
+  const deepseek = presets.find(({ name }) => name === "deepseek")!.quirks;
+  const call = { role: "assistant", reasoning_content: "r", tool_calls: [{ id: "c" }] };
+  const { request } = adapt(deepseek, {
+    model: "m",
+    messages: [{ role: "assistant", content: "a", reasoning_content: "r" }, call],
+  });
+  assert.equal(request.messages, [{ role: "assistant", content: "a" }, call]);
+});
+
+test.run();
