@@ -67,7 +67,9 @@ async function runCommand(top: Command, options: CliOptions): Promise<number> {
   const io = createIo({
     parsed,
     gateway: lazyClient(async () => {
-      const address = await addressOf(parsed.options, options.env, paths());
+      // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
+      const url = command.options?.["url"] === undefined ? parsed.options["url"] : undefined;
+      const address = await addressOf({ ...parsed.options, url }, options.env, paths());
       return createClient({ ...address, signal: options.signal });
     }),
     signal: options.signal,

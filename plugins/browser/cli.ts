@@ -1,0 +1,19 @@
+import { defineCommand } from "portico";
+import { actCommands } from "./cli/act.ts";
+import { controlCommands } from "./cli/control.ts";
+import { lookCommands } from "./cli/look.ts";
+import { stateCommands } from "./cli/state.ts";
+
+export default defineCommand({
+  name: "browser",
+  summary: "Drive a browser: tabs, snapshots, actions, files, and what it pretends",
+  description:
+    "Take a snapshot first: it shows the page as text with refs such as 12 or e12, and every action takes a ref. " +
+    "All commands take --browser-profile NAME and --json.",
+  examples: [
+    "portico browser open https://example.com",
+    "portico browser snapshot --efficient",
+    'portico browser type 12 "Ada Lovelace" --submit',
+  ],
+  commands: [...controlCommands, ...lookCommands, ...actCommands, ...stateCommands],
+});

@@ -1,0 +1,90 @@
+/** How a subcommand of `portico browser` becomes a request to the control API. */
+import type { ArgSpec, Command, CommandIO, OptionSpec } from "portico";
+
+export interface Wish {
+  method: "GET" | "POST" | "DELETE";
+  path: string;
+  body?: Record<string, unknown>;
+  query?: Record<string, string | number | boolean | undefined>;
+}
+
+export interface Definition {
+  name: string;
+  summary: string;
+  args?: readonly ArgSpec[];
+  options?: Record<string, OptionSpec>;
+  examples?: readonly string[];
+  wish(io: CommandIO): Wish;
+  /** The answer for people; default: one line that says "done". */
+  human?(answer: never, io: CommandIO): string | readonly string[];
+}
+
+const COMMON: Record<string, OptionSpec> = {
+  "browser-profile": {
+    type: "string",
+    value: "NAME",
+    description: "The browser profile (default: browser.defaultProfile)",
+  },
+};
+
+export const TAB: Record<string, OptionSpec> = {
+  "target-id": {
+    type: "string",
+    value: "ID",
+    description: "The tab, or the beginning of its id (default: the last used one)",
+  },
+  timeout: { type: "number", value: "MS", description: "Give up after so many milliseconds" },
+};
+
+export const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
+export const number = (description: string, value = "N"): OptionSpec => ({ type: "number", value, description });
+export const flag = (description: string): OptionSpec => ({ type: "boolean", description });
+
+/** A JSON option's value, or a line that says what is wrong with it. */
+export function jsonOption(io: CommandIO, name: string): unknown {
+  const given = io.options[name];
+  if (given === undefined) return undefined;
+  try {
+    return JSON.parse(String(given));
+  } catch (error) {
+    throw new Error(`--${name} is not JSON: ${(error as Error).message}.`);
+  }
+}
+
+const defined = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+/** Fields that every command can send along. */
+function common(io: CommandIO): Record<string, unknown> {
+  return defined({
+    profile: io.options["browser-profile"],
+    targetId: io.options["target-id"],
+    timeoutMs: io.options["timeout"],
+  });
+}
+
+/** Sends the wish; the fields that all commands share go where the method has its fields. */
+export async function send<T>(io: CommandIO, { method, path, body, query }: Wish): Promise<T> {
+  const shared = common(io);
+  const server = "browser";
+  if (method === "POST") return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });
+  return io.gateway.request<T>(method, path, undefined, {
+    server,
+    query: { ...shared, ...query } as Wish["query"] & object,
+  });
+}
+
+export function command(definition: Definition): Command {
+  const { name, summary, args, examples, human } = definition;
+  return {
+    name,
+    summary,
+    ...(args === undefined ? {} : { args }),
+    ...(examples === undefined ? {} : { examples }),
+    options: { ...definition.options, ...COMMON },
+    async run(io) {
+      const answer = await send<never>(io, definition.wish(io));
+      io.show(answer, (value) => (human === undefined ? "Done." : human(value, io)));
+    },
+  };
+}

@@ -1,0 +1,162 @@
+/** `portico browser`: status, start and stop, profiles, tabs, navigation. */
+import type { Command } from "portico";
+import { command, flag, TAB, text } from "./command.ts";
+
+interface TabView {
+  targetId: string;
+  title: string;
+  url: string;
+}
+interface ProfileView {
+  name: string;
+  driver: string;
+  cdpUrl: string;
+  running: boolean;
+  tabCount: number;
+  isDefault: boolean;
+}
+
+const tabLine = ({ targetId, title, url }: TabView): string =>
+  `${targetId.slice(0, 8)}  ${title || "(no title)"}  ${url}`;
+
+function statusLines(status: Record<string, unknown>): string[] {
+  const running = status["running"] ? `yes${status["pid"] ? ` (pid ${status["pid"]})` : ""}` : "no";
+  return [
+    `profile    ${status["profile"]} (${status["driver"]})`,
+    `running    ${running}`,
+    `debugging  ${status["cdpUrl"]}`,
+    ...(status["executablePath"] ? [`browser    ${status["executablePath"]}`] : []),
+    ...(status["userDataDir"] ? [`user data  ${status["userDataDir"]}`] : []),
+    `headless   ${status["headless"] ?? "unknown"}`,
+    `egress     ${status["egress"]}`,
+    `library    ${status["library"] ? "present" : "not installed"}`,
+  ];
+}
+
+const trashed = ({ trashed: path }: { trashed: string | null }): string =>
+  path === null ? "There were no data." : `Its data lie in ${path} now.`;
+
+export const controlCommands: Command[] = [
+  command({
+    name: "status",
+    summary: "Whether the browser runs, and which it is",
+    wish: () => ({ method: "GET", path: "/" }),
+    human: statusLines as never,
+  }),
+  command({
+    name: "start",
+    summary: "Start the browser",
+    options: { headless: flag("Without a window (--no-headless: with one)") },
+    wish: (io) => ({ method: "POST", path: "/start", body: { headless: io.options["headless"] } }),
+    human: (({ profile, pid }: { profile: string; pid: number | null }) =>
+      `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`) as never,
+  }),
+  command({
+    name: "stop",
+    summary: "Stop the browser",
+    wish: () => ({ method: "POST", path: "/stop" }),
+    human: (({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running.")) as never,
+  }),
+  command({
+    name: "profiles",
+    summary: "All profiles",
+    wish: () => ({ method: "GET", path: "/profiles" }),
+    human: (({ profiles }: { profiles: ProfileView[] }, io: { table(head: string[], rows: string[][]): string[] }) =>
+      io.table(
+        ["NAME", "DRIVER", "RUNNING", "TABS", "DEBUGGING"],
+        profiles.map((one) => [
+          `${one.name}${one.isDefault ? " (default)" : ""}`,
+          one.driver,
+          one.running ? "yes" : "no",
+          String(one.tabCount),
+          one.cdpUrl,
+        ]),
+      )) as never,
+  }),
+  command({
+    name: "create-profile",
+    summary: "Make a profile",
+    args: [{ name: "name" }],
+    options: {
+      color: text("Hex colour of its window", "#RRGGBB"),
+      "cdp-url": text("A browser that runs elsewhere", "URL"),
+      driver: {
+        type: "string",
+        choices: ["managed", "remote", "extension"],
+        description: "Default: managed, or remote with --cdp-url",
+      },
+    },
+    wish: ({ args, options }) => ({
+      method: "POST",
+      path: "/profiles/create",
+      body: { name: args["name"], color: options["color"], cdpUrl: options["cdp-url"], driver: options["driver"] },
+    }),
+    human: (({ profile }: { profile: string }) => `Made profile ${profile}.`) as never,
+  }),
+  command({
+    name: "delete-profile",
+    summary: "Delete a profile; its data go to the trash",
+    args: [{ name: "name" }],
+    wish: ({ args }) => ({ method: "DELETE", path: `/profiles/${encodeURIComponent(args["name"] ?? "")}` }),
+    human: trashed as never,
+  }),
+  command({
+    name: "reset-profile",
+    summary: "Begin anew: stop the browser and put its data into the trash",
+    args: [{ name: "name", optional: true }],
+    wish: ({ args }) => ({ method: "POST", path: "/reset-profile", body: { name: args["name"] } }),
+    human: trashed as never,
+  }),
+  command({
+    name: "tabs",
+    summary: "All tabs",
+    wish: () => ({ method: "GET", path: "/tabs" }),
+    human: (({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
+      running ? (tabs.length === 0 ? "No tab is open." : tabs.map(tabLine)) : "The browser is not running.") as never,
+  }),
+  command({
+    name: "open",
+    summary: "Open a page in a new tab",
+    args: [{ name: "address", optional: true }],
+    options: { timeout: TAB["timeout"]! },
+    wish: ({ args }) => ({ method: "POST", path: "/tabs/open", body: { url: args["address"] } }),
+    human: tabLine as never,
+  }),
+  command({
+    name: "focus",
+    summary: "Bring a tab to the front",
+    args: [{ name: "tab" }],
+    wish: ({ args }) => ({ method: "POST", path: "/tabs/focus", body: { targetId: args["tab"] } }),
+  }),
+  {
+    ...command({
+      name: "close",
+      summary: "Close a tab (default: the last used one)",
+      args: [{ name: "tab", optional: true }],
+      wish: ({ args }) =>
+        args["tab"] === undefined
+          ? { method: "POST", path: "/act", body: { kind: "close" } }
+          : { method: "DELETE", path: `/tabs/${encodeURIComponent(args["tab"])}` },
+    }),
+  },
+  command({
+    name: "navigate",
+    summary: "Load a page",
+    args: [{ name: "address" }],
+    options: {
+      ...TAB,
+      "wait-until": {
+        type: "string",
+        choices: ["load", "domcontentloaded", "networkidle", "commit"],
+        description: "When it counts as loaded",
+      },
+    },
+    wish: ({ args, options }) => ({
+      method: "POST",
+      path: "/navigate",
+      body: { url: args["address"], waitUntil: options["wait-until"] },
+    }),
+    human: (({ url, status }: { url: string; status: number | null }) =>
+      `${url}${status === null ? "" : ` (${status})`}`) as never,
+  }),
+];

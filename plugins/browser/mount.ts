@@ -1,0 +1,38 @@
+/** The control API on its server: one thin handler for all routes. */
+import { type Call, type Method, type Mount, PorticoError, reply } from "portico";
+import { PATHS } from "./paths.ts";
+import type { BrowserControl } from "./service.ts";
+
+export function mountRoutes(server: Mount, open: () => Promise<BrowserControl>): void {
+  for (const [method, path] of PATHS) {
+    server.route(method, path, { access: "control" }, (call) => answer(call, method, path, open));
+  }
+}
+
+async function answer(
+  call: Call,
+  method: Method,
+  route: string,
+  open: () => Promise<BrowserControl>,
+): Promise<unknown> {
+  const body = method === "POST" ? await bodyOf(call) : undefined;
+  const control = await open();
+  const answered = await control.request({
+    method,
+    route,
+    params: call.params,
+    query: Object.fromEntries(call.query),
+    accept: call.req.headers.accept ?? "",
+    ...(body === undefined ? {} : { body }),
+  });
+  if ("body" in answered) return answered.body;
+  return reply(200, answered.bytes, { "content-type": answered.type });
+}
+
+/** A JSON object; nothing at all counts as an empty one. */
+async function bodyOf(call: Call): Promise<Record<string, unknown>> {
+  if ((await call.body()).length === 0) return {};
+  const value = await call.json();
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
+}

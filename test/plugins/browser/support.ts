@@ -1,0 +1,110 @@
+/** A gateway with a real browser, and pages of the test's own to drive it on. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
+
+export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
+
+export interface Site {
+  url: string;
+  port: number;
+  /** Paths that were asked for, in order. */
+  hits: string[];
+  stop(): Promise<void>;
+}
+
+/** A web site on 127.0.0.1: path → HTML, or a handler. */
+export async function startSite(pages: Record<string, Page>): Promise<Site> {
+  const hits: string[] = [];
+  const server: Server = createServer((req, res) => {
+    const path = new URL(req.url ?? "/", "http://x").pathname;
+    hits.push(path);
+    const page = pages[path];
+    if (typeof page === "function") page(req, res);
+    else if (page === undefined) res.writeHead(404, { "content-type": "text/html" }).end("<title>404</title>not here");
+    else res.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    hits,
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever an answer holds
+  body: any;
+  headers: Headers;
+  ms: number;
+}
+
+export interface BrowserGateway {
+  gateway: InProcessGateway;
+  get(path: string, query?: Record<string, unknown>): Promise<Answer>;
+  post(path: string, body?: unknown): Promise<Answer>;
+  del(path: string): Promise<Answer>;
+  act(kind: string, fields?: Record<string, unknown>): Promise<Answer>;
+  /** Loads a page and fails where it does not load. */
+  visit(url: string): Promise<Answer>;
+  /** The ref of the first element of that name (and role) in a fresh snapshot. */
+  ref(name: string, role?: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** `browser` settings beside those that every machine with root and no display needs. */
+export async function startBrowser(
+  browser: Record<string, unknown> = {},
+  options: TestOptions = {},
+): Promise<BrowserGateway> {
+  const config = {
+    ...options.config,
+    browser: { headless: true, noSandbox: true, ...browser },
+  };
+  const gateway = await startGateway({ ...options, config });
+
+  async function call(method: string, path: string, body?: unknown): Promise<Answer> {
+    const started = performance.now();
+    const response = await gateway.request(method, path, body, { server: "browser" });
+    const text = await response.text();
+    return {
+      status: response.status,
+      body: text === "" ? undefined : JSON.parse(text),
+      headers: response.headers,
+      ms: performance.now() - started,
+    };
+  }
+  const get: BrowserGateway["get"] = (path, query = {}) => {
+    const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    return call("GET", search.size > 0 ? `${path}?${search}` : path);
+  };
+  const post: BrowserGateway["post"] = (path, body) => call("POST", path, body ?? {});
+  return {
+    gateway,
+    get,
+    post,
+    del: (path) => call("DELETE", path),
+    act: (kind, fields = {}) => post("/act", { kind, ...fields }),
+    async visit(url) {
+      const answer = await post("/navigate", { url });
+      if (answer.status !== 200) throw new Error(`${url} did not load: ${JSON.stringify(answer.body)}`);
+      return answer;
+    },
+    async ref(name, role) {
+      const { body } = await get("/snapshot");
+      type Info = { name?: string; role: string };
+      const found = Object.entries(body.refs as Record<string, Info>).find(
+        ([, info]) => info.name === name && (role === undefined || info.role === role),
+      );
+      if (found === undefined) throw new Error(`no ${role ?? "element"} "${name}" in:\n${body.snapshot}`);
+      return found[0];
+    },
+    stop: () => gateway.stop(),
+  };
+}
