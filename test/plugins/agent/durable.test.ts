@@ -1,0 +1,77 @@
+import type { TurnStatus } from "portico";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+/** A provider that thinks for as long as the message says: `wait 200`. */
+const SLOW = `import { definePlugin } from "portico";
+export default definePlugin({ name: "slow", setup(ctx) {
+  ctx.add("provider", { name: "slow", builtinChannel: "slow", async complete(request) {
+    const text = request.messages.at(-1).content;
+    const ms = Number(/wait (\\d+)/.exec(text)?.[1] ?? 0);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return "answer to " + text;
+  }, models: () => ["slow"] });
+} });`;
+
+const home = makeHome();
+const options = {
+  home,
+  config: { agents: { defaults: { model: "slow", maxConcurrentTurns: 8 } } },
+  files: { "plugins/slow/plugin.ts": SLOW },
+};
+
+let g: SpawnedGateway;
+test.after(() => g?.kill("SIGKILL"));
+
+test("a turn cut off by kill -9 is taken up again, and everything acknowledged ends", async () => {
+  g = await spawnGateway(options);
+  const ids: { turnId: string; session: string }[] = [];
+  for (let round = 0; round < 3; round++) {
+    const started = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const session = `s${n % 3}`;
+        const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
+          message: `r${round} n${n} wait 150`,
+          session,
+        });
+        return { turnId, session };
+      }),
+    );
+    ids.push(...started);
+    await until("one that runs", async () => (await g.json("GET", "/turns?state=running")).turns.length > 0);
+    await g.kill("SIGKILL");
+    g = await spawnGateway({ home });
+  }
+  let repeats = 0;
+  for (const { turnId } of ids) {
+    const turn = await until(`the end of ${turnId}`, async () => {
+      const status = await g.json<TurnStatus>("GET", `/turns/${turnId}`);
+      return status.state === "done" ? status : undefined;
+    });
+    repeats += turn.attempts - 1;
+    assert.match(turn.result ?? "", /^answer to r/);
+  }
+  const told = new Set<string>();
+  for (const session of ["s0", "s1", "s2"]) {
+    const { messages } = await g.json<{ messages: { role: string; turnId: string }[] }>("GET", `/sessions/${session}`);
+    const order = messages.filter((message) => message.role === "user").map((message) => message.turnId);
+    assert.is(new Set(order).size, order.length, "a turn is in the transcript twice");
+    for (const id of order) told.add(id);
+  }
+  assert.is(told.size, ids.length);
+  console.log(`  ${ids.length} turns over 3 kills, ${repeats} repeated, 0 lost`);
+});
+
+test("an orderly stop lets running turns end", async () => {
+  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", { message: "last wait 300", session: "s9" });
+  await until("it runs", async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "running");
+  await g.kill("SIGTERM");
+  assert.is(g.child.exitCode, 0);
+  g = await spawnGateway({ home });
+  const turn = await g.json<TurnStatus>("GET", `/turns/${turnId}`);
+  assert.equal([turn.state, turn.attempts], ["done", 1]);
+});
+
+test.run();

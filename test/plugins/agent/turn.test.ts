@@ -1,0 +1,334 @@
+import type { TurnStatus } from "portico";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { until } from "../../support/until.ts";
+import { call, lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
+
+let g: ScriptedGateway;
+test.before(async () => {
+  g = await scriptedGateway({
+    config: {
+      agents: {
+        defaults: { maxSteps: 4 },
+        list: { poet: { systemPrompt: "Rhyme.", tools: { allow: [] } }, hasty: { timeoutMs: 60 } },
+      },
+    },
+    files: { "workspace/AGENTS.md": "Always be brief.", "workspace/SOUL.md": "Calm." },
+  });
+});
+test.after(() => g.stop());
+test.before.each(() => {
+  g.asked.length = 0;
+  g.script(() => "ok");
+});
+
+let sessions = 0;
+const newSession = () => `test-${++sessions}`;
+const ask = (message: string, rest: Record<string, unknown> = {}) =>
+  g.json<TurnStatus & { status: number }>("POST", "/agent", { message, wait: true, session: newSession(), ...rest });
+const transcript = async (session: string) =>
+  (await g.json<{ messages: { role: string; content: string }[] }>("GET", `/sessions/${session}`)).messages;
+
+test("a turn calls tools until the model answers, and its session holds it all", async () => {
+  g.script((request) =>
+    request.messages.some((each) => each.role === "tool") ? "It is 42." : call("lookup", { key: "x" }),
+  );
+  const session = newSession();
+  const answer = await ask("What is x?", { session });
+  assert.is(answer.status, 200);
+  assert.match(answer.turnId, /^turn_/);
+  assert.is(answer.sessionId, session);
+  assert.is(answer.result, "It is 42.");
+  assert.is(answer.steps, 2);
+  assert.is(answer.usage?.total_tokens, 30);
+  const said = await transcript(session);
+  assert.equal(
+    said.map((message) => message.role),
+    ["user", "assistant", "tool", "assistant"],
+  );
+  assert.is(said[2]?.content, "value of x");
+  assert.ok(g.asked[0]?.tools?.some((tool) => tool.function?.name === "lookup"));
+});
+
+test("the workspace's files are in the system prompt", async () => {
+  await ask("hello");
+  const system = String(g.asked[0]?.messages[0]?.content);
+  assert.match(system, /## AGENTS\.md\n\nAlways be brief\./);
+  assert.match(system, /## SOUL\.md/);
+  assert.not.match(system, /MEMORY\.md/);
+});
+
+test("a session remembers; another one does not", async () => {
+  const session = newSession();
+  await ask("first", { session });
+  await ask("second", { session });
+  assert.equal(
+    g.asked[1]?.messages.slice(1).map((message) => message.content),
+    ["first", "ok", "second"],
+  );
+  await ask("third");
+  assert.is(g.asked[2]?.messages.length, 2);
+});
+
+for (const [what, said, expected] of [
+  ["a tool that is not there", call("nope", {}), /no tool named "nope"; there are: .*lookup/],
+  ["arguments that are no JSON", call("lookup", "{key:"), /no JSON/],
+  ["arguments that do not fit", call("lookup", { key: 5 }), /key/],
+  ["arguments that are a list", call("lookup", "[1]"), /one JSON object/],
+  ["a tool that hangs", call("hang", {}), /did not answer within 50 ms/],
+  ["a tool that throws", call("explode", {}), /kaboom/],
+] as const) {
+  test(`${what} is told to the model, and the turn goes on`, async () => {
+    g.script((request) => (request.messages.at(-1)?.role === "tool" ? "I see." : said));
+    assert.is((await ask("go")).result, "I see.");
+    assert.match(lastOf(g.asked[1] as never), expected);
+  });
+}
+
+test("a model that never stops calling tools is stopped by maxSteps, and the transcript stays whole", async () => {
+  let n = 0;
+  g.script(() => call("lookup", { key: `k${n++}` }));
+  const session = newSession();
+  const answer = await ask("go", { session });
+  assert.is(answer.state, "done");
+  assert.match(answer.result ?? "", /limit of 4 steps/);
+  assert.is(g.asked.length, 4);
+  assert.is(g.asked[3]?.["tool_choice"], "none");
+  const said = (await transcript(session)) as { role: string; tool_calls?: unknown[] }[];
+  assert.is(said.filter((each) => each.role === "tool").length, said.filter((each) => each.tool_calls).length);
+});
+
+test("turns of one session run one after another, of different ones side by side", async () => {
+  let running = 0;
+  let most = 0;
+  g.script(async () => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    running--;
+    return "ok";
+  });
+  const session = newSession();
+  await Promise.all(["a", "b", "c"].map((message) => ask(message, { session })));
+  assert.is(most, 1);
+  const order = (await transcript(session)).filter((each) => each.role === "user").map((each) => each.content);
+  assert.is(order.length, 3);
+  await Promise.all(["a", "b", "c"].map((message) => ask(message)));
+  assert.ok(most > 1);
+});
+
+test("a failing upstream is tried again with back-off, then the turn is dead and can be replayed", async () => {
+  const failures: { willRetry: boolean }[] = [];
+  const undo = g.gateway.bus.on("agent:failed", (event) => void failures.push(event.context), {});
+  let fails = 2;
+  g.script(() => {
+    if (fails-- > 0) throw new Error("connection reset");
+    return "made it";
+  });
+  const answer = await ask("go");
+  assert.is(answer.result, "made it");
+  assert.ok(answer.attempts >= 1);
+  g.script(() => {
+    throw Object.assign(new Error("no such thing"), { code: "model_not_found", status: 404 });
+  });
+  const refused = await g.request("POST", "/agent", {
+    message: "go",
+    wait: true,
+    session: newSession(),
+    model: "nobody/x",
+  });
+  assert.is(refused.status, 404);
+  const { error } = (await refused.json()) as { error: { code: string; turnId: string } };
+  assert.is(error.code, "model_not_found");
+  const dead = await g.json<TurnStatus>("GET", `/turns/${error.turnId}`);
+  assert.equal([dead.state, dead.attempts, dead.error?.code], ["dead", 1, "model_not_found"]);
+  await until("agent:failed", () => failures.some((failure) => !failure.willRetry));
+  assert.equal(await g.json("POST", `/turns/${error.turnId}/replay`), { ok: true });
+  await until("the replay", async () => (await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).state === "dead");
+  await undo();
+});
+
+test("a turn that takes too long ends with a time-out, and its session goes on", async () => {
+  g.script(() => new Promise<string>(() => {}));
+  const session = newSession();
+  const late = await g.request("POST", "/agent", { message: "go", wait: true, session, agent: "hasty" });
+  assert.is(late.status, 504);
+  assert.is(((await late.json()) as { error: { code: string } }).error.code, "timeout");
+  g.script(() => "next");
+  assert.is((await ask("again", { session })).result, "next");
+});
+
+test("a running turn can be cancelled", async () => {
+  g.script(() => new Promise<string>(() => {}));
+  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", { message: "go", session: newSession() });
+  await until("the model", () => g.asked.length === 1);
+  assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: true });
+  await until("the end", async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "cancelled");
+  assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: false });
+});
+
+test("/new hands the old conversation to the hooks and begins anew; /stop stops what runs", async () => {
+  const commands: { command: string; previousSession?: { messages: { role: string; content: string }[] } }[] = [];
+  const undos = (["command:new", "command:stop"] as const).map((name) =>
+    g.gateway.bus.on(
+      name,
+      (event) => {
+        commands.push(event.context);
+        event.messages.push("noted");
+      },
+      {},
+    ),
+  );
+  const session = newSession();
+  await ask("remember me", { session });
+  const answer = await g.json("POST", "/agent", { message: "/new", session });
+  assert.is(answer.command, "new");
+  assert.match(answer.result, /^noted\n\n/);
+  assert.equal(commands[0]?.previousSession?.messages, [
+    { role: "user", content: "remember me" },
+    { role: "assistant", content: "ok" },
+  ]);
+  assert.equal(await transcript(session), []);
+
+  g.script(() => new Promise<string>(() => {}));
+  const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", { message: "go", session });
+  await until("the model", () => g.asked.some((request) => lastOf(request) === "go"));
+  const stopped = await g.json("POST", "/agent", { message: "/stop", session });
+  assert.match(stopped.result, /Stopped one turn/);
+  assert.is((await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state, "cancelled");
+  assert.is(commands[1]?.command, "stop");
+  for (const undo of undos) await undo();
+});
+
+test("message:received can change, answer or block a turn", async () => {
+  const undo = g.gateway.bus.on(
+    "message:received",
+    (event) => {
+      if (event.context.content === "block me") return { block: "not today" };
+      if (event.context.content === "answer me") return { reply: "from the hook" };
+      event.context.content = event.context.content.toUpperCase();
+      return undefined;
+    },
+    {},
+  );
+  assert.is((await ask("answer me")).result, "from the hook");
+  assert.is(g.asked.length, 0);
+  await ask("shout");
+  assert.is(lastOf(g.asked[0] as never), "SHOUT");
+  const blocked = await g.request("POST", "/agent", { message: "block me" });
+  assert.is(blocked.status, 403);
+  assert.is(((await blocked.json()) as { error: { code: string } }).error.code, "blocked_by_hook");
+  await undo();
+});
+
+test("agent:bootstrap can change the files and the prompt", async () => {
+  const undo = g.gateway.bus.on(
+    "agent:bootstrap",
+    (event) => {
+      assert.equal(event.context.bootstrapFiles.map((file) => [file.name, file.missing]).slice(0, 3), [
+        ["AGENTS.md", false],
+        ["SOUL.md", false],
+        ["USER.md", true],
+      ]);
+      event.context.systemPrompt = "You are a pirate.";
+      event.context.bootstrapFiles = [{ name: "EXTRA.md", path: "/x", content: "Arr.", missing: false }];
+    },
+    {},
+  );
+  await ask("hello");
+  const system = String(g.asked[0]?.messages[0]?.content);
+  assert.match(system, /^You are a pirate\./);
+  assert.match(system, /EXTRA\.md\n\nArr\./);
+  assert.not.match(system, /AGENTS\.md/);
+  await undo();
+});
+
+test("the models agent and agent/<id> run a whole turn over the caller's messages", async () => {
+  g.script((request) =>
+    request.messages.some((each) => each.role === "tool") ? "done: 7" : call("lookup", { key: "y" }),
+  );
+  const body = {
+    messages: [
+      { role: "user", content: "one" },
+      { role: "assistant", content: "two" },
+      { role: "user", content: "three" },
+    ],
+  };
+  const answer = await g.json("POST", "/v1/chat/completions", { model: "agent", ...body });
+  assert.is(answer.choices[0].message.content, "done: 7");
+  assert.is(answer.model, "agent");
+  assert.is(answer.usage.total_tokens, 30);
+  assert.equal(
+    g.asked[0]?.messages.slice(1).map((each) => each.content),
+    ["one", "two", "three"],
+  );
+  const streamed = await g.request("POST", "/v1/chat/completions", { model: "agent", stream: true, ...body });
+  const text = await streamed.text();
+  assert.match(text, /"content":"done:/);
+  assert.match(text, /"finish_reason":"stop"/);
+  assert.match(text, /data: \[DONE\]\s*$/);
+  g.script(() => "roses");
+  await g.json("POST", "/v1/chat/completions", { model: "agent/poet", ...body });
+  const poet = g.asked.at(-1);
+  assert.match(String(poet?.messages[0]?.content), /^Rhyme\./);
+  assert.is(poet?.tools, undefined);
+  const nobody = await g.request("POST", "/v1/chat/completions", { model: "agent/nobody", ...body });
+  assert.is(nobody.status, 404);
+  const { data } = await g.json("GET", "/v1/models");
+  assert.ok(data.some((model: { id: string }) => model.id === "agent"));
+});
+
+test("POST /agent streams the answer where it is asked to", async () => {
+  g.script(() => "word by word");
+  const answer = await g.request("POST", "/agent", { message: "go", stream: true, session: newSession() });
+  assert.match(answer.headers.get("content-type") ?? "", /text\/event-stream/);
+  const text = await answer.text();
+  assert.match(text, /event: turn\ndata: {"turnId":"turn_/);
+  assert.match(text, /event: delta/);
+  assert.match(text, /event: end\ndata: .*"result":"word by word"/);
+});
+
+test("bad requests say what is wrong", async () => {
+  for (const [body, status, expected] of [
+    [{}, 400, "message"],
+    [{ message: "" }, 400, "message"],
+    [{ message: "hi", session: 5 }, 400, "session"],
+    [{ message: "hi", agent: "nobody" }, 404, undefined],
+  ] as const) {
+    const answer = await g.request("POST", "/agent", body);
+    assert.is(answer.status, status);
+    const { error } = (await answer.json()) as { error: { param?: string } };
+    assert.is(error.param, expected);
+  }
+  assert.is((await g.request("GET", "/sessions/nobody")).status, 404);
+  assert.is((await g.request("GET", "/turns/turn_none")).status, 404);
+  assert.is((await g.request("GET", "/sessions", undefined, { token: null })).status, 401);
+});
+
+test("the event feed shows turns, without secrets", async () => {
+  const controller = new AbortController();
+  const feed = await g.request("GET", "/events?name=agent:*", undefined, { signal: controller.signal });
+  let text = "";
+  const reading = (async () => {
+    for await (const chunk of feed.body as unknown as AsyncIterable<Uint8Array>)
+      text += Buffer.from(chunk).toString("utf8");
+  })().catch(() => {});
+  await until("the feed", () => text.includes(": "));
+  await ask("watch me", { context: { apiKey: "sk-very-secret", plain: "visible" } });
+  await until("the event", () => text.includes("event: agent:completed"));
+  assert.match(text, /"plain":"visible"/);
+  assert.not.match(text, /sk-very-secret/);
+  assert.not.match(text, /event: message:/);
+  controller.abort();
+  await reading;
+});
+
+test("sessions are listed, shown and removed", async () => {
+  const session = newSession();
+  await ask("hello", { session });
+  const { sessions } = await g.json<{ sessions: { id: string; messageCount: number }[] }>("GET", "/sessions");
+  assert.is(sessions.find((each) => each.id === session)?.messageCount, 2);
+  assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 200);
+  assert.is((await g.request("GET", `/sessions/${session}`)).status, 404);
+});
+
+test.run();
