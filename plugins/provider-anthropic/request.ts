@@ -11,6 +11,7 @@ import {
   readResponseFormat,
   readTools,
   strictSchema,
+  withHeaders,
 } from "portico";
 import { encodeTurns } from "./messages.ts";
 
@@ -77,12 +78,10 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
 
 export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
-  return {
-    "anthropic-version": "2023-06-01",
-    ...(key !== undefined &&
-      (key.startsWith("sk-ant-oat") ? { authorization: `Bearer ${key}` } : { "x-api-key": key })),
-    ...target.headers,
-  };
+  const own: Record<string, string> = { "anthropic-version": "2023-06-01" };
+  if (key?.startsWith("sk-ant-oat")) own.authorization = `Bearer ${key}`;
+  else if (key !== undefined) own["x-api-key"] = key;
+  return withHeaders(own, target.headers);
 }
 
 export interface SystemText {

@@ -1,14 +1,17 @@
-import type { ChatCompletion, ChatRequest, Target, WireProvider, WireRequest } from "portico";
-import { readOpenAiProblem, upstreamError } from "portico";
+import type { Target, WireProvider, WireRequest } from "portico";
+import { readOpenAiProblem, upstreamError, withHeaders } from "portico";
+import { fits, fitted } from "./request.ts";
 
 /**
  * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
  * prompt's filters that has no choices; whoever reads streams of OpenAI's form mends that.
  */
 export const azure: WireProvider = {
-  encode: (request, target) => post("chat/completions", request, target),
-  passThrough: (target) => ({ url: addressOf("chat/completions", target), headers: jsonHeaders(target) }),
-  decode: (body) => parse(body) as unknown as ChatCompletion,
+  passThrough(target, request) {
+    if (!fits(request, target.model)) return undefined;
+    return { url: addressOf("chat/completions", target), headers: jsonHeaders(target) };
+  },
+  encode: (request, target) => post("chat/completions", fitted(request, target.model), target),
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
     encode: (target) => ({ method: "GET", url: modelsAddress(target), headers: headersFor(target), dropped: [] }),
@@ -20,8 +23,8 @@ export const azure: WireProvider = {
   },
 };
 
-function post(method: string, request: ChatRequest | Record<string, unknown>, target: Target): WireRequest {
-  const body = JSON.stringify({ ...request, model: target.model });
+function post(method: string, request: object, target: Target): WireRequest {
+  const body = JSON.stringify(request);
   return { method: "POST", url: addressOf(method, target), headers: jsonHeaders(target), body, dropped: [] };
 }
 
@@ -45,10 +48,10 @@ function jsonHeaders(target: Target): Record<string, string> {
 /** Keys of the resource go in a header of their own; Entra's tokens are JWTs. */
 function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
-  return {
-    ...(key !== undefined && (key.startsWith("eyJ") ? { authorization: `Bearer ${key}` } : { "api-key": key })),
-    ...target.headers,
-  };
+  const own: Record<string, string> = {};
+  if (key?.startsWith("eyJ")) own.authorization = `Bearer ${key}`;
+  else if (key !== undefined) own["api-key"] = key;
+  return withHeaders(own, target.headers);
 }
 
 function modelIds(answer: Record<string, unknown>): string[] {

@@ -1,5 +1,5 @@
 import type { Target } from "portico";
-import { PorticoError } from "portico";
+import { PorticoError, withHeaders } from "portico";
 import { signRequest } from "./signature.ts";
 
 /** Stands for "none was given": the region's own host is used then. */
@@ -48,7 +48,7 @@ export function authorize(
   const { env, now } = surroundings;
   const headers: Record<string, string> = body === "" ? {} : { "content-type": "application/json" };
   const bearer = target.apiKey ?? (env.AWS_ACCESS_KEY_ID === undefined ? env.AWS_BEARER_TOKEN_BEDROCK : undefined);
-  if (bearer !== undefined) return { ...headers, authorization: `Bearer ${bearer}`, ...target.headers };
+  if (bearer !== undefined) return withHeaders({ ...headers, authorization: `Bearer ${bearer}` }, target.headers);
   if (env.AWS_ACCESS_KEY_ID === undefined || env.AWS_SECRET_ACCESS_KEY === undefined) {
     throw new PorticoError(
       "upstream_auth",
@@ -68,5 +68,5 @@ export function authorize(
     ...(env.AWS_SESSION_TOKEN && { sessionToken: env.AWS_SESSION_TOKEN }),
     date: now(),
   });
-  return { ...signed, ...target.headers };
+  return withHeaders(signed, target.headers);
 }

@@ -1,4 +1,5 @@
 import type { Target } from "portico";
+import { withHeaders } from "portico";
 
 export const AI_STUDIO = "https://generativelanguage.googleapis.com";
 
@@ -34,8 +35,8 @@ export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const { vertex } = addressOf(target);
   const token = vertex ? !key?.startsWith("AIza") : key?.startsWith("ya29.");
-  return {
-    ...(key !== undefined && (token ? { authorization: `Bearer ${key}` } : { "x-goog-api-key": key })),
-    ...target.headers,
-  };
+  const own: Record<string, string> = {};
+  if (key !== undefined && token) own.authorization = `Bearer ${key}`;
+  else if (key !== undefined) own["x-goog-api-key"] = key;
+  return withHeaders(own, target.headers);
 }

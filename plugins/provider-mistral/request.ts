@@ -8,6 +8,7 @@ import {
   refused,
   shortCallId,
   textOf,
+  withHeaders,
 } from "portico";
 
 /** What `decoder` remembers of the request. */
@@ -48,7 +49,8 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
 }
 
 export function headersFor(target: Target): Record<string, string> {
-  return { ...(target.apiKey !== undefined && { authorization: `Bearer ${target.apiKey}` }), ...target.headers };
+  const own: Record<string, string> = target.apiKey === undefined ? {} : { authorization: `Bearer ${target.apiKey}` };
+  return withHeaders(own, target.headers);
 }
 
 function encodeSettings(fields: Fields): Record<string, unknown> {

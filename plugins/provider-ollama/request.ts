@@ -8,6 +8,7 @@ import {
   readTools,
   refused,
   textOf,
+  withHeaders,
 } from "portico";
 
 /** What `decoder` remembers of the request. */
@@ -53,7 +54,8 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
 }
 
 export function headersFor(target: Target): Record<string, string> {
-  return { ...(target.apiKey !== undefined && { authorization: `Bearer ${target.apiKey}` }), ...target.headers };
+  const own: Record<string, string> = target.apiKey === undefined ? {} : { authorization: `Bearer ${target.apiKey}` };
+  return withHeaders(own, target.headers);
 }
 
 async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {

@@ -14,7 +14,7 @@ test("addresses: v1 without a version, classic with one", async () => {
     (await azure.encode(request, classic)).url,
     "https://r.openai.azure.com/openai/deployments/my%20deployment/chat/completions?api-version=2024-10-21",
   );
-  assert.is(azure.passThrough?.(classic, true)?.url, (await azure.encode(request, classic)).url);
+  assert.is(azure.passThrough?.(classic, request)?.url, (await azure.encode(request, classic)).url);
   assert.is(azure.listModels!.encode(v1).url, "https://r.openai.azure.com/openai/v1/models");
   assert.is(azure.listModels!.encode(classic).url, "https://r.openai.azure.com/openai/models?api-version=2024-10-21");
   const embed = await azure.embeddings!.encode({ input: "a", model: "x" }, v1);
@@ -46,10 +46,28 @@ test("a prompt that a filter blocks stays Azure's own 400", () => {
   assert.is(azure.error(401, {}, Buffer.from('{"statusCode":401,"message":"no"}')).kind, "auth");
 });
 
-test("an error dressed as an answer is one", () => {
+test("what must change does not pass through: max_tokens of reasoning models, signatures of others", async () => {
+  const reasoning = { ...v1, model: "gpt-5-mini" };
+  const limited = { ...request, max_tokens: 5 };
+  assert.is(azure.passThrough?.(reasoning, limited), undefined);
+  assert.ok(azure.passThrough?.(v1, limited));
+  const { max_tokens, max_completion_tokens } = JSON.parse(String((await azure.encode(limited, reasoning)).body));
+  assert.equal([max_tokens, max_completion_tokens], [undefined, 5]);
+
+  const extra_content = { google: { thought_signature: "s" } };
+  const call = { id: "call_1", type: "function", function: { name: "now", arguments: "{}" } };
+  const message = { role: "assistant", content: null, extra_content, tool_calls: [{ ...call, extra_content }] };
+  const signed = { ...request, messages: [...request.messages, message] };
+  assert.is(azure.passThrough?.(v1, signed), undefined);
+  const sent = JSON.parse(String((await azure.encode(signed, v1)).body));
+  assert.equal(sent.messages[1], { role: "assistant", content: null, tool_calls: [call] });
+});
+
+test("embeddings: an error dressed as an answer is one", () => {
   const sent = { method: "POST" as const, url: "", headers: {}, dropped: [] };
-  assert.throws(() => azure.decode!(Buffer.from('{"error":{"message":"x"}}'), sent, v1), isUpstreamError);
-  assert.throws(() => azure.decode!(Buffer.from("<html>"), sent, v1), isUpstreamError);
+  const { decode } = azure.embeddings!;
+  assert.throws(() => decode(Buffer.from('{"error":{"message":"x"}}'), sent, v1), isUpstreamError);
+  assert.throws(() => decode(Buffer.from("<html>"), sent, v1), isUpstreamError);
 });
 
 test.run();
