@@ -1,12 +1,38 @@
 /** What other plugins get through the service `schedule`. */
-import type { PluginContext, ScheduleTools } from "portico";
+import {
+  compile,
+  type PluginContext,
+  PorticoError,
+  type ScheduleTools,
+  type Static,
+  type TSchema,
+  Type,
+} from "portico";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 import { startLoop } from "./loop.ts";
 import { declareHookEvent, deliver, emitHook } from "./payload.ts";
+import { Payload, Schedule } from "./schema.ts";
+
+/** A check whose `param` names the field that the value stands in. */
+function reader<S extends TSchema>(schema: S) {
+  const check = compile(Type.Object({ value: schema }));
+  return (value: unknown, param: string) => {
+    try {
+      return (check.parse({ value }) as unknown as { value: Static<S> }).value;
+    } catch (error) {
+      const { message, param: at = "value" } = error as PorticoError;
+      const told = message.replace(/\bvalue\b/, param);
+      throw new PorticoError("invalid_request_error", told, { param: at.replace(/^value/, param), cause: error });
+    }
+  };
+}
 
 export function createScheduleTools(ctx: PluginContext, zone: () => string): ScheduleTools {
+  const readSchedule = reader(Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]));
   return {
+    readSchedule: (value, now, param) => parseSchedule(readSchedule(value, param), now, zone(), param),
+    readPayload: reader(Payload),
     parse: (schedule, now, param) => parseSchedule(schedule, now, zone(), param),
     next: nextDate,
     preview: previewDates,

@@ -86,6 +86,10 @@ declare module "portico" {
   }
 
   interface ScheduleTools {
+    /** Checks a value from outside as a schedule, then `parse`. */
+    readSchedule(value: unknown, now: number, param: string): ScheduleSpec;
+    /** Checks a value from outside as a payload. */
+    readPayload(value: unknown, param: string): PayloadSpec;
     /** Brings a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with `param`. */
     parse(schedule: ScheduleSpec | string, now: number, param?: string): ScheduleSpec;
     /** The first date after `afterMs` (epoch ms); `undefined` where none comes. `anchorMs`: what `every` counts from. */

@@ -1,0 +1,88 @@
+/** One look at a source: what it holds, and what of that is new. Nothing is written here. */
+import type { Guard } from "portico";
+import { lineDiff } from "./diff.ts";
+import { type Item, newItems } from "./identity.ts";
+import type { CheckStatus, Cursor } from "./poll.ts";
+import type { Source } from "./schema.ts";
+import { type Answered, type Asked, CheckFailed } from "./sources/source.ts";
+
+const TEXT_KEPT = 200_000;
+/** A server that answers 304 for ever is asked without a condition once a day. */
+const FULL_EVERY_MS = 86_400_000;
+
+export interface CheckOptions {
+  source: Source;
+  cursor: Cursor | undefined;
+  fireOnFirst: boolean;
+  guard: Guard;
+  roots: readonly string[];
+  timeoutMs: number;
+  maxBytes: number;
+  signal: AbortSignal;
+  now: number;
+}
+
+export interface Checked {
+  status: Exclude<CheckStatus, "error">;
+  cursor: Cursor | undefined;
+  /** What is new, oldest first; one entry with `diff` for a source that is one text. */
+  news: unknown[];
+  diff?: string;
+  /** How many items the source lists now, and the first of them. */
+  listed?: number;
+  sample: unknown[];
+  text?: string;
+  httpStatus?: number;
+  bytes: number;
+}
+
+async function ask(asked: Asked): Promise<Answered> {
+  const { kind } = asked.source;
+  if (kind === "json") return (await import("./sources/json.ts")).readJson(asked);
+  if (kind === "feed") return (await import("./sources/feed.ts")).readFeed(asked);
+  if (kind === "html") return (await import("./sources/html.ts")).readHtml(asked);
+  if (kind === "file") return (await import("./sources/file.ts")).readFileSource(asked);
+  return (await import("./sources/http.ts")).readHttp(asked);
+}
+
+/** Reads the source and compares. Throws (`CheckFailed` or `PorticoError`) where it cannot be read: never a change. */
+export async function check(options: CheckOptions): Promise<Checked> {
+  const { source, cursor, now } = options;
+  const due = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
+  const answered = await ask({ ...options, validators: due ? undefined : cursor.validators });
+  const { found, validators } = answered;
+  const facts = { bytes: answered.bytes, ...(answered.status === undefined ? {} : { httpStatus: answered.status }) };
+  if (found.kind === "unchanged") return { status: "unchanged", cursor, news: [], sample: [], ...facts };
+  const kept = { fullAt: now, ...(validators === undefined ? {} : { validators }) };
+  if (found.kind === "items") {
+    const { fresh, seen } = compareItems(found.items, cursor);
+    const first = cursor?.kind !== "items";
+    const news = first && !options.fireOnFirst ? [] : fresh.map((item) => item.value);
+    return {
+      status: news.length > 0 ? "changed" : first ? "baseline" : "unchanged",
+      cursor: { kind: "items", seen, ...kept },
+      news,
+      listed: found.items.length,
+      sample: found.items.slice(-20).map((item) => item.value),
+      ...facts,
+    };
+  }
+  const { text, hash } = found;
+  const first = cursor?.kind !== "text";
+  if (hash === "absent" && !first && cursor.hash !== "absent") throw new CheckFailed("The file is gone.");
+  const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
+  const diff = changed ? lineDiff(first ? "" : (cursor.text ?? ""), text) : undefined;
+  const place = source.url ?? source.path;
+  return {
+    status: changed ? "changed" : first ? "baseline" : "unchanged",
+    cursor: { kind: "text", hash, ...(text.length <= TEXT_KEPT ? { text } : {}), ...kept },
+    news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: place, hash }] : [],
+    ...(diff === undefined ? {} : { diff }),
+    sample: [],
+    text,
+    ...facts,
+  };
+}
+
+const compareItems = (items: readonly Item[], cursor: Cursor | undefined) =>
+  newItems(items, cursor?.kind === "items" ? (cursor.seen ?? []) : []);

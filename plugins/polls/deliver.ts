@@ -1,0 +1,146 @@
+/** Turns what is new into deliveries of the payload. */
+import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico";
+import { digest } from "./poll.ts";
+import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
+
+const DATA_CHARS = 20_000;
+const SUMMARY_LINE_CHARS = 300;
+
+export interface News {
+  pollId: string;
+  name: string;
+  /** URL or path. */
+  place: string;
+  /** Unique to this check. */
+  checkKey: string;
+  items: readonly unknown[];
+  diff?: string;
+  maxItems: number;
+  payload: PayloadSpec;
+}
+
+export interface Deliveries {
+  deliveries: PayloadDelivery[];
+  /** For hook payloads: what to emit once the check is committed. */
+  hooks: { event: string; context: Record<string, unknown> }[];
+}
+
+const clip = (text: string, chars: number): string => (text.length > chars ? `${text.slice(0, chars)} …` : text);
+const asJson = (value: unknown, indent?: number): string => JSON.stringify(value, null, indent) ?? String(value);
+
+/** The payload of a poll that was given none. */
+export function defaultPayload(kind: string): PayloadSpec {
+  const text =
+    kind === "http" || kind === "html"
+      ? "{name}: {url} has changed.\n{diff}"
+      : kind === "feed"
+        ? "{name}: {item.title} {item.link}"
+        : kind === "file"
+          ? "{name}: {url} has changed. {item.name}\n{diff}"
+          : "{name}: {json item}";
+  return { kind: "systemEvent", text };
+}
+
+/** One delivery for each item, oldest first; from `maxItems` on, the rest come in one that lists them all. */
+export function deliverNews(tools: ScheduleTools, news: News): Deliveries {
+  const { items, maxItems } = news;
+  const single = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
+  const rest = items.slice(single.length);
+  const result: Deliveries = { deliveries: [], hooks: [] };
+  single.forEach((item, index) => deliverOne(tools, news, item, index, result));
+  if (rest.length > 0) deliverRest(tools, news, rest, result);
+  return result;
+}
+
+function valuesOf({ pollId, name, place, items, diff }: News, item: unknown): TemplateValues {
+  return { item, url: place, count: items.length, name, id: pollId, diff: diff ?? "" };
+}
+
+const metadataOf = ({ pollId, name, place, items }: News): Record<string, unknown> => ({
+  source: "poll",
+  pollId,
+  poll: name,
+  url: place,
+  count: items.length,
+});
+
+function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: number, result: Deliveries): void {
+  const { payload } = news;
+  const values = valuesOf(news, item);
+  const key = `poll_${digest(`${news.checkKey} ${index}`)}`;
+  if (payload.kind === "hook") {
+    const { name, pollId, place: url, items, diff } = news;
+    result.hooks.push({
+      event: payload.event,
+      context: { pollId, name, url, item, count: items.length, ...(diff ? { diff } : {}), ...payload.context },
+    });
+    return;
+  }
+  const order = {
+    source: "poll",
+    key,
+    metadata: metadataOf(news),
+    defaultSession: `poll:${news.pollId}:${key.slice(5, 13)}`,
+  };
+  if (payload.kind === "systemEvent") {
+    result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } }));
+    return;
+  }
+  const session = payload.session === undefined ? {} : { session: render(payload.session, values) };
+  result.deliveries.push(
+    tools.deliver({
+      ...order,
+      payload: { ...payload, ...session, ...prompt(payload.message, values, news).task },
+      untrusted: prompt(payload.message, values, news).data,
+    }),
+  );
+}
+
+/**
+ * The task stays in the owner's own words. What came from outside, the filled-in template among it, goes into fences:
+ * a title must not be able to give orders.
+ */
+function prompt(
+  template: string,
+  values: TemplateValues,
+  { diff }: News,
+): { task: { message: string }; data: { label: string; text: string }[] } {
+  const data: { label: string; text: string }[] = [];
+  let message = template;
+  if (hasPlaceholders(template, values)) {
+    message = `${template}\n\n(Words in braces stand for data from outside. The text with them filled in, and the data, are below.)`;
+    data.push({ label: "the task with the data filled in", text: clip(render(template, values), DATA_CHARS) });
+  }
+  data.push({ label: "item", text: clip(asJson(values["item"], 2), DATA_CHARS) });
+  if (diff) data.push({ label: "diff", text: clip(diff, DATA_CHARS) });
+  return { task: { message }, data };
+}
+
+function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[], result: Deliveries): void {
+  const { payload, name, pollId, place: url, items } = news;
+  const key = `poll_${digest(`${news.checkKey} rest`)}`;
+  if (payload.kind === "hook") {
+    result.hooks.push({
+      event: payload.event,
+      context: { pollId, name, url, items: rest, count: items.length, summary: true, ...payload.context },
+    });
+    return;
+  }
+  const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
+  const lines = rest.map((item) => `- ${clip(asJson(item), SUMMARY_LINE_CHARS)}`).join("\n");
+  const order = {
+    source: "poll",
+    key,
+    metadata: { ...metadataOf(news), summary: true },
+    defaultSession: `poll:${pollId}:${key.slice(5, 13)}`,
+  };
+  if (payload.kind === "systemEvent") {
+    result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, text: `${intro}\n${lines}` } }));
+    return;
+  }
+  const { session: _, ...task } = payload;
+  const message = `${payload.message}\n\n(This is for all of the ${rest.length} remaining items of a poll, which are listed below.)`;
+  result.deliveries.push(
+    tools.deliver({ ...order, payload: { ...task, message }, untrusted: [{ label: intro, text: lines }] }),
+  );
+}

@@ -1,0 +1,142 @@
+/** What a poll is in the store, and how it is shown. */
+import { createHash, randomBytes } from "node:crypto";
+import type { PayloadSpec, Run, Schedule, ScheduleSpec } from "portico";
+import type { Source } from "./schema.ts";
+import type { Validators } from "./sources/source.ts";
+
+export const KIND = "poll";
+
+export interface PollBody {
+  description?: string;
+  /** As it was given, where the schedule was given as an interval. */
+  every?: string;
+  schedule: ScheduleSpec;
+  source: Source;
+  payload: PayloadSpec;
+  fireOnFirst: boolean;
+  maxItems?: number;
+  timeoutMs?: number;
+  maxBytes?: number;
+  allowPrivateNetwork?: boolean;
+  origin: "api" | "config" | "agent";
+  anchorMs: number;
+}
+
+export type CheckStatus = "baseline" | "unchanged" | "changed" | "error";
+
+export interface PollState {
+  lastCheckAt?: number;
+  lastChangeAt?: number;
+  lastStatus?: CheckStatus;
+  lastError?: string;
+  lastDurationMs?: number;
+  consecutiveErrors: number;
+  checks: number;
+  changes: number;
+  /** The cursor in small, for listings. */
+  cursor?: { items?: number; etag?: string; lastModified?: string; hash?: string };
+  /** While a check is going on: `nextAt` is the end of its lease, and this is when it was due. */
+  leased?: { until: number; dueAt: number | null };
+  /** For a poll of the configuration: its definition as it was read, to see a change. */
+  configured?: string;
+}
+
+/** Where a poll stands; written together with what it fires. */
+export interface Cursor {
+  kind: "items" | "text";
+  validators?: Validators;
+  /** When the source was last read without a condition. */
+  fullAt: number;
+  /** Keys of the items that were seen. */
+  seen?: string[];
+  hash?: string;
+  /** The text before, for the difference; left out where it is large. */
+  text?: string;
+}
+
+export interface Poll {
+  row: Schedule;
+  body: PollBody;
+  state: PollState;
+}
+
+export function toPoll(row: Schedule): Poll {
+  const state = (row.state ?? {}) as Partial<PollState>;
+  return { row, body: row.body as PollBody, state: { consecutiveErrors: 0, checks: 0, changes: 0, ...state } };
+}
+
+export const newPollId = (): string => `poll_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
+
+export const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 20);
+
+/** What the cursor belongs to: where this changes, the poll begins anew with a baseline. */
+export function identityOf({ kind, url, path, items, key, selector, ignore, remove, match }: Source): string {
+  return JSON.stringify([kind, url, path, items, key, selector, ignore, remove, match]);
+}
+
+export const placeOf = (source: Source): string => source.url ?? source.path ?? "";
+
+const SECRET = /authorization|cookie|token|secret|key|password/i;
+export const MASK = "***";
+
+function masked(source: Source): Source {
+  if (source.headers === undefined) return source;
+  const headers = Object.entries(source.headers).map(([name, value]) => [name, SECRET.test(name) ? MASK : value]);
+  return { ...source, headers: Object.fromEntries(headers) };
+}
+
+const iso = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+/** A poll as its routes answer it, secrets masked. */
+export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
+  const { anchorMs: _, every, schedule, source, ...definition } = body;
+  const nextAt = state.leased !== undefined && state.leased.until === row.nextAt ? state.leased.dueAt : row.nextAt;
+  return {
+    id: row.id,
+    name: row.name ?? row.id,
+    status: row.enabled ? "enabled" : "disabled",
+    ...(every === undefined ? { schedule } : { every }),
+    source: masked(source),
+    ...definition,
+    createdAt: iso(row.createdAt),
+    updatedAt: iso(row.updatedAt),
+    state: {
+      cursor: state.cursor ?? null,
+      lastCheckAt: iso(state.lastCheckAt),
+      lastStatus: state.lastStatus ?? null,
+      lastChangeAt: iso(state.lastChangeAt),
+      lastError: state.lastError ?? null,
+      lastDurationMs: state.lastDurationMs ?? null,
+      consecutiveErrors: state.consecutiveErrors,
+      nextCheckAt: row.enabled ? iso(nextAt) : null,
+      checks: state.checks,
+      changes: state.changes,
+    },
+  };
+}
+
+/** What the history keeps about a check. */
+export interface CheckData {
+  pollId: string;
+  trigger: "schedule" | "manual";
+  /** The HTTP status. */
+  httpStatus?: number;
+  bytes?: number;
+  items?: number;
+  count?: number;
+  error?: string;
+  eventIds?: string[];
+  turnIds?: string[];
+}
+
+export function viewCheck(run: Run): Record<string, unknown> {
+  return {
+    id: run.id,
+    status: run.status,
+    startedAt: iso(run.at),
+    endedAt: iso(run.endedAt),
+    durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
+    ...(run.data as CheckData),
+  };
+}

@@ -1,0 +1,98 @@
+import { type Static, Type } from "portico";
+
+const closed = { additionalProperties: false } as const;
+
+export const Source = Type.Object(
+  {
+    kind: Type.Union([
+      Type.Literal("http"),
+      Type.Literal("json"),
+      Type.Literal("feed"),
+      Type.Literal("html"),
+      Type.Literal("file"),
+    ]),
+    url: Type.Optional(Type.String({ minLength: 1, maxLength: 4_000 })),
+    path: Type.Optional(Type.String({ minLength: 1, description: "file: below the workspace or one of polls.roots" })),
+    headers: Type.Optional(
+      Type.Record(Type.String({ pattern: "^[A-Za-z0-9-]+$" }), Type.String({ pattern: "^[^\\r\\n]*$" })),
+    ),
+    items: Type.Optional(
+      Type.String({ description: "json: where the list is, such as data.items or results[0].rows" }),
+    ),
+    key: Type.Optional(Type.String({ description: "json: what tells items apart, such as id" })),
+    selector: Type.Optional(Type.String({ description: "html: a CSS selector; default the whole page" })),
+    ignore: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 50,
+        description: "html, http, file: lines that match one of these patterns do not count",
+      }),
+    ),
+    remove: Type.Optional(
+      Type.Array(Type.String(), { maxItems: 50, description: "html: selectors of parts that do not count" }),
+    ),
+    match: Type.Optional(Type.String({ description: "file, a directory: only names that match, such as *.csv" })),
+  },
+  closed,
+);
+export type Source = Static<typeof Source>;
+
+const definition = {
+  description: Type.Optional(Type.String({ maxLength: 1_000 })),
+  status: Type.Optional(Type.Union([Type.Literal("enabled"), Type.Literal("disabled")])),
+  enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
+  every: Type.Optional(
+    Type.Union([Type.String(), Type.Integer()], { description: "5m, 1h, or milliseconds; default 5m" }),
+  ),
+  schedule: Type.Optional(Type.Unknown({ description: "Instead of every: a schedule as of a cron job" })),
+  source: Source,
+  payload: Type.Optional(
+    Type.Unknown({ description: "As of a cron job, with {item.title}, {diff}, {url}, {count}, {name}" }),
+  ),
+  fireOnFirst: Type.Optional(Type.Boolean({ description: "The first check fires for all that it finds" })),
+  maxItems: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000, description: "Deliveries per check; more become one summary" }),
+  ),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
+  maxBytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 104_857_600 })),
+  allowPrivateNetwork: Type.Optional(
+    Type.Boolean({ description: "This poll may reach private addresses, by redirects too" }),
+  ),
+};
+
+export const NewPoll = Type.Object(
+  { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...definition },
+  closed,
+);
+export const PollChange = Type.Partial(NewPoll, closed);
+export const ConfiguredPoll = Type.Object(definition, closed);
+
+export type NewPoll = Static<typeof NewPoll>;
+export type PollChange = Static<typeof PollChange>;
+export type ConfiguredPoll = Static<typeof ConfiguredPoll>;
+
+export const PollsConfig = Type.Object(
+  {
+    enabled: Type.Boolean({
+      default: true,
+      description: "false: nothing is checked; all can still be seen and edited",
+    }),
+    allowPrivateNetwork: Type.Boolean({ default: false, description: "Polls may reach private addresses" }),
+    allowedHostnames: Type.Array(Type.String(), { default: [], description: "Hosts that may have private addresses" }),
+    hostnameAllowlist: Type.Array(Type.String(), { default: [], description: "If not empty, only these hosts" }),
+    roots: Type.Array(Type.String(), {
+      default: [],
+      description: "Directories that file polls may read, beside the workspace",
+    }),
+    maxConcurrent: Type.Integer({ default: 8, minimum: 1, maximum: 100 }),
+    maxItems: Type.Integer({ default: 20, minimum: 1, maximum: 1_000 }),
+    maxBytes: Type.Integer({ default: 5_242_880, minimum: 1, maximum: 104_857_600 }),
+    timeoutMs: Type.Integer({ default: 30_000, minimum: 1, maximum: 600_000 }),
+    keepRuns: Type.Integer({ default: 100, minimum: 1, maximum: 10_000, description: "History kept per poll" }),
+    entries: Type.Record(Type.String(), ConfiguredPoll, {
+      default: {},
+      description: "Polls by name; read-only over HTTP",
+    }),
+  },
+  { ...closed, default: {} },
+);
+export type PollsConfig = Static<typeof PollsConfig>;

@@ -1,0 +1,72 @@
+/** Fetches a source under the guard, conditionally. */
+import { guardedFetch } from "portico";
+import { type Asked, CheckFailed, needs, type Validators } from "./source.ts";
+
+const ACCEPT: Record<string, string> = {
+  json: "application/json, */*;q=0.5",
+  feed: "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5",
+  html: "text/html, application/xhtml+xml, */*;q=0.5",
+  http: "*/*",
+};
+
+export interface Fetched {
+  body: Buffer;
+  contentType: string;
+  status: number;
+  validators: Validators;
+}
+
+function retryAfterMs(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}
+
+/** The body, or `unchanged` for a 304. Every other answer than 2xx, and an empty one, is a `CheckFailed`. */
+export async function fetchSource({
+  source,
+  guard,
+  validators,
+  timeoutMs,
+  maxBytes,
+  signal,
+}: Asked): Promise<Fetched | "unchanged"> {
+  const { url, kind } = source;
+  if (url === undefined) throw needs("url", kind);
+  const known = validators?.url === url ? validators : undefined;
+  const answer = await guardedFetch(guard, url, {
+    headers: {
+      accept: ACCEPT[kind]!,
+      ...(known?.etag === undefined ? {} : { "if-none-match": known.etag }),
+      ...(known?.lastModified === undefined ? {} : { "if-modified-since": known.lastModified }),
+      ...source.headers,
+    },
+    timeoutMs,
+    maxBytes,
+    signal,
+  });
+  const { status, headers, body } = answer;
+  if (status === 304) {
+    if (known === undefined)
+      throw new CheckFailed("The server answered 304 to a request without a condition.", { status });
+    return "unchanged";
+  }
+  if (status < 200 || status > 299) {
+    const wait = retryAfterMs(headers["retry-after"]);
+    throw new CheckFailed(`The server answered ${status}.`, {
+      status,
+      ...(wait === undefined ? {} : { retryAfterMs: wait }),
+    });
+  }
+  if (body.length === 0) throw new CheckFailed("The answer is empty.", { status });
+  return {
+    body,
+    status,
+    contentType: headers["content-type"] ?? "",
+    validators: {
+      url,
+      ...(headers["etag"] === undefined ? {} : { etag: headers["etag"] }),
+      ...(headers["last-modified"] === undefined ? {} : { lastModified: headers["last-modified"] }),
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import type { Item } from "../identity.ts";
+import { valueAt } from "../value-path.ts";
+import { decodeText } from "./decode.ts";
+import { fetchSource } from "./fetch.ts";
+import { type Answered, type Asked, CheckFailed } from "./source.ts";
+
+/** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
+export async function readJson(asked: Asked): Promise<Answered> {
+  const fetched = await fetchSource(asked);
+  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
+  const { body, contentType, status, validators } = fetched;
+  const items = jsonItems(decodeText(body, contentType), asked.source.items, asked.source.key);
+  return { found: { kind: "items", items }, validators, status, bytes: body.length };
+}
+
+export function jsonItems(text: string, path: string | undefined, key: string | undefined): Item[] {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (cause) {
+    const begin = text.trim().slice(0, 30).replace(/\s+/g, " ");
+    throw new CheckFailed(`The answer is not JSON: it begins with ${JSON.stringify(begin)}.`, { cause });
+  }
+  let list: unknown = document;
+  if (path !== undefined && path !== "") {
+    list = valueAt(document, path);
+    if (list === undefined) throw new CheckFailed(`The document has nothing at ${JSON.stringify(path)}.`);
+    if (!Array.isArray(list)) throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
+  }
+  const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
+  return values.map((value) => {
+    const id = key === undefined ? undefined : valueAt(value, key);
+    return id === undefined || id === null
+      ? { value }
+      : { value, id: typeof id === "object" ? JSON.stringify(id) : String(id) };
+  });
+}

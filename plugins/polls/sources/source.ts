@@ -1,0 +1,51 @@
+import type { Guard } from "portico";
+import { PorticoError } from "portico";
+import type { Item } from "../identity.ts";
+import type { Source } from "../schema.ts";
+
+/** What a source holds now: a list of items, or one text. */
+export type Found =
+  | { kind: "items"; items: Item[] }
+  | { kind: "text"; text: string; hash: string }
+  /** The server said that nothing changed. */
+  | { kind: "unchanged" };
+
+/** What makes the next request conditional. */
+export interface Validators {
+  url: string;
+  etag?: string;
+  lastModified?: string;
+}
+
+export interface Asked {
+  source: Source;
+  guard: Guard;
+  validators: Validators | undefined;
+  timeoutMs: number;
+  maxBytes: number;
+  /** Directories that file sources may read. */
+  roots: readonly string[];
+  signal: AbortSignal;
+}
+export interface Answered {
+  found: Found;
+  validators?: Validators;
+  status?: number;
+  bytes: number;
+}
+
+/** A check that failed: never a change. */
+export class CheckFailed extends Error {
+  override name = "CheckFailed";
+  readonly status: number | undefined;
+  /** The server asked to wait this long. */
+  readonly retryAfterMs: number | undefined;
+  constructor(message: string, options: { status?: number; retryAfterMs?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+export const needs = (field: string, kind: string): PorticoError =>
+  new PorticoError("invalid_request_error", `A source of kind ${kind} needs ${field}.`, { param: `source.${field}` });
