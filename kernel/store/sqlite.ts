@@ -67,6 +67,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     try {
       fresh.exec("PRAGMA journal_mode = WAL");
       fresh.exec("PRAGMA synchronous = FULL");
+      // pages of the hot indexes stay in memory: 8 MB at most, taken only as they are used
+      fresh.exec("PRAGMA cache_size = -8000");
       migrate(fresh);
       fresh.exec(`PRAGMA busy_timeout = ${BUSY_INSIDE_MS}`);
     } catch (error) {

@@ -35,7 +35,7 @@ import {
   putSession,
   transcript,
 } from "./sessions.ts";
-import type { Batch, Dedup, Enqueued, Store } from "./types.ts";
+import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
 import { addUsage, pruneUsage, sumUsage } from "./usage.ts";
 import {
   abandon,
@@ -67,13 +67,19 @@ function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (batch.usage) yield* addUsage(tx, batch.usage);
 }
 
-function* enqueue(tx: Transaction, batch: Batch & { dedup?: Dedup }): Operation<Enqueued> {
-  if (batch.dedup && !(yield* firstUse(tx, batch.dedup))) {
-    const duplicate = yield* knownKey(tx, batch.dedup.key);
-    if (duplicate) return { duplicate };
+function* enqueue(tx: Transaction, batch: Batch & { dedup?: Dedup; limit?: Limit }): Operation<Enqueued> {
+  const { dedup, limit } = batch;
+  // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first.
+  const known = dedup && limit ? yield* knownKey(tx, dedup.key) : undefined;
+  const taken = limit ? { limit: yield* take(tx, limit.key, known ? 0 : 1, limit.max, limit.windowMs) } : {};
+  if (known) return { duplicate: known, ...taken };
+  if (taken.limit?.allowed === false) return taken;
+  if (dedup && !(yield* firstUse(tx, dedup))) {
+    const duplicate = yield* knownKey(tx, dedup.key);
+    if (duplicate) return { duplicate, ...taken };
   }
   yield* addBatch(tx, batch);
-  return {};
+  return taken;
 }
 
 /** `write` for an operation whose `undefined` or `false` means that nothing was written, then the batch. */

@@ -12,9 +12,10 @@ export interface Store {
   // ------------------------------------------------------------------------------------------ work
   /**
    * Adds everything in the batch, or nothing. Where `batch.dedup.key` is known already, nothing is written and
-   * `duplicate` carries the first answer.
+   * `duplicate` carries the first answer. With `limit`, a batch that is no duplicate takes one from it in the same
+   * transaction; where that is refused, nothing is written and `limit.allowed` is false.
    */
-  enqueue(batch: Batch & { dedup?: Dedup }): Promise<Enqueued>;
+  enqueue(batch: Batch & { dedup?: Dedup; limit?: Limit }): Promise<Enqueued>;
   /** The first answer to a key that is still remembered. */
   known(key: string): Promise<KnownKey | undefined>;
   /** Sets or replaces the answer that is kept for a key. */
@@ -195,6 +196,14 @@ export interface KnownKey {
 }
 export interface Enqueued {
   duplicate?: KnownKey;
+  /** The state of `batch.limit`, where there was one. */
+  limit?: Take;
+}
+/** One of the limits that `take` counts. */
+export interface Limit {
+  key: string;
+  max: number;
+  windowMs: number;
 }
 
 export interface NewItem {
