@@ -168,8 +168,9 @@ export interface Authenticator {
 // ------------------------------------------------------------------------------------------------ http
 
 /**
- * Who may call a route: `gateway` the owner's token or password as bearer; `keys` that or a client key;
- * `control` the owner by bearer, `x-service-password` or HTTP basic; `public` anyone; `own` the handler checks by itself.
+ * Who may call a route: `gateway` the owner's token or password as bearer; `keys` that or a client key, as bearer or
+ * in `x-api-key`; `control` the owner by bearer, `x-service-password` or HTTP basic; `public` anyone; `own` the handler
+ * checks by itself.
  */
 export type Access = "gateway" | "keys" | "control" | "public" | "own";
 
@@ -231,6 +232,8 @@ export type ErrorForm = (error: {
   type?: string;
   param?: string;
   details?: Record<string, unknown>;
+  /** As in `x-request-id`, for forms that repeat it. */
+  requestId?: string;
 }) => unknown;
 
 export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
@@ -333,8 +336,19 @@ export interface PluginContext extends Mount {
   onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
   /** Work that a stop must wait for (a stream, a turn); bounded by `gateway.shutdownTimeoutMs`. */
   busy<T>(work: Promise<T>): Promise<T>;
+  /**
+   * Loads a TypeScript or JavaScript file of the user's (absolute path), bundled as a plugin would be. `limitMs` bounds
+   * its evaluation and each of its loops. Nothing is kept: load again where one of `inputs` has changed.
+   */
+  load(file: string, limitMs: number): Promise<UserModule>;
   /** `/ready` answers 503 with this text for as long as the check returns one. */
   readiness(check: () => string | undefined): Dispose;
+}
+
+export interface UserModule {
+  exports: Record<string, unknown>;
+  /** Every file that went into it, absolute, the entry among them. */
+  inputs: readonly string[];
 }
 
 // ----------------------------------------------------------------------------------------------- hooks

@@ -56,7 +56,7 @@ export function createAnswers(log: Logger, forms: ErrorForms): Answers {
   function sendError(call: Exchange, failure: unknown): void {
     const { req, res, awaitsContinue } = call;
     const error = publicError(failure, call.id);
-    const body = forms.render(call.path, error);
+    const body = forms.render(call.path, error, call.id);
     const late = error.code === "request_timeout";
     const unread = mustClose(req);
     try {

@@ -63,20 +63,23 @@ export function createAuth(options: AuthOptions): Auth {
     });
   }
 
-  /** True, false, or the bearer token that the owner does not know. */
+  function isOwner(credential: string, set: AuthSettings): boolean {
+    return set.token ? token.equals(set.token, credential) : password.equals(set.password, credential);
+  }
+
+  /** True, false, or the bearer token (for client keys also `x-api-key`) that is not the owner's. */
   function checkOwner(req: IncomingMessage, access: Access): boolean | string {
     const { authorization } = req.headers;
     const set = settings();
     if (authorization !== undefined) {
       const bearer = bearerOf(authorization);
-      if (bearer !== undefined) {
-        if (set.token ? token.equals(set.token, bearer) : password.equals(set.password, bearer)) return true;
-        return bearer;
-      }
+      if (bearer !== undefined) return isOwner(bearer, set) || bearer;
       if (access !== "control") return false;
       const basic = basicPasswordOf(authorization);
       return basic !== undefined && password.equals(set.password, basic);
     }
+    const apiKey = access === "keys" ? req.headers["x-api-key"] : undefined;
+    if (typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey)) return isOwner(apiKey, set) || apiKey;
     const header = access === "control" ? req.headers["x-service-password"] : undefined;
     return typeof header === "string" && password.equals(set.password, header);
   }
@@ -121,6 +124,7 @@ export function createAuth(options: AuthOptions): Auth {
       }
       const presented =
         req.headers.authorization !== undefined ||
+        (access === "keys" && req.headers["x-api-key"] !== undefined) ||
         (access === "control" && req.headers["x-service-password"] !== undefined);
       throw refuse(
         access,

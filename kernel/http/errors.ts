@@ -5,7 +5,7 @@ import type { Dispose, ErrorForm, Logger } from "../types.ts";
 export interface ErrorForms {
   add(prefix: string, form: ErrorForm): Dispose;
   /** The body of the answer to an error on this path. */
-  render(path: string, error: PorticoError): string;
+  render(path: string, error: PorticoError, requestId?: string): string;
 }
 
 const plainForm: ErrorForm = ({ code, message, param, details }) => ({ error: { code, message, param, ...details } });
@@ -23,7 +23,7 @@ export function createErrorForms(log: Logger): ErrorForms {
       };
     },
 
-    render(path, error) {
+    render(path, error, requestId) {
       const { code, message, status, type, param, details } = error;
       const shown = {
         code,
@@ -32,6 +32,7 @@ export function createErrorForms(log: Logger): ErrorForms {
         ...(type !== undefined && { type }),
         ...(param !== undefined && { param }),
         ...(details !== undefined && { details }),
+        ...(requestId !== undefined && { requestId }),
       };
       const entry = forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
       if (entry) {

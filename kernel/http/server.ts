@@ -195,7 +195,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
     }
     const id = call?.id ?? mintId();
     const error = protocolError(failure.code);
-    endRaw(socket, error, id, forms.render(call?.path ?? "", error));
+    endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
   });
 
   return {

@@ -34,7 +34,7 @@ export function handleUpgrade(parts: UpgradeParts, req: IncomingMessage, socket:
   function refuse(failure: unknown): void {
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);
-    endRaw(socket, error, id, forms.render(path, error));
+    endRaw(socket, error, id, forms.render(path, error, id));
   }
   function accept(route: UpgradeRoute): void {
     if (socket.destroyed) return;

@@ -68,6 +68,11 @@ test("the matrix of credentials and accesses", async () => {
       { authorization: "Bearer x", "x-service-password": "" },
       { gateway: 401, control: 401 },
     ],
+    [both, { "x-api-key": "right-token" }, { keys: 200, gateway: 401, control: 401 }],
+    [both, { "x-api-key": "wrong" }, { keys: 401 }],
+    [both, { "x-api-key": "right-token x" }, { keys: 401 }],
+    [both, { "x-api-key": "right-token", authorization: "Bearer wrong" }, { keys: 401 }],
+    [{ token: "right-token" }, { "x-api-key": "" }, { keys: 401 }],
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(300)}` }, { gateway: 200 }],
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(299)}` }, { gateway: 401 }],
   ];
