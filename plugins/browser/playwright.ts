@@ -12,6 +12,7 @@ import type {
   Page,
   Request,
   Response,
+  Route,
 } from "playwright-core";
 import { PorticoError } from "portico";
 
@@ -28,6 +29,7 @@ export type {
   Page,
   Request,
   Response,
+  Route,
 };
 
 /** A device of the library's list, for `/set/device`. */

@@ -87,3 +87,7 @@ export type ProfileConfig = Static<typeof ProfileConfig>;
 export function allowsPrivate({ ssrfPolicy }: BrowserConfig): boolean {
   return ssrfPolicy.dangerouslyAllowPrivateNetwork ?? ssrfPolicy.allowPrivateNetwork ?? true;
 }
+
+/** True where pages may not go wherever they like. */
+export const isStrict = (config: BrowserConfig): boolean =>
+  !allowsPrivate(config) || config.ssrfPolicy.hostnameAllowlist.length > 0;

@@ -12,7 +12,7 @@ import { data } from "./routes/data.ts";
 import { inputOf } from "./routes/input.ts";
 import { page } from "./routes/page.ts";
 import type { Route } from "./routes/route.ts";
-import type { BrowserConfig } from "./schema.ts";
+import { type BrowserConfig, isStrict } from "./schema.ts";
 import { Session } from "./session.ts";
 import type { BrowserRequest, BrowserAnswer } from "./types.ts";
 
@@ -95,6 +95,7 @@ export class BrowserControl {
       guard: drivers.guard,
       log: drivers.log,
       maxTabs: () => drivers.config().maxTabs,
+      strict: () => isStrict(drivers.config()),
       attach: (which, asked) => attach(which, drivers, asked),
       onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
     });

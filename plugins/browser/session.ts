@@ -7,7 +7,14 @@ import { attempt, pause, within } from "./deadline.ts";
 import type { Attachment } from "./connect/drivers.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides, TAB_KEYS } from "./tab/emulation.ts";
 import { isGone } from "./failures.ts";
-import { type Browser, type BrowserContext, type Library, libraryUnavailable, type Page } from "./playwright.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  type Library,
+  libraryUnavailable,
+  type Page,
+  type Route,
+} from "./playwright.ts";
 import type { Profile } from "./profiles.ts";
 import { Tab } from "./tab/tab.ts";
 
@@ -24,6 +31,8 @@ export interface SessionDeps {
   library(): Promise<Library>;
   guard: Guard;
   maxTabs(): number;
+  /** The policy forbids more than our own ports. */
+  strict(): boolean;
   log: Logger;
   onNavigated(profile: Profile, tab: Tab, url: string): void;
 }
@@ -52,8 +61,8 @@ export class Session {
   #starting: Promise<Running> | undefined;
   /** Target ids, the last used last. */
   #used: string[] = [];
-  /** The highest ref number of each tab, over reconnects. */
-  readonly #lastRefs = new Map<string, number>();
+  /** Goes on over restarts of the browser, so that a remembered ref can never hit. */
+  readonly #refCounter = { last: 0 };
 
   constructor(profile: Profile, deps: SessionDeps) {
     this.profile = profile;
@@ -124,9 +133,22 @@ export class Session {
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const running: Running = { attachment, browser, context, cdp, tabs: new Map(), coming: new Map() };
     browser.on("disconnected", () => this.#lost(running));
+    if (attachment.egress === "best-effort" && this.#deps.strict())
+      await context.route("**/*", (route) => this.#judge(route));
     context.on("page", (page) => void this.#register(running, page));
     await Promise.all(context.pages().map((page) => this.#register(running, page)));
     return running;
+  }
+
+  /** Where no proxy of ours stands between, each request is judged before it leaves; what it leads to is not seen here. */
+  async #judge(route: Route): Promise<void> {
+    try {
+      const url = route.request().url();
+      if (/^https?:/.test(url)) await this.#deps.guard.checkUrl(url);
+      await route.continue();
+    } catch {
+      await route.abort("blockedbyclient").catch(() => {});
+    }
   }
 
   /** After a browser that died: what was set still holds. */
@@ -162,7 +184,7 @@ export class Session {
       targetId,
       page,
       cdp,
-      lastRef: this.#lastRefs.get(targetId) ?? 0,
+      refCounter: this.#refCounter,
       onClose: (closed) => this.#forget(running, closed),
       onNavigated: (moved, url) => this.#deps.onNavigated(this.profile, moved, url),
     });
@@ -176,7 +198,6 @@ export class Session {
 
   #forget(running: Running, tab: Tab): void {
     running.tabs.delete(tab.targetId);
-    this.#lastRefs.delete(tab.targetId);
     this.#used = this.#used.filter((id) => id !== tab.targetId);
   }
 
@@ -185,7 +206,6 @@ export class Session {
     if (this.#running !== running) return;
     this.#running = undefined;
     this.tracing = false;
-    for (const tab of running.tabs.values()) this.#lastRefs.set(tab.targetId, tab.refs.last);
     this.#deps.log.warn({ profile: this.profile.name }, "the browser is gone");
     void this.#close(running);
   }
@@ -208,7 +228,6 @@ export class Session {
     this.overrides = {};
     this.tracing = false;
     this.#used = [];
-    this.#lastRefs.clear();
     if (running === undefined) return false;
     await this.#close(running);
     return true;
@@ -250,8 +269,10 @@ export class Session {
         await attempt(500, Promise.all([...running.coming.values(), pause(15)]), undefined);
       }
     }
+    const order = [...running.tabs.keys()];
     return pages
       .filter(({ targetId }) => running.context === undefined || running.tabs.has(targetId))
+      .sort((a, b) => order.indexOf(a.targetId) - order.indexOf(b.targetId))
       .map(({ targetId, title, url, type }) => ({ targetId, title, url, type }));
   }
 

@@ -102,7 +102,8 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   if (given.snapshot !== undefined && given.snapshot !== "efficient" && given.snapshot !== "ai") {
     throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', { param: "snapshot" });
   }
-  const tab = await readableTab(op, given.targetId);
+  // A page that may not be read may still be closed.
+  const tab = name === "close" ? await op.session.tab(given.targetId) : await readableTab(op, given.targetId);
   const start = Date.now();
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
   const seen = observe(tab.page);
@@ -126,7 +127,7 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   if (name === "batch") answer["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
   if (closed) answer["closed"] = true;
   const dialogs = tab.dialogs.since(start);
-  if (dialogs.length > 0) answer["dialogs"] = dialogs;
+  if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
   if (seen.opened.length > 0) answer["newTabs"] = await newTabs(op, tab);
   if (given.snapshot !== undefined && !closed) Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
   return answer;
@@ -153,7 +154,7 @@ function withDialogs(error: unknown, tab: Tab, since: number): unknown {
   if (dialogs.length === 0 || !(error instanceof PorticoError)) return error;
   return new PorticoError(error.code, error.message, {
     ...(error.param === undefined ? {} : { param: error.param }),
-    details: { ...error.details, dialogs },
+    details: { ...error.details, dialogs: dialogs.slice(-5) },
     cause: error.cause,
   });
 }

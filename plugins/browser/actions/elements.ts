@@ -155,8 +155,8 @@ export async function tryOn(trial: Trial): Promise<unknown> {
       throw failure(error, what);
     }
     const again = await attempt<Probe | "gone" | "silent">(
-      800,
-      look(locator, wish, 800).then((probe) => probe ?? "gone"),
+      500,
+      look(locator, wish, 500).then((probe) => probe ?? "gone"),
       "silent",
     );
     if (again === "silent")

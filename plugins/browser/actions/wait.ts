@@ -1,6 +1,6 @@
 /** The conditions of `wait`: all that are given must come true within one limit. */
 import { PorticoError } from "portico";
-import { left, pause, within } from "../deadline.ts";
+import { attempt, left, pause, within } from "../deadline.ts";
 import { isTimeout } from "../failures.ts";
 import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -26,9 +26,10 @@ async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: num
         .count()
         .catch(() => 0),
     );
-    const seen = (
-      await within(left(start, timeoutMs), "The wait (the page does not answer)", Promise.all(counts))
-    ).some((count) => count > 0);
+    // A page that does not answer has not shown it: the limit alone decides.
+    const seen = (await attempt(left(start, timeoutMs), Promise.all(counts), wanted ? [] : [1])).some(
+      (count) => count > 0,
+    );
     if (seen === wanted) return;
     if (Date.now() - start >= timeoutMs)
       throw new PorticoError(

@@ -20,7 +20,7 @@ export interface ScreenshotInput extends Common {
 const accepts = (op: Op, type: RegExp): boolean => type.test(op.accept) && !/application\/json/.test(op.accept);
 
 export async function screenshot(op: Op, input: ScreenshotInput): Promise<object> {
-  const type = input.type ?? "png";
+  const type = input.type ?? (/image\/jpeg/.test(op.accept) && !/image\/(png|\*)/.test(op.accept) ? "jpeg" : "png");
   if (input.ref !== undefined && input.fullPage) {
     throw new PorticoError("invalid_request_error", "fullPage and ref exclude each other.", { param: "fullPage" });
   }

@@ -1,6 +1,7 @@
 /**
  * The numbers by which callers name elements. One table per tab: the library's own refs (`e10`, `f5e10`) are unique to
  * a document, ours are numbers that are never given twice, so an old one can only ever miss, not hit something else.
+ * The tabs of a profile count together: a ref of one tab means nothing in another.
  * AI snapshots print `12`, role snapshots `e12`; both are the same entry.
  */
 import { PorticoError } from "portico";
@@ -24,25 +25,25 @@ export function refNumber(given: unknown): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** What the tables of a profile count with: the highest number given so far. */
+export interface RefCounter {
+  last: number;
+}
+
 export class RefTable {
-  #last: number;
+  readonly #counter: RefCounter;
   readonly #byNative = new Map<string, RefEntry>();
   readonly #byNumber = new Map<number, RefEntry>();
 
-  /** `last`: the highest number already given for this tab, by a table before this one. */
-  constructor(last = 0) {
-    this.#last = last;
-  }
-
-  get last(): number {
-    return this.#last;
+  constructor(counter: RefCounter = { last: 0 }) {
+    this.#counter = counter;
   }
 
   /** The number of an element, given now if it has none. */
   number(native: string, role: string, name: string): number {
     const known = this.#byNative.get(native);
     if (known !== undefined) return known.n;
-    const entry = { n: ++this.#last, native, role, name };
+    const entry = { n: ++this.#counter.last, native, role, name };
     this.#byNative.set(native, entry);
     this.#byNumber.set(entry.n, entry);
     if (this.#byNumber.size > KEPT) {

@@ -151,6 +151,7 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
   for (const twins of counts.values()) {
     if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
   }
+  if (view.interactive && out.lines.length === 0) out.lines.push("(no interactive elements)");
   if (out.truncated) {
     out.lines.push(`# cut here, ${out.leftOut} more nodes: narrow it with selector, depth, interactive or compact`);
   }

@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { attempt, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import type { CDPSession, Download, FileChooser, Page } from "../playwright.ts";
-import { RefTable } from "../snapshot/refs.ts";
+import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
 /** A download that nobody has asked for yet. */
@@ -16,8 +16,8 @@ export interface TabOptions {
   targetId: string;
   page: Page;
   cdp: CDPSession;
-  /** The highest ref number given for this tab before. */
-  lastRef: number;
+  /** Shared by the tabs of a profile. */
+  refCounter: RefCounter;
   onClose(tab: Tab): void;
   onNavigated(tab: Tab, url: string): void;
 }
@@ -48,7 +48,7 @@ export class Tab {
     this.targetId = options.targetId;
     this.page = page;
     this.cdp = options.cdp;
-    this.refs = new RefTable(options.lastRef);
+    this.refs = new RefTable(options.refCounter);
     this.watch = new TabWatch(page);
     this.dialogs = new Dialogs(page);
     page.on("crash", () => (this.crashed = true));

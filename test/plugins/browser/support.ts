@@ -81,7 +81,9 @@ export async function startBrowser(
     };
   }
   const get: BrowserGateway["get"] = (path, query = {}) => {
-    const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+    const search = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+    );
     return call("GET", search.size > 0 ? `${path}?${search}` : path);
   };
   const post: BrowserGateway["post"] = (path, body) => call("POST", path, body ?? {});
