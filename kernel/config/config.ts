@@ -260,7 +260,11 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
       log = to;
       const stop = await watchFile(
         file,
-        (text) => inTurn(() => reload(text)),
+        (text) =>
+          inTurn(async () => {
+            // While this waited for its turn, `set` may have written: what was read before that is no longer true.
+            if ((await readText(file).catch(() => undefined)) === text) await reload(text);
+          }),
         (text) => isSettled(text, env),
       );
       return async () => {

@@ -101,7 +101,7 @@ test("disabled and enabled by command, kept in the configuration", async () => {
   assert.is((await gateway.request("GET", "/greet")).status, 404);
   const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
   assert.is(enabled.state, "active");
-  assert.is((await greet()).text, "hello world");
+  assert.equal(await greet(), { text: "hello world" });
 });
 
 test("a plugin of a higher root replaces the one of its name, visibly, and gives it back", async () => {
