@@ -274,7 +274,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       try {
         const version = await outside((database) => schemaVersion(database));
         if (problem !== undefined) return { ok: false, engine: "sqlite", problem };
-        return { ok: true, engine: "sqlite", bytes: sizeOf(file) + sizeOf(`${file}-wal`), schemaVersion: version };
+        return { ok: true, engine: "sqlite", bytes: sizeWithLog(file), schemaVersion: version };
       } catch (error) {
         return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
       }
@@ -292,12 +292,12 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       return { bytes: sizeOf(target) };
     },
     async compact() {
-      const before = sizeOf(file);
+      const before = sizeWithLog(file);
       await outside((database) => {
         database.exec("VACUUM");
         database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all();
       });
-      return { before, after: sizeOf(file) };
+      return { before, after: sizeWithLog(file) };
     },
     async close() {
       while (waiting.length > 0) await flush();
@@ -332,6 +332,10 @@ function isDiskError(error: unknown): boolean {
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function sizeWithLog(file: string): number {
+  return sizeOf(file) + sizeOf(`${file}-wal`);
 }
 
 function schemaVersion(db: Database): number {

@@ -1,5 +1,5 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico";
 import { textOf } from "./ask.ts";
 import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
@@ -89,13 +89,26 @@ async function chatTurn(
       { ...names, error: shownError(error), attempts: 1, willRetry: false },
       { sessionKey: sessionId },
     );
-    throw error;
+    throw asOwn(error);
   }
 }
 
 /** A caller who names no session gets one for this request: its own messages are the history. */
 function sessionOf(info: Info): string {
-  return info.sessionKey === "" || info.sessionKey === "main" ? `chat:${info.requestId}` : info.sessionKey;
+  return info.sessionKey === "" || info.sessionKey === "chat" ? `chat:${info.requestId}` : info.sessionKey;
+}
+
+/** The model's failure as the turn's: the router must not run a whole turn again, with all that its tools did. */
+function asOwn(thrown: unknown): unknown {
+  if (!isPorticoError(thrown)) return thrown;
+  const { code, message, status, param, type, headers } = thrown;
+  return new PorticoError(code, message, {
+    status,
+    ...(param === undefined ? {} : { param }),
+    ...(type === undefined ? {} : { type }),
+    headers: { ...headers, "x-should-retry": "false" },
+    cause: thrown,
+  });
 }
 
 function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; message: string } {

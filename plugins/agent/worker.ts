@@ -292,8 +292,8 @@ function outcomeOf(
     return reason.why === "cancelled" ? { state: "cancelled", error } : { state: "retry", at: now, error };
   }
   if (!isTransient(reason) || attempts >= maxAttempts) return { state: "dead", error };
-  const headers = (reason as { headers?: Record<string, string> }).headers;
-  const asked = Number(headers?.["retry-after"] ?? 0) * 1000;
+  const { headers, retryAfterMs } = reason as { headers?: Record<string, string>; retryAfterMs?: number };
+  const asked = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
   const delay = parts.defaults().retryDelayMs * 4 ** (attempts - 1) * (0.8 + Math.random() * 0.4);
   return { state: "retry", at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)), error };
 }
@@ -301,7 +301,7 @@ function outcomeOf(
 /** What may go better next time: anything but a refusal of the request itself, or a turn that was too slow already. */
 function isTransient(reason: unknown): boolean {
   const { status, code } = reason as { status?: unknown; code?: unknown };
-  if (code === "timeout" || code === "attempts_exhausted") return false;
+  if (code === "timeout" || code === "attempts_exhausted" || code === "upstream_auth") return false;
   return typeof status !== "number" || status >= 500 || status === 429 || status === 408;
 }
 

@@ -34,7 +34,6 @@ export default defineCommand({
             timeoutMs: 600_000,
           },
         );
-        io.progress("");
         io.show(answer, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
         if (!answer.ok) throw new Error(`The store has ${answer.problems.length} problems.`);
       },
@@ -47,7 +46,6 @@ export default defineCommand({
         const answer = await io.gateway.request<{ name: string; bytes: number }>("POST", "/store/backup", undefined, {
           timeoutMs: 600_000,
         });
-        io.progress("");
         io.show(answer, ({ name, bytes }) => `Wrote state/backups/${name} (${size(bytes)}).`);
       },
     },
@@ -64,7 +62,6 @@ export default defineCommand({
             timeoutMs: 600_000,
           },
         );
-        io.progress("");
         io.show(answer, ({ before, after }) => `From ${size(before)} to ${size(after)}.`);
       },
     },

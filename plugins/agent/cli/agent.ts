@@ -20,7 +20,7 @@ export default defineCommand({
     model: { type: "string", value: "M", description: "Another model for this turn" },
     channel: { type: "string", value: "C", description: "Only this channel" },
     agent: { type: "string", value: "ID", description: "Which agent of agents.list" },
-    "no-wait": { type: "boolean", description: "Print the turn's id and leave" },
+    detach: { type: "boolean", short: "d", description: "Print the turn's id and leave" },
   },
   examples: ['portico agent "What is on my list?"', "portico agent /new --session main"],
   async run(io) {
@@ -33,7 +33,7 @@ export default defineCommand({
     };
     const headers = { "x-portico-source": "cli" };
     const isCommand = /^\s*\/(new|reset|stop)\b/.test(request.message ?? "");
-    if (io.options["no-wait"] === true || isCommand) {
+    if (io.options["detach"] === true || isCommand) {
       const answer = await io.gateway.request<{ message: string; turnId?: string }>("POST", "/agent", request, {
         headers,
       });
@@ -64,7 +64,6 @@ async function follow(io: CommandIO, request: unknown, headers: Record<string, s
       shown = shown.slice(cut + 1);
     }
   }
-  io.progress("");
   if (!io.json && end?.state === "done") io.print(shown === "" ? "" : shown);
   return end;
 }

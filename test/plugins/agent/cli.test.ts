@@ -1,0 +1,46 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+
+let g: InProcessGateway;
+test.before(async () => {
+  g = await startGateway();
+});
+test.after(() => g.stop());
+const run = (...words: string[]) => portico(g.home, words);
+
+test("portico agent shows the answer, and its session holds it", async () => {
+  const answer = await run("agent", "hello there", "--session", "cli-test");
+  assert.is(answer.code, 0, answer.stderr);
+  assert.is(answer.stdout.trim(), "hello there");
+  const list = await run("sessions", "list");
+  assert.match(list.stdout, /^cli-test\s+2\s/m);
+  const shown = await run("sessions", "show", "cli-test");
+  assert.match(shown.stdout, /── user .*\nhello there\n\n── assistant .*\nhello there/);
+  const removed = await run("sessions", "rm", "cli-test");
+  assert.is(removed.code, 0);
+  const again = await run("sessions", "rm", "cli-test", "--json");
+  assert.is(again.code, 1);
+  assert.match(again.stderr, /no session cli-test/);
+});
+
+test("portico agent takes commands, leaves with --detach, and says what failed", async () => {
+  assert.match((await run("agent", "/new")).stdout, /new session/);
+  const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as { turnId: string };
+  assert.match(detached.turnId, /^turn_/);
+  assert.match((await run("turns", "list")).stdout, new RegExp(detached.turnId));
+  const failed = await run("agent", "hi", "--model", "nobody/nothing");
+  assert.is(failed.code, 1);
+  assert.match(failed.stderr, /does not exist/);
+});
+
+test("portico heartbeat and store", async () => {
+  assert.match((await run("heartbeat", "now")).stdout, /nothing to do/);
+  assert.match((await run("store", "check")).stdout, /sound/);
+  assert.match((await run("store", "backup")).stdout, /state\/backups\/portico-/);
+  const status = JSON.parse((await run("store", "status", "--json")).stdout) as { ok: boolean };
+  assert.ok(status.ok);
+});
+
+test.run();
