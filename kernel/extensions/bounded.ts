@@ -1,15 +1,13 @@
 /**
  * Runs code that may never return. Node cannot stop a synchronous loop from within, but V8 can interrupt a script
  * that `node:vm` started with a time limit; the loop then ends in an error which nothing inside it can catch.
- * Only the synchronous part is bounded: what runs after an `await` is the loop watchdog's business.
+ * Only the synchronous part is bounded: loops after an `await` are the loop guard's business.
  */
 import vm from "node:vm";
-import { setBounded } from "./loop-watchdog.ts";
 
 const slot: { work?: () => unknown } = {};
 const key = Symbol.for("portico.bounded");
 let script: vm.Script | undefined;
-let depth = 0;
 
 /** Thrown by `runBounded` when the time is over. */
 export class Interrupted extends Error {
@@ -29,14 +27,12 @@ export function runBounded<T>(work: () => T, limitMs: number): T {
   script ??= prepare();
   const outer = slot.work;
   slot.work = work;
-  setBounded(++depth);
   try {
     return script.runInThisContext({ timeout: Math.max(1, Math.ceil(limitMs)) }) as T;
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") throw new Interrupted(limitMs);
     throw error;
   } finally {
-    setBounded(--depth);
     slot.work = outer;
   }
 }

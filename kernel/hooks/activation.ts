@@ -1,6 +1,7 @@
 /** One loaded version of a hook: loaded off to the side, then put in force, then disposed of. */
 import { createHash } from "node:crypto";
 import { runBounded } from "../extensions/bounded.ts";
+import { createLoopGuard, guardLoops } from "../extensions/loop-guard.ts";
 import { LoadError, type Loader, wrapBundle } from "../extensions/load.ts";
 import { runAs } from "../owner.ts";
 import type { Dispose } from "../types.ts";
@@ -16,6 +17,8 @@ export interface Version {
   inputs: readonly string[];
   handler: Handler;
   dispose?: () => unknown;
+  /** How long its loops may block everything else. */
+  limitLoops(ms: number): void;
   loadMs: number;
 }
 
@@ -36,6 +39,8 @@ export interface Activation extends Version {
 /** A module that blocks while it is evaluated is interrupted after this. */
 const evaluateLimitMs = 2000;
 const disposeLimitMs = 5000;
+/** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
+export const backstopMs = 200;
 
 /** The files may not be loaded, whatever they hold. */
 export class UnsafeError extends Error {}
@@ -58,11 +63,15 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
   const began = performance.now();
   const entry = entryOf(candidate);
   const { inputs } = await versionOnDisk(candidate, loader);
-  const guard = candidate.root.name === "bundled" ? call : callBounded;
+  const loops = createLoopGuard(evaluateLimitMs);
+  const bundled = candidate.root.name === "bundled";
   const owner = `hook:${candidate.name}`;
   const module = await loader.load(entry, (code, file) => {
-    return (...args) => guard(() => runAs(owner, () => evaluate(code, file)(...args)));
+    if (bundled) return (...args) => runAs(owner, () => evaluate(wrapBundle(code, file))(...args));
+    const run = evaluateGuarded(code, file, loops.tick);
+    return (...args) => runBounded(() => runAs(owner, () => run(...args)), evaluateLimitMs + backstopMs);
   });
+  loops.limit(meta.timeoutMs);
   const handler = findHandler(module.exports, meta.export, entry);
   const dispose = module.exports?.["dispose"];
   return {
@@ -71,6 +80,7 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
     hash: `${module.hash}-${hashText(candidate.text)}`,
     inputs,
     handler,
+    limitLoops: loops.limit,
     ...(typeof dispose === "function" ? { dispose: dispose as () => unknown } : {}),
     loadMs: performance.now() - began,
   };
@@ -81,13 +91,23 @@ function entryOf(candidate: Candidate): string {
   return candidate.handler as string;
 }
 
-const call = (work: () => void): void => work();
-const callBounded = (work: () => void): void => runBounded(work, evaluateLimitMs);
+type Wrapped = (...args: unknown[]) => void;
 
-function evaluate(code: string, entry: string): (...args: unknown[]) => void {
+function evaluate(code: string): Wrapped {
   // biome-ignore lint/security/noGlobalEval: bundles are evaluated, so that an old version can be collected
   // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(wrapBundle(code, entry));
+  return (0, eval)(code);
+}
+
+function evaluateGuarded(code: string, entry: string, tick: () => true): Wrapped {
+  try {
+    const text = wrapBundle(guardLoops(code, "$portico_tick"), entry);
+    return (evaluate(`(function($portico_tick){return ${text}\n})`) as (tick: () => true) => Wrapped)(tick);
+  } catch (error) {
+    // A program that the guard misread still runs, only without it.
+    if (error instanceof SyntaxError) return evaluate(wrapBundle(code, entry));
+    throw error;
+  }
 }
 
 function findHandler(exports: unknown, name: string | undefined, entry: string): Handler {

@@ -25,7 +25,12 @@ export function describe(slot: Slot, claim: Candidate, options: DescribeOptions)
   const error =
     state === "resting"
       ? `it failed ${health.failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${slot.name}\``
-      : (barred?.reasons.join("; ") ?? (problem && sayProblem(problem, claim.realDir)));
+      : barred
+        ? // Being off is no error.
+          barred.state === "disabled"
+          ? undefined
+          : barred.reasons.join("; ")
+        : problem && sayProblem(problem, claim.realDir);
   const place = state === "resting" ? health.lastError : barred ? undefined : problem;
   const below = inForce ? slot.claims.find((other) => other.root.rank < claim.root.rank) : undefined;
   const above = !inForce && slot.top && slot.top.root.rank > claim.root.rank ? slot.top : undefined;
@@ -76,7 +81,7 @@ function stateOf(slot: Slot, claim: Candidate): HookState {
   if (barred?.state === "unapproved") return "unapproved";
   if (slot.top !== claim) return runs ? "active" : "shadowed";
   if (barred) return barred.state;
-  if (!runs) return "failed";
+  if (!runs) return slot.error ? "failed" : "loading";
   if (slot.error) return "stale";
   return slot.health.resting ? "resting" : "active";
 }

@@ -3,7 +3,6 @@
  * after another; a version is loaded off to the side and swapped in within one tick, and what fails changes nothing.
  */
 import { join } from "node:path";
-import { type LoopWatchdog, createLoopWatchdog } from "../extensions/loop-watchdog.ts";
 import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath } from "../key-path.ts";
@@ -49,7 +48,6 @@ export function createHookHost(options: HookHostOptions) {
   let stopped = false;
   let watch: RootWatch | undefined;
   let watched = "";
-  let watchdog: LoopWatchdog | undefined;
   let work: Promise<unknown> = Promise.resolve();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
 
@@ -103,12 +101,11 @@ export function createHookHost(options: HookHostOptions) {
       // The records must not show claims of an earlier scan.
       else slot.top = slot.claims.find((claim) => claim.dir === slot.top?.dir);
     }
-    for (const [name, slot] of slots) {
-      if (groups.has(name)) continue;
-      slots.delete(name);
-      deactivate(slot, "it is gone");
-    }
+    const gone = [...slots.values()].filter((slot) => !groups.has(slot.name));
+    for (const slot of gone) slots.delete(slot.name);
     await Promise.all(affected.map(settle));
+    // Only now: a hook that was renamed is never without a version that runs.
+    for (const slot of gone) deactivate(slot, "it is gone");
   }
 
   function touches(slot: Slot, dirs: ReadonlySet<string>): boolean {
@@ -245,11 +242,7 @@ export function createHookHost(options: HookHostOptions) {
     slot.failedVersion = undefined;
     register(slot, next);
     if (old) void end(slot, old);
-    const { root, realDir, dir } = next.candidate;
-    if (root.name !== "bundled") {
-      watchdog ??= createLoopWatchdog({ log, onEnded: (name, place) => loopEnded(name, place) });
-      watchdog.protect(realDir, slot.name);
-    }
+    const { dir } = next.candidate;
     for (const warning of next.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
     for (const event of next.meta.events) {
       if (started && !bus.spec(event)) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
@@ -349,15 +342,6 @@ export function createHookHost(options: HookHostOptions) {
     return `does not load: ${sayProblem(problem, top.realDir)}; ${consequence}`;
   }
 
-  function loopEnded(name: string, place: { file: string; line: number }): void {
-    const slot = slots.get(name);
-    if (!slot?.active) return;
-    const error = new Error("an endless loop after an await or in a timer stopped the whole gateway and was ended");
-    error.stack = `${error.message}\n    at loop (${place.file}:${place.line}:1)`;
-    slot.health.failuresInARow = Math.max(slot.health.failuresInARow, 4);
-    recordFailure({ activation: slot.active, timeoutMs: 0, health: slot.health, bus, log: slot.log }, error);
-  }
-
   function openWatch(): void {
     const dirs = roots().map((root) => root.dir);
     if (stopped || watched === dirs.join("\n")) return;
@@ -421,7 +405,6 @@ export function createHookHost(options: HookHostOptions) {
     async stop(): Promise<void> {
       stopped = true;
       await watch?.close();
-      await watchdog?.close();
       await inTurn(async () => {
         for (const slot of slots.values()) deactivate(slot, "the gateway stops");
         await Promise.all([...ending]);

@@ -19,7 +19,7 @@ export function problemOf(thrown: unknown, dir: string, fallback?: string): Prob
     thrown instanceof Error ? thrown : new Error(typeof thrown === "string" ? thrown : inspectThrown(thrown));
   if (error instanceof Interrupted) return { message: error.message, file: fallback };
   const place = placeOf(error, dir);
-  const name = error.name && error.name !== "Error" ? `${error.name}: ` : "";
+  const name = error.name && error.name !== "EndlessLoopError" && error.name !== "Error" ? `${error.name}: ` : "";
   return {
     message: `${name}${error.message}`,
     file: place?.file ?? fallback,

@@ -3,7 +3,7 @@ import type { Problem } from "./problem.ts";
 
 /**
  * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
- * `resting` failed too often in a row; `disabled` by the configuration or its own front matter; `ineligible` lacks
+ * `loading` is about to; `resting` failed too often in a row; `disabled` by the configuration or its own front matter; `ineligible` lacks
  * something that it requires; `refused` is unsafe to load; `unapproved` waits for `portico hooks approve`; `shadowed`
  * is replaced by a hook of the same name in a higher root.
  */
@@ -11,6 +11,7 @@ export type HookState =
   | "active"
   | "stale"
   | "failed"
+  | "loading"
   | "resting"
   | "disabled"
   | "ineligible"

@@ -4,7 +4,7 @@ import { PorticoError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { runAs } from "../owner.ts";
 import type { BusEvent, HookContext, Logger } from "../types.ts";
-import type { Version } from "./activation.ts";
+import { backstopMs, type Version } from "./activation.ts";
 import { createHookLogger } from "./hook-log.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { problemOf, sayProblem } from "./problem.ts";
@@ -70,7 +70,7 @@ export async function runOnce({ version, request, bus, log, contextFor }: RunOnc
     );
     const given = runAs(
       `hook:${version.candidate.name}`,
-      () => invoke({ handler: version.handler, event, spec, ctx, limitMs: timeoutMs }),
+      () => invoke({ handler: version.handler, event, spec, ctx, limitMs: timeoutMs + backstopMs }),
       name,
     );
     const late = new Promise<never>((_, reject) => {

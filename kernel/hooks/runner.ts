@@ -1,8 +1,9 @@
 /** Runs a hook for the bus: counts, logs, rests, and never lets a failure out of its own outcome. */
 import type { Bus } from "../bus.ts";
 import { Interrupted } from "../extensions/bounded.ts";
+import { EndlessLoopError } from "../extensions/loop-guard.ts";
 import type { BusEvent, HandlerResult, HookContext } from "../types.ts";
-import type { Activation } from "./activation.ts";
+import { type Activation, backstopMs } from "./activation.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { type Problem, problemOf, sayProblem } from "./problem.ts";
 import type { HookFailure, HookRun } from "./record.ts";
@@ -72,7 +73,14 @@ export function createRunner(parts: RunnerParts) {
     let given: Effects | Promise<Effects>;
     try {
       const ctx = parts.contextFor(signal);
-      given = invoke({ handler: activation.handler, event, spec, ctx, ...(bundled ? {} : { limitMs }) });
+      activation.limitLoops(limitMs);
+      given = invoke({
+        handler: activation.handler,
+        event,
+        spec,
+        ctx,
+        ...(bundled ? {} : { limitMs: limitMs + backstopMs }),
+      });
     } catch (thrown) {
       return fail(thrown);
     }
@@ -109,7 +117,7 @@ export function recordFailure(parts: Omit<RunnerParts, "contextFor">, thrown: un
   health.runs++;
   health.failures++;
   health.failuresInARow++;
-  if (thrown instanceof Interrupted) health.blocked = true;
+  if (thrown instanceof Interrupted || thrown instanceof EndlessLoopError) health.blocked = true;
   health.resting ||= health.failuresInARow >= failuresBeforeRest;
   if (event) health.lastRun = { at, event, ms, ok: false, error: problem.message };
   health.lastError = { at, ...problem, ...(event ? { event } : {}), ...(timedOut ? { timedOut } : {}) };

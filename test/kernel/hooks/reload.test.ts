@@ -106,7 +106,7 @@ test("a hook that comes, is renamed and goes", async ({ home }) => {
     () => home.host.list().map((one) => one.name),
     (names) => names.includes("c") && !names.includes("b"),
   );
-  assert.is((await home.ask("q")).reply, "b");
+  await replies(home, "b");
   home.remove("hooks/c");
   await replies(home, "one");
   assert.equal(

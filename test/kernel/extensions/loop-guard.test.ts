@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { createLoopGuard, EndlessLoopError, guardLoops } from "../../../kernel/extensions/loop-guard.ts";
+
+/** Runs code whose loops are guarded with this limit; `return` answers. */
+function run(code: string, limitMs = 30): unknown {
+  const guard = createLoopGuard(limitMs);
+  return new Function("$t", guardLoops(code, "$t"))(guard.tick);
+}
+
+test("conditions ask first, everything else stays", () => {
+  const cases: [string, string][] = [
+    ["while (true) {}", "while (t()&&(true)) {}"],
+    ["while (a)\n  b();", "while (t()&&(a))\n  b();"],
+    ["do { x(); } while (y);", "do { x(); } while (t()&&(y));"],
+    ["for (;;) ;", "for (;t();) ;"],
+    ["for (let i = 0; i < 3; i++) f(i);", "for (let i = 0;t()&&( i < 3); i++) f(i);"],
+    ["for (let i = 0; ; i++) {}", "for (let i = 0;t() ; i++) {}"],
+    ["for (let f = () => { a; b; }; f(); ) {}", "for (let f = () => { a; b; };t()&&( f()); ) {}"],
+  ];
+  for (const [code, guarded] of cases) assert.is(guardLoops(code, "t"), guarded);
+});
+
+test("what only looks like a loop is left alone", () => {
+  for (const code of [
+    "const s = \"while (true) {}\" + 'for (;;) {}';",
+    'const s = `while (true) {} ${"for (;;)"} \\` for (;;)`;',
+    "// while (true) {}\n/* for (;;) {} */",
+    "const r = /while (true)[/(]for (;;)/g;",
+    "if (x) /while (a)/.test(y);",
+    "return /for (;;)/;",
+    "const q = a / b; const w = c / d; // while (x)",
+    "x.while(1); x?.for(a, b);",
+    "for (const x of y) z;",
+    "for (const k in o) z;",
+    "for await (const x of y) z;",
+    "const whiles = (a); forEach((b));",
+  ]) {
+    assert.is(guardLoops(code, "t"), code);
+  }
+});
+
+test("loops inside templates are found", () => {
+  assert.is(guardLoops("`a ${(() => { while (x) {} })()} b`", "t"), "`a ${(() => { while (t()&&(x)) {} })()} b`");
+});
+
+test("loops that end do what they did", () => {
+  assert.is(
+    run(
+      "let n = 0; for (let i = 0; i < 100000; i++) n += i; let k = 5; while (k-- > 0) n++; do n++; while (n < 0); return n;",
+    ),
+    4999950006,
+  );
+});
+
+test("endless loops end, whatever they catch", () => {
+  for (const code of [
+    "while (true) {}",
+    "for (;;) ;",
+    "do {} while (1);",
+    "for (;;) { try { for (;;) ; } catch {} }",
+  ]) {
+    assert.throws(
+      () => run(code),
+      (error: Error) => error instanceof EndlessLoopError,
+      code,
+    );
+  }
+});
+
+test("a loop that awaits settled promises only ends too", async () => {
+  const error = await (run("return (async () => { while (true) await null; })()") as Promise<unknown>).catch(
+    (thrown) => thrown,
+  );
+  assert.instance(error, EndlessLoopError);
+});
+
+test("a loop that lets others have their turn may go on for ever", async () => {
+  const stop = { now: false };
+  const guard = createLoopGuard(20);
+  const code =
+    "return (async () => { let n = 0; while (!stop.now) { await new Promise((r) => setTimeout(r, 1)); n++; } return n; })()";
+  const running = new Function("$t", "stop", guardLoops(code, "$t"))(guard.tick, stop) as Promise<number>;
+  setTimeout(() => {
+    stop.now = true;
+  }, 150);
+  assert.ok((await running) > 10);
+});
+
+test("real programs still parse, and keep their lines", () => {
+  const require = createRequire(import.meta.url);
+  for (const name of [
+    "gray-matter/lib/parse.js",
+    "gray-matter/index.js",
+    "uvu/dist/index.js",
+    "uvu/diff/index.js",
+    "ws/lib/websocket.js",
+    "ws/lib/sender.js",
+    "yaml/dist/parse/lexer.js",
+    "yaml/dist/parse/parser.js",
+    "yaml/dist/parse/cst-visit.js",
+    "undici/lib/core/util.js",
+    "undici/lib/web/fetch/index.js",
+    "undici/lib/dispatcher/client-h1.js",
+  ]) {
+    const file =
+      name.includes("/dist/") || name.includes("/lib/") || name.includes("uvu") || name.includes("index")
+        ? `${import.meta.dirname}/../../../node_modules/${name}`
+        : require.resolve(name);
+    let code: string;
+    try {
+      code = readFileSync(file, "utf8");
+    } catch {
+      continue;
+    }
+    const guarded = guardLoops(code, "t");
+    new Function("require", "module", "exports", guarded);
+    assert.is(guarded.split("\n").length, code.split("\n").length, name);
+    if (/\bwhile \(/.test(code)) assert.match(guarded, /while \(t\(\)&&\(/, name);
+  }
+});
+
+test.run();

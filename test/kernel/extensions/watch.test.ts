@@ -1,0 +1,159 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type RootWatch, type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
+import { createLog } from "../../../kernel/log.ts";
+
+interface Watched {
+  base: string;
+  root: string;
+  told: string[][];
+  watch?: RootWatch;
+  open(options?: Partial<WatchOptions>): Promise<void>;
+  /** Resolves with what is told after `act`; undefined stands for "everything". */
+  after(act: () => void): Promise<string[]>;
+}
+
+const test = suite<Watched>("watch");
+test.before.each((context) => {
+  context.base = mkdtempSync(join(tmpdir(), "portico-watch-"));
+  context.root = join(context.base, "root");
+  context.told = [];
+  let waiting: ((dirs: string[]) => void) | undefined;
+  context.open = async (options) => {
+    context.watch = watchRoots({
+      roots: [context.root],
+      log: createLog().log,
+      onDirty: (dirs) => {
+        context.told.push([...dirs]);
+        waiting?.([...dirs]);
+      },
+      ...options,
+    });
+    await context.watch.ready;
+    // The rescan that follows readiness.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    context.told.length = 0;
+  };
+  context.after = (act) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("nothing was told")), 4000);
+      waiting = (dirs) => {
+        clearTimeout(timer);
+        waiting = undefined;
+        resolve(dirs);
+      };
+      act();
+    });
+});
+test.after.each(async (context) => {
+  await context.watch?.close();
+  rmSync(context.base, { recursive: true, force: true });
+});
+
+const put = (...parts: string[]) => writeFileSync(join(...parts), String(Math.random()));
+
+test("tells the directory of a changed file, however deep", async ({ root, open, after }) => {
+  mkdirSync(join(root, "a/lib"), { recursive: true });
+  put(root, "a/lib/x.ts");
+  await open();
+  assert.equal(await after(() => put(root, "a/lib/x.ts")), [join(root, "a")]);
+});
+
+test("many changes within a moment are told once", async ({ root, open, after, told }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  mkdirSync(join(root, "b"));
+  await open();
+  const dirs = await after(() => {
+    for (let n = 0; n < 50; n++) put(root, n % 2 ? "a" : "b", `${n}.ts`);
+  });
+  assert.equal(dirs.sort(), [join(root, "a"), join(root, "b")]);
+  assert.ok(told.length <= 2, `told ${told.length} times`);
+});
+
+test("told within the cap while changes never end", async ({ root, open, after }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open({ quietMs: 100, capMs: 200 });
+  let timer: NodeJS.Timeout | undefined;
+  await after(() => {
+    timer = setInterval(() => put(root, "a/x.ts"), 10);
+  });
+  clearInterval(timer);
+});
+
+test("node_modules and .git are not looked at, a root below node_modules is", async (context) => {
+  context.root = join(context.base, "node_modules/pkg/hooks");
+  mkdirSync(join(context.root, "a/node_modules/dep"), { recursive: true });
+  mkdirSync(join(context.root, "a/.git"));
+  await context.open();
+  put(context.root, "a/node_modules/dep/x.js");
+  put(context.root, "a/.git/x");
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  assert.equal(context.told, []);
+  assert.equal(await context.after(() => put(context.root, "a/x.ts")), [join(context.root, "a")]);
+});
+
+test("a root that is not there yet, several levels down", async (context) => {
+  context.root = join(context.base, "one/two/root");
+  await context.open();
+  await context.after(() => mkdirSync(join(context.root, "a"), { recursive: true }));
+  await context.watch?.ready;
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.equal(await context.after(() => put(context.root, "a/x.ts")), [join(context.root, "a")]);
+});
+
+test("a root that is removed, comes back, and is replaced", async ({ root, base, open, after }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open();
+  await after(() => rmSync(root, { recursive: true }));
+  await after(() => mkdirSync(join(root, "a"), { recursive: true }));
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  assert.equal(await after(() => put(root, "a/x.ts")), [join(root, "a")]);
+  mkdirSync(join(base, "next/b"), { recursive: true });
+  await after(() => {
+    renameSync(root, join(base, "previous"));
+    renameSync(join(base, "next"), root);
+  });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  assert.equal(await after(() => put(root, "b/x.ts")), [join(root, "b")]);
+});
+
+test("linked directories: edits behind the link, and the link pointed elsewhere", async ({
+  root,
+  base,
+  open,
+  after,
+}) => {
+  mkdirSync(root);
+  mkdirSync(join(base, "v1"));
+  mkdirSync(join(base, "v2"));
+  put(base, "v1/x.ts");
+  symlinkSync(join(base, "v1"), join(root, "link"));
+  await open();
+  assert.equal(await after(() => put(base, "v1/x.ts")), [join(root, "link")]);
+  await after(() => {
+    symlinkSync(join(base, "v2"), join(root, "link.new"));
+    renameSync(join(root, "link.new"), join(root, "link"));
+  });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(await after(() => put(base, "v2/x.ts")), [join(root, "link")]);
+});
+
+test("a rescan comes without any hint", async ({ root, open, after }) => {
+  mkdirSync(root);
+  await open({ rescanMs: 100 });
+  assert.equal(await after(() => {}), []);
+});
+
+test("nothing is told after closing", async (context) => {
+  mkdirSync(join(context.root, "a"), { recursive: true });
+  await context.open();
+  put(context.root, "a/x.ts");
+  await context.watch?.close();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(context.told, []);
+});
+
+test.run();
