@@ -1,10 +1,16 @@
 /** Turns what is new into deliveries of the payload. */
-import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico";
+import type { PayloadDelivery, PayloadSpec, ScheduleTools, TurnRequest } from "portico";
 import { digest } from "./poll.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
 
 const DATA_CHARS = 20_000;
+const SUMMARY_CHARS = 100_000;
 const SUMMARY_LINE_CHARS = 300;
+
+interface Fenced {
+  label: string;
+  text: string;
+}
 
 export interface News {
   pollId: string;
@@ -47,7 +53,7 @@ export function deliverNews(tools: ScheduleTools, news: News): Deliveries {
   const single = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
   const rest = items.slice(single.length);
   const result: Deliveries = { deliveries: [], hooks: [] };
-  single.forEach((item, index) => deliverOne(tools, news, item, index, result));
+  for (const [index, item] of single.entries()) deliverOne(tools, news, item, index, result);
   if (rest.length > 0) deliverRest(tools, news, rest, result);
   return result;
 }
@@ -87,13 +93,8 @@ function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: numb
     return;
   }
   const session = payload.session === undefined ? {} : { session: render(payload.session, values) };
-  result.deliveries.push(
-    tools.deliver({
-      ...order,
-      payload: { ...payload, ...session, ...prompt(payload.message, values, news).task },
-      untrusted: prompt(payload.message, values, news).data,
-    }),
-  );
+  const { message, untrusted } = prompt(payload.message, values, news);
+  result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, ...session, message }, untrusted }));
 }
 
 /**
@@ -104,16 +105,16 @@ function prompt(
   template: string,
   values: TemplateValues,
   { diff }: News,
-): { task: { message: string }; data: { label: string; text: string }[] } {
-  const data: { label: string; text: string }[] = [];
+): Pick<TurnRequest, "message"> & { untrusted: Fenced[] } {
+  const untrusted: Fenced[] = [];
   let message = template;
   if (hasPlaceholders(template, values)) {
     message = `${template}\n\n(Words in braces stand for data from outside. The text with them filled in, and the data, are below.)`;
-    data.push({ label: "the task with the data filled in", text: clip(render(template, values), DATA_CHARS) });
+    untrusted.push({ label: "the task with the data filled in", text: clip(render(template, values), DATA_CHARS) });
   }
-  data.push({ label: "item", text: clip(asJson(values["item"], 2), DATA_CHARS) });
-  if (diff) data.push({ label: "diff", text: clip(diff, DATA_CHARS) });
-  return { task: { message }, data };
+  untrusted.push({ label: "item", text: clip(asJson(values["item"], 2), DATA_CHARS) });
+  if (diff) untrusted.push({ label: "diff", text: clip(diff, DATA_CHARS) });
+  return { message, untrusted };
 }
 
 function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[], result: Deliveries): void {
@@ -127,7 +128,9 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[],
     return;
   }
   const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
-  const lines = rest.map((item) => `- ${clip(asJson(item), SUMMARY_LINE_CHARS)}`).join("\n");
+  // All are named, however many: the more there are, the shorter each one's line.
+  const room = Math.max(40, Math.min(SUMMARY_LINE_CHARS, Math.floor(SUMMARY_CHARS / rest.length)));
+  const lines = rest.map((item) => `- ${clip(asJson(item), room)}`).join("\n");
   const order = {
     source: "poll",
     key,

@@ -1,0 +1,95 @@
+import { compile, type PluginContext, PorticoError } from "portico";
+import type { PollBook } from "./book.ts";
+import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
+import type { PollRunner } from "./runner.ts";
+import { NewPoll, PollChange, type PollsConfig } from "./schema.ts";
+import { CheckFailed } from "./sources/source.ts";
+import { render } from "./template.ts";
+
+export interface Parts {
+  ctx: PluginContext;
+  book: PollBook;
+  runner: PollRunner;
+  settings(): PollsConfig;
+}
+
+/** What the routes, the agent's tool and the command line all do. */
+export function createOperations({ ctx, book, runner }: Parts) {
+  const newPoll = compile(NewPoll);
+  const pollChange = compile(PollChange);
+
+  /** What a check would find and send; nothing is kept and nothing is sent. */
+  async function dryRun(name: string, body: PollBody, cursor: Cursor | undefined) {
+    const checked = await runner.look(body, cursor).catch((error: Error) => {
+      if (error instanceof CheckFailed)
+        throw new PorticoError("upstream_error", error.message, { status: 502, cause: error });
+      throw error;
+    });
+    const { sample, text, diff, listed, news } = checked;
+    const example =
+      news[0] ??
+      sample.at(-1) ??
+      (text === undefined ? undefined : { text: text.slice(0, 2_000), url: placeOf(body.source) });
+    const values = { item: example, url: placeOf(body.source), count: news.length, name, id: "", diff: diff ?? "" };
+    const { payload } = body;
+    const template =
+      payload.kind === "systemEvent" ? payload.text : payload.kind === "agentTurn" ? payload.message : payload.event;
+    return {
+      status: checked.status,
+      count: news.length,
+      ...(listed === undefined ? {} : { listed }),
+      ...(checked.httpStatus === undefined ? {} : { httpStatus: checked.httpStatus }),
+      bytes: checked.bytes,
+      news: news.slice(0, 20),
+      sample: sample.slice(-5),
+      ...(text === undefined ? {} : { text: text.slice(0, 2_000) }),
+      ...(diff === undefined ? {} : { diff }),
+      wouldSend: example === undefined ? null : render(template, values),
+    };
+  }
+
+  return {
+    list: async () => ({ polls: (await book.list()).map(viewPoll) }),
+    show: async (id: string) => viewPoll(await book.find(id)),
+    add: async (given: unknown, origin: "api" | "agent") => viewPoll(await book.add(newPoll.parse(given), origin)),
+    async change(id: string, given: unknown, by: "api" | "agent" = "api") {
+      const { poll, rebaselined } = await book.change(id, pollChange.parse(given), by);
+      return {
+        ...viewPoll(poll),
+        ...(rebaselined ? { rebaselined, note: "The source is another now: the next check sets a new baseline." } : {}),
+      };
+    },
+    switch: async (id: string, status: "enabled" | "disabled") => viewPoll((await book.change(id, { status })).poll),
+    async remove(id: string) {
+      const { row } = await book.remove(id);
+      return { ok: true, id: row.id, name: row.name };
+    },
+    async run(id: string) {
+      const result = await runner.runNow(await book.find(id));
+      if (result === undefined)
+        throw new PorticoError("conflict", "This poll is being checked, or was changed, right now: try again.");
+      return { ok: result.status !== "error", ...result };
+    },
+    async test(given: unknown) {
+      const poll = newPoll.parse(given);
+      return dryRun(poll.name ?? "test", book.bodyOf(poll, "api", ctx.use("store").now()), undefined);
+    },
+    async testExisting(id: string) {
+      const { row, body } = await book.find(id);
+      const cursor = (await ctx.use("store").schedules.cursor(KIND, row.id)) as Cursor | undefined;
+      return dryRun(row.name ?? row.id, body, cursor ?? undefined);
+    },
+    async runs(id: string, limitText: string | null) {
+      const limit = limitText === null ? 20 : Number(limitText);
+      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
+        throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
+          param: "limit",
+        });
+      }
+      const { row } = await book.find(id);
+      const runs = await ctx.use("store").runs.list({ owner: `${KIND}:${row.id}`, limit });
+      return { runs: runs.map(viewCheck) };
+    },
+  };
+}
+export type Operations = ReturnType<typeof createOperations>;

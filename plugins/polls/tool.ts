@@ -1,0 +1,61 @@
+import { type PluginContext, PorticoError, Type } from "portico";
+import type { Operations } from "./operations.ts";
+
+const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "test", "runs", "rm"] as const;
+
+const parameters = Type.Object({
+  action: Type.Union(actions.map((action) => Type.Literal(action))),
+  id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
+  name: Type.Optional(Type.String()),
+  kind: Type.Optional(
+    Type.Union(
+      ["http", "json", "feed", "html"].map((kind) => Type.Literal(kind)),
+      { description: "What the source is" },
+    ),
+  ),
+  url: Type.Optional(Type.String()),
+  items: Type.Optional(Type.String({ description: "json: where the list is" })),
+  key: Type.Optional(Type.String({ description: "json: what tells items apart" })),
+  selector: Type.Optional(Type.String({ description: "html: which part" })),
+  every: Type.Optional(Type.String({ description: "such as 15m" })),
+  message: Type.Optional(
+    Type.String({ description: "Starts an agent turn with this task; {item.title}, {diff}, {url}" }),
+  ),
+  text: Type.Optional(Type.String({ description: "Or: queues this as an event for the next heartbeat" })),
+});
+
+/** The agent's way to watch something. */
+export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
+  ctx.tool({
+    name: "polls",
+    description:
+      "Watches feeds, JSON lists and web pages for something new: lists, adds, tests, runs and removes polls.",
+    parameters,
+    async handler(args) {
+      const polls = await operations();
+      const { action, id, name, every, message, text, kind, url, items, key, selector } = args;
+      if (action === "list") return polls.list();
+      const payload =
+        message !== undefined
+          ? { kind: "agentTurn", message }
+          : text !== undefined
+            ? { kind: "systemEvent", text }
+            : undefined;
+      const source = kind === undefined ? undefined : { kind, ...defined({ url, items, key, selector }) };
+      const given = defined({ name, every, payload, source });
+      if (action === "add") return polls.add(given, "agent");
+      if (id === undefined) throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
+      if (action === "show") return polls.show(id);
+      if (action === "edit") return polls.change(id, given, "agent");
+      if (action === "enable") return polls.switch(id, "enabled");
+      if (action === "disable") return polls.switch(id, "disabled");
+      if (action === "run") return polls.run(id);
+      if (action === "test") return polls.testExisting(id);
+      if (action === "runs") return polls.runs(id, null);
+      return polls.remove(id);
+    },
+  });
+}
+
+const defined = (object: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
