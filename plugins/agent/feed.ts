@@ -8,30 +8,42 @@ const SECRET_KEY = /token|password|passwd|secret|api[-_]?key|authorization|cooki
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
 
+type Send = (event: BusEvent, result: EmitResult) => void;
+
 /** Feeds events to clients; with `?name=` only those that match (`agent:*`). */
-export function eventFeed(ctx: Pick<PluginContext, "onAny">): { serve(call: Call): void; dispose: Dispose } {
-  const clients = new Set<(event: BusEvent, result: EmitResult) => void>();
-  const dispose = ctx.onAny((event, result) => {
-    for (const send of clients) send(event, result);
-  });
-  return {
-    dispose,
-    serve(call) {
-      const wanted = call.query.getAll("name");
-      const sse = openSse(call);
-      sse.comment("the events of this gateway, as they happen");
-      const send = (event: BusEvent, result: EmitResult) => {
-        if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
-        const { name, type, action, sessionKey, timestamp } = event;
-        const outcome = {
-          ...(result.reply === undefined ? {} : { reply: result.reply }),
-          ...(result.block === undefined ? {} : { block: result.block }),
-        };
-        sse.send(name, { name, type, action, sessionKey, timestamp, context: masked(result.context, 0), ...outcome });
+export function eventFeed(ctx: Pick<PluginContext, "onAny">): (call: Call) => void {
+  const clients = new Set<Send>();
+  let stop: Dispose | undefined;
+
+  // An observer of every event makes every event cost: there is one only while somebody looks.
+  function add(send: Send): void {
+    clients.add(send);
+    stop ??= ctx.onAny((event, result) => {
+      for (const each of clients) each(event, result);
+    });
+  }
+  function remove(send: Send): void {
+    clients.delete(send);
+    if (clients.size > 0) return;
+    void stop?.();
+    stop = undefined;
+  }
+
+  return (call) => {
+    const wanted = call.query.getAll("name");
+    const sse = openSse(call);
+    const send: Send = (event, result) => {
+      if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
+      const { name, type, action, sessionKey, timestamp } = event;
+      const outcome = {
+        ...(result.reply === undefined ? {} : { reply: result.reply }),
+        ...(result.block === undefined ? {} : { block: result.block }),
       };
-      clients.add(send);
-      sse.onClose(() => clients.delete(send));
-    },
+      sse.send(name, { name, type, action, sessionKey, timestamp, context: masked(result.context, 0), ...outcome });
+    };
+    add(send);
+    sse.onClose(() => remove(send));
+    sse.comment("the events of this gateway, as they happen");
   };
 }
 

@@ -17,12 +17,11 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
   const heartbeat = createHeartbeat(parts);
   const worker = createWorker(parts, heartbeat, progress);
   const service = createService(parts, { worker, heartbeat, progress });
-  const feed = eventFeed(ctx);
 
   ctx.provide("agent", service);
   ctx.add("provider", agentProvider(parts));
   mountRoutes({ parts, service, worker, progress });
-  ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, (call) => feed.serve(call));
+  ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, eventFeed(ctx));
 
   // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
   const starting = setTimeout(() => {
