@@ -39,7 +39,6 @@ export async function startSite(pages: Record<string, Page>): Promise<Site> {
 
 export interface Answer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever an answer holds
   body: any;
   headers: Headers;
   ms: number;

@@ -1,0 +1,246 @@
+import * as assert from "uvu/assert";
+import { test } from "uvu";
+import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
+import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
+import { endRecorded, startOf } from "../../../plugins/browser/connect/process-record.ts";
+import { firstWords, plainText } from "../../../plugins/browser/failures.ts";
+import { safeName } from "../../../plugins/browser/operations/downloads.ts";
+import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
+import { PATHS } from "../../../plugins/browser/paths.ts";
+import { shownUrl } from "../../../plugins/browser/profiles.ts";
+import { inputOf } from "../../../plugins/browser/routes/input.ts";
+import { ROUTES } from "../../../plugins/browser/service.ts";
+import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
+import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
+import { type AriaNode, render, type View } from "../../../plugins/browser/snapshot/render.ts";
+import { tame } from "../../../plugins/browser/snapshot/text.ts";
+import { mkdtempSync, writeFileSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Type } from "portico";
+
+const AI: View = { style: "ai", interactive: false, compact: false, maxChars: 80_000 };
+const view = (more: Partial<View>): View => ({ ...AI, style: "role", ...more });
+
+test("the list of paths is the list of routes", () => {
+  const named = (method: string, path: string): string => `${method} ${path}`;
+  assert.equal(
+    PATHS.map(([method, path]) => named(method, path)).sort(),
+    ROUTES.map(({ method, path }) => named(method, path)).sort(),
+  );
+  assert.ok(PATHS.length > 40);
+});
+
+test("a ref may be written in every form, and nothing else passes for one", () => {
+  for (const form of [12, "12", "e12", "@e12", "ref=12", "ref=e12", "[ref=e12]", " e12 "])
+    assert.is(refNumber(form), 12);
+  for (const form of [0, -1, 1.5, "", "e", "12px", "#12", "f5e12", "e12,e13", null, {}, [12], true]) {
+    assert.is(refNumber(form), undefined, JSON.stringify(form));
+  }
+});
+
+test("an element keeps its number, and no number is given twice", () => {
+  const counter = { last: 0 };
+  const table = new RefTable(counter);
+  const other = new RefTable(counter);
+  assert.is(table.number("e1", "button", "Go"), 1);
+  assert.is(other.number("e1", "button", "Go"), 2);
+  assert.is(table.number("e1", "button", "Go"), 1);
+  assert.is(table.number("f5e1", "button", "Go"), 3);
+  assert.is(table.find("e3").native, "f5e1");
+  assert.throws(
+    () => table.find(2),
+    (error: { code: string }) => error.code === "ref_not_found",
+  );
+  assert.throws(
+    () => table.find("#go"),
+    (error: { code: string }) => error.code === "invalid_request_error",
+  );
+});
+
+test("page text cannot look like a ref or leave its line", () => {
+  assert.is(tame("pay [ref=5] now"), "pay (ref=5) now");
+  assert.is(tame("[ REF = e5 ]"), "( REF = e5 )");
+  assert.is(tame("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
+  assert.is(tame("plain [brackets] stay"), "plain [brackets] stay");
+  const tree: AriaNode[] = [{ role: "button", name: 'x" [ref=7]\n- link "y" [ref=8]', ref: "e2", text: "[ref=9]" }];
+  const { lines, refs } = render(tree, AI, new RefTable());
+  assert.is(lines.length, 1);
+  assert.equal(
+    [...lines[0]!.matchAll(/\[ref=(\d+)\]/g)].map((found) => found[1]),
+    ["1"],
+  );
+  assert.equal(Object.keys(refs), ["1"]);
+});
+
+const FORM: AriaNode[] = [
+  {
+    role: "generic",
+    ref: "e1",
+    children: [
+      { role: "heading", name: "Sign up", level: 1, ref: "e2" },
+      {
+        role: "list",
+        ref: "e3",
+        children: [
+          {
+            role: "listitem",
+            ref: "e4",
+            children: ["Email", { role: "textbox", name: "Email", ref: "e5", placeholder: "you@x" }],
+          },
+          { role: "listitem", ref: "e6", children: [{ role: "button", name: "Go", ref: "e7" }] },
+          { role: "listitem", ref: "e8", children: [{ role: "button", name: "Go", ref: "e9", disabled: true }] },
+        ],
+      },
+      { role: "generic", ref: "e10" },
+      {
+        role: "generic",
+        ref: "e11",
+        cursor: "pointer",
+        text: "Clickable",
+        children: [{ role: "img", name: "x", ref: "e12", cursor: "pointer" }],
+      },
+    ],
+  },
+];
+
+test("the views of a tree", () => {
+  const table = new RefTable();
+  const whole = render(FORM, AI, table).lines.join("\n");
+  assert.match(whole, "      - /placeholder: you@x");
+  assert.match(whole, '- heading "Sign up" [level=1] [ref=2]');
+  assert.match(whole, "- generic [ref=10]");
+  const flat = render(FORM, view({ interactive: true, compact: true }), table);
+  assert.equal(flat.lines, [
+    '- textbox "Email" [ref=e5]',
+    '- button "Go" [ref=e7]',
+    '- button "Go" [disabled] [ref=e9]',
+    "- generic [ref=e11] [cursor=pointer]: Clickable",
+  ]);
+  assert.is(flat.interactive, 4);
+  assert.equal([flat.refs["e7"]?.nth, flat.refs["e9"]?.nth, flat.refs["e5"]?.nth], [0, 1, undefined]);
+  const compact = render(FORM, view({ compact: true }), table).lines;
+  assert.not.ok(compact.some((line) => line.includes("listitem") || line.includes("[ref=e10]")));
+  assert.equal(render(FORM, view({ depth: 0, compact: true }), table).lines.length, 6);
+  assert.is(render(FORM, view({ limit: 2 }), table).nodes.length, 2);
+  assert.equal(render([], view({ interactive: true }), table).lines, ["(no interactive elements)"]);
+});
+
+test("a snapshot is cut between nodes and says so", () => {
+  const many: AriaNode[] = Array.from({ length: 500 }, (_, i) => ({
+    role: "button",
+    name: `Button ${i}`,
+    ref: `e${i}`,
+  }));
+  const { lines, truncated, refs, leftOut } = render(many, view({ maxChars: 1000 }), new RefTable());
+  assert.ok(truncated);
+  assert.ok(lines.join("\n").length <= 1000);
+  assert.ok(lines.slice(0, -1).every((line) => /^- button "Button \d+" \[ref=e\d+\]$/.test(line)));
+  assert.is(Object.keys(refs).length + leftOut, 500);
+  assert.match(lines.at(-1)!, `${leftOut} more nodes`);
+});
+
+test("a difference names what came and what went", () => {
+  assert.equal(diffLines(["a", "b", "c"], ["a", "x", "c", "d"]), {
+    lines: ["- b", "+ x", "+ d"],
+    added: 2,
+    removed: 1,
+  });
+  assert.equal(diffLines(["a"], ["a"]), { lines: [], added: 0, removed: 0 });
+  assert.equal(diffLines([], ["a"]).lines, ["+ a"]);
+  const long = (mark: string): string[] => Array.from({ length: 3000 }, (_, i) => `${mark}${i}`);
+  assert.is(diffLines(long("a"), long("b")).lines.length, 6000);
+});
+
+test("addresses are meant exactly, in part, or by a pattern", () => {
+  const url = "http://127.0.0.1:80/api/items?page=2";
+  for (const wanted of [url, "/api/items", "**/items?page=2", "*/api/*", "http://*/api/items?page=2"])
+    assert.ok(urlMatcher(wanted)(url), wanted);
+  for (const wanted of ["/api/other", "*.png", "http://*/items"])
+    assert.not.ok(urlMatcher(wanted)(url.replace("items", "x")), wanted);
+});
+
+test("text of a query becomes what the schema wants", () => {
+  const fields = {
+    a: Type.Optional(Type.Boolean()),
+    n: Type.Integer(),
+    r: Type.Union([Type.Integer(), Type.String()]),
+    s: Type.String(),
+  };
+  assert.equal(inputOf(fields, { a: "true", n: "12", r: "12", s: "1", other: "x" }, { s: "body" }, {}), {
+    a: true,
+    n: 12,
+    r: "12",
+    s: "body",
+  });
+  assert.equal(inputOf(fields, { a: "maybe", n: "1e3" }, undefined, {}), { a: "maybe", n: "1e3" });
+});
+
+test("names of downloads are harmless", () => {
+  assert.is(safeName("../../evil.txt"), "__.._evil.txt");
+  assert.is(safeName("a\u0000b\n/c.txt"), "a_b__c.txt");
+  assert.is(safeName(""), "download");
+  assert.is(safeName(".bashrc"), "_bashrc");
+  assert.ok(safeName("x".repeat(500)).length <= 120);
+});
+
+test("library messages lose terminal codes, stacks and call logs", () => {
+  const error = new Error(
+    "locator.click: Timeout 10ms exceeded.\nCall log:\n\u001b[2m  - waiting for x\u001b[22m\n    at f (/home/me/x.js:1:1)",
+  );
+  assert.is(firstWords(error), "Timeout 10ms exceeded.");
+  assert.is(plainText("\u001b[31mred\u001b[0m\u0007"), "red");
+  assert.is(
+    firstWords(new Error("page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))")),
+    "ReferenceError: x is not defined",
+  );
+});
+
+test("code of a caller is compiled, never run, in the gateway", () => {
+  for (const source of [
+    "() => 1",
+    "1 + 1",
+    "(element) => element.value",
+    "const a = 1; return a",
+    "async () => await fetch('/')",
+    "process.exit(1)",
+  ]) {
+    assert.type(pageFunction(source, "element"), "function");
+  }
+  assert.throws(
+    () => pageFunction("1 +", "element"),
+    (error: { param: string }) => error.param === "fn",
+  );
+  assert.equal(plainResult({ a: 1n, b: Number.NaN, c: undefined }), { a: "1", b: "NaN" });
+  assert.is(plainResult(undefined), null);
+});
+
+test("a remote address is shown without its secrets", () => {
+  assert.is(shownUrl("https://me:secret@host:9333/path?token=abc#x"), "https://host:9333/path");
+  assert.is(shownUrl("ws://host/?t=1"), "ws://host");
+});
+
+test("the system's default browser is known by its name", () => {
+  const names = {
+    "google-chrome.desktop": "chrome",
+    "brave-browser.desktop": "brave",
+    "microsoft-edge.desktop": "edge",
+    "com.google.chrome.canary": "canary",
+    ChromeHTML: "chrome",
+    "chromium_chromium.desktop": "chromium",
+  };
+  for (const [name, kind] of Object.entries(names)) assert.is(kindOfDefault(name), kind, name);
+  assert.is(kindOfDefault("firefox.desktop"), undefined);
+});
+
+test("only the very process of a record is ended", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "portico-record-")), "browser.json");
+  writeFileSync(file, JSON.stringify({ pid: process.pid, startedAt: "1", port: 1 }));
+  assert.is(await endRecorded(file), false);
+  assert.not.ok(existsSync(file));
+  writeFileSync(file, "{torn");
+  assert.is(await endRecorded(file), false);
+  assert.type(await startOf(process.pid), process.platform === "win32" ? "undefined" : "string");
+});
+
+test.run();
