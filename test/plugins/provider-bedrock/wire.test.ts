@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";
 import { createBedrock } from "../../../plugins/provider-bedrock/wire.ts";
 import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
-import { event, exception } from "./frames.ts";
+import { event, exception } from "../../support/upstreams/frames.ts";
 
 const env: Record<string, string | undefined> = {};
 const bedrock = createBedrock({ env, now: () => new Date("2026-11-21T01:02:03Z") });

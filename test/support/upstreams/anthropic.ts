@@ -1,0 +1,177 @@
+import type { Dialect, Script, View } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
+
+const KEYS = [
+  "model",
+  "messages",
+  "max_tokens",
+  "system",
+  "stop_sequences",
+  "stream",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "output_config",
+  "metadata",
+  "service_tier",
+  "temperature",
+  "top_p",
+  "top_k",
+];
+const BLOCKS: Record<string, string[]> = {
+  text: ["type", "text", "cache_control"],
+  image: ["type", "source", "cache_control"],
+  tool_use: ["type", "id", "name", "input"],
+  tool_result: ["type", "tool_use_id", "content", "is_error"],
+  thinking: ["type", "thinking", "signature"],
+};
+const CHOICES: Record<string, string> = { auto: "auto", none: "none", any: "required" };
+const FINISH = { length: "max_tokens", filter: "refusal" };
+const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn");
+const input = { input_tokens: TOKENS.prompt - TOKENS.cached, cache_read_input_tokens: TOKENS.cached };
+const event = (value: { type: string; [field: string]: unknown }) => sse(value, value.type);
+const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `toolu_${i}`;
+
+function streamEvents(script: Script): Buffer[] {
+  const blocks: { start: object; deltas: object[] }[] = [];
+  if (script.reasoning) {
+    const deltas = [
+      { type: "thinking_delta", thinking: script.reasoning },
+      { type: "signature_delta", signature: "signed" },
+    ];
+    blocks.push({ start: { type: "thinking", thinking: "", signature: "" }, deltas });
+  }
+  if (script.text) {
+    blocks.push({
+      start: { type: "text", text: "" },
+      deltas: script.text.map((text) => ({ type: "text_delta", text })),
+    });
+  }
+  for (const [i, call] of (script.calls ?? []).entries()) {
+    const start = { type: "tool_use", id: callId(script, i), name: call.name, input: {} };
+    const json = call.args ? JSON.stringify(call.args) : "";
+    const parts = call.args ? ["", json.slice(0, 3), json.slice(3)] : [];
+    blocks.push({ start, deltas: parts.map((partial_json) => ({ type: "input_json_delta", partial_json })) });
+  }
+  const message = {
+    id: "msg_up",
+    type: "message",
+    role: "assistant",
+    model: "real-model",
+    content: [],
+    stop_reason: null,
+  };
+  return [
+    event({ type: "message_start", message: { ...message, usage: { ...input, output_tokens: 1 } } }),
+    event({ type: "ping" }),
+    ...blocks.flatMap(({ start, deltas }, index) => [
+      event({ type: "content_block_start", index, content_block: start }),
+      ...deltas.map((delta) => event({ type: "content_block_delta", index, delta })),
+      event({ type: "content_block_stop", index }),
+    ]),
+    event({
+      type: "message_delta",
+      delta: { stop_reason: finishOf(script), stop_sequence: null },
+      usage: { output_tokens: TOKENS.completion },
+    }),
+    event({ type: "message_stop" }),
+  ];
+}
+
+export const anthropic: Dialect = {
+  name: "anthropic",
+  model: "claude-sonnet-4-5",
+  channel: (root) => ({ provider: "anthropic", baseUrl: root, apiKey: "secret" }),
+  read({ path, headers, body }) {
+    need(path === "/v1/messages", `wrong path ${path}`);
+    need(headers["x-api-key"] === "secret" && headers.authorization === undefined, "wrong key");
+    need(headers["anthropic-version"] === "2023-06-01", "wrong version");
+    onlyKeys("body", body, KEYS);
+    need(Number.isInteger(body.max_tokens), "max_tokens is required");
+    need(body.temperature === undefined || body.temperature <= 1, "temperature is over 1");
+    for (const stop of body.stop_sequences ?? []) need(stop.trim() !== "", "a blank stop sequence");
+    const view: View = {
+      model: body.model,
+      stream: body.stream === true,
+      system: body.system ?? "",
+      turns: [],
+      tools: (body.tools ?? []).map((tool: { name: string; input_schema: { type?: string } }) => {
+        onlyKeys("tool", tool, ["name", "description", "input_schema", "strict", "cache_control"]);
+        need(tool.input_schema?.type === "object", "input_schema must be an object schema");
+        return tool.name;
+      }),
+      choice: body.tool_choice?.type === "tool" ? `[${body.tool_choice.name}]` : CHOICES[body.tool_choice?.type],
+      schema: body.output_config?.format?.schema,
+      maxTokens: body.max_tokens,
+      temperature: body.temperature,
+      stop: body.stop_sequences ?? [],
+    };
+    let open: string[] = [];
+    for (const message of body.messages) {
+      need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
+      need(message.content.length > 0, "empty content");
+      const one = turn(message.role);
+      const blocks = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+      let seenOther = false;
+      for (const block of blocks) {
+        const keys = BLOCKS[block.type];
+        need(keys, `unknown block ${block.type}`);
+        onlyKeys(block.type, block, keys);
+        if (block.type === "text") {
+          need(block.text !== "", "an empty text block");
+          one.text += block.text;
+        }
+        if (block.type === "image") one.images.push(block.source.url ?? block.source.data);
+        if (block.type === "tool_use") one.calls.push({ id: block.id, name: block.name, args: block.input });
+        if (block.type === "tool_result") {
+          need(!seenOther, "results must come first");
+          need(open.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
+          open = open.filter((id) => id !== block.tool_use_id);
+          one.results.push({ id: block.tool_use_id, text: block.content });
+        } else seenOther = true;
+      }
+      need(open.length === 0, `calls without results: ${open}`);
+      open = one.calls.map((call) => call.id ?? "");
+      view.turns.push(one);
+    }
+    need(open.length === 0, `calls without results: ${open}`);
+    return view;
+  },
+  wholeType: "application/json",
+  whole: (script) =>
+    jsonBytes({
+      id: "msg_up",
+      type: "message",
+      role: "assistant",
+      model: "real-model",
+      content: [
+        ...(script.reasoning ? [{ type: "thinking", thinking: script.reasoning, signature: "signed" }] : []),
+        ...(script.text ? [{ type: "text", text: script.text.join("") }] : []),
+        ...(script.calls ?? []).map((call, i) => ({
+          type: "tool_use",
+          id: callId(script, i),
+          name: call.name,
+          input: call.args ?? {},
+        })),
+      ],
+      stop_reason: finishOf(script),
+      stop_sequence: null,
+      usage: { ...input, output_tokens: TOKENS.completion },
+    }),
+  streamType: "text/event-stream; charset=utf-8",
+  stream: streamEvents,
+  closing: 2,
+  refusal(problem) {
+    const [status, type] = {
+      auth: [401, "authentication_error"] as const,
+      request: [400, "invalid_request_error"] as const,
+      rate_limit: [429, "rate_limit_error"] as const,
+      overloaded: [529, "overloaded_error"] as const,
+      server: [500, "api_error"] as const,
+    }[problem];
+    const body = { type: "error", error: { type, message: `why ${problem}` }, request_id: "req_1" };
+    return { status, body, ...(problem === "rate_limit" && { headers: { "retry-after": "30" } }) };
+  },
+  errorEvent: (message) => event({ type: "error", error: { type: "api_error", message } }),
+  clientId: (id) => `call_${id}`,
+};

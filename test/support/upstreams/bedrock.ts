@@ -1,0 +1,154 @@
+import type { Dialect, Script, View } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, TOKENS, turn } from "./dialect.ts";
+import { event, exception } from "./frames.ts";
+
+const KEYS = [
+  "messages",
+  "system",
+  "inferenceConfig",
+  "toolConfig",
+  "outputConfig",
+  "guardrailConfig",
+  "serviceTier",
+  "requestMetadata",
+  "additionalModelRequestFields",
+];
+const BLOCKS = ["text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint"];
+const FINISH = { length: "max_tokens", filter: "guardrail_intervened" };
+const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_use" : "end_turn");
+const usage = {
+  inputTokens: TOKENS.prompt - TOKENS.cached,
+  cacheReadInputTokens: TOKENS.cached,
+  cacheWriteInputTokens: 0,
+  outputTokens: TOKENS.completion,
+  totalTokens: TOKENS.prompt + TOKENS.completion,
+};
+const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `tooluse_${i}`;
+
+function streamEvents(script: Script): Buffer[] {
+  const events = [event("messageStart", { role: "assistant" })];
+  let contentBlockIndex = 0;
+  const block = (deltas: object[], start?: object) => {
+    if (start) events.push(event("contentBlockStart", { contentBlockIndex, start }));
+    for (const delta of deltas) events.push(event("contentBlockDelta", { contentBlockIndex, delta }));
+    events.push(event("contentBlockStop", { contentBlockIndex }));
+    contentBlockIndex++;
+  };
+  if (script.reasoning) {
+    block([{ reasoningContent: { text: script.reasoning } }, { reasoningContent: { signature: "signed" } }]);
+  }
+  if (script.text) block(script.text.map((text) => ({ text })));
+  for (const [i, call] of (script.calls ?? []).entries()) {
+    const json = call.args ? JSON.stringify(call.args) : "";
+    const deltas = call.args ? [json.slice(0, 3), json.slice(3)].map((input) => ({ toolUse: { input } })) : [];
+    block(deltas, { toolUse: { toolUseId: callId(script, i), name: call.name } });
+  }
+  events.push(event("messageStop", { stopReason: finishOf(script) }));
+  events.push(event("metadata", { usage, metrics: { latencyMs: 1 } }));
+  return events;
+}
+
+export const bedrock: Dialect = {
+  name: "bedrock",
+  model: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+  channel: (root) => ({ provider: "bedrock", baseUrl: root, apiKey: "secret", region: "us-east-1" }),
+  read({ path, headers, body }) {
+    const match = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(path);
+    need(match, `wrong path ${path}`);
+    need(headers.authorization === "Bearer secret", "wrong key");
+    onlyKeys("body", body, KEYS);
+    const settings = body.inferenceConfig ?? {};
+    onlyKeys("inferenceConfig", settings, ["maxTokens", "temperature", "topP", "stopSequences"]);
+    const choice = body.toolConfig?.toolChoice;
+    const schema = body.outputConfig?.textFormat?.structure.jsonSchema.schema;
+    const view: View = {
+      model: decodeURIComponent(match[1] ?? ""),
+      stream: match[2] === "converse-stream",
+      system: (body.system ?? []).map((one: { text: string }) => one.text).join(""),
+      turns: [],
+      tools: (body.toolConfig?.tools ?? []).map((tool: { toolSpec: { name: string } }) => {
+        onlyKeys("toolSpec", tool.toolSpec, ["name", "description", "inputSchema", "strict"]);
+        return tool.toolSpec.name;
+      }),
+      choice: choice?.tool ? `[${choice.tool.name}]` : choice?.any ? "required" : choice?.auto ? "auto" : undefined,
+      schema: schema === undefined ? undefined : JSON.parse(schema),
+      maxTokens: settings.maxTokens,
+      temperature: settings.temperature,
+      stop: settings.stopSequences ?? [],
+    };
+    let open: string[] = [];
+    let before = "";
+    for (const message of body.messages) {
+      need(message.role !== before, "roles must alternate");
+      before = message.role;
+      const one = turn(message.role);
+      for (const block of message.content) {
+        onlyKeys("block", block, BLOCKS);
+        need(Object.keys(block).length === 1, "one kind per block");
+        if (block.text !== undefined) {
+          need(block.text.trim() !== "", "The text field in the ContentBlock object is blank");
+          one.text += block.text;
+        }
+        if (block.image) {
+          need(["png", "jpeg", "gif", "webp"].includes(block.image.format), "wrong image format");
+          one.images.push(block.image.source.bytes);
+        }
+        if (block.toolUse) {
+          need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
+          one.calls.push({ id: block.toolUse.toolUseId, name: block.toolUse.name, args: block.toolUse.input });
+        }
+        if (block.toolResult) {
+          const { toolUseId, content } = block.toolResult;
+          need(open.includes(toolUseId), `result for no call: ${toolUseId}`);
+          open = open.filter((id) => id !== toolUseId);
+          one.results.push({ id: toolUseId, text: content.map((part: { text: string }) => part.text).join("") });
+        }
+      }
+      need(open.length === 0, `calls without results: ${open}`);
+      open = one.calls.map((call) => call.id ?? "");
+      view.turns.push(one);
+    }
+    return view;
+  },
+  wholeType: "application/json",
+  whole: (script) =>
+    jsonBytes({
+      output: {
+        message: {
+          role: "assistant",
+          content: [
+            ...(script.reasoning
+              ? [{ reasoningContent: { reasoningText: { text: script.reasoning, signature: "signed" } } }]
+              : []),
+            ...(script.text ? [{ text: script.text.join("") }] : []),
+            ...(script.calls ?? []).map((call, i) => ({
+              toolUse: { toolUseId: callId(script, i), name: call.name, input: call.args ?? {} },
+            })),
+          ],
+        },
+      },
+      stopReason: finishOf(script),
+      usage,
+      metrics: { latencyMs: 1 },
+    }),
+  streamType: "application/vnd.amazon.eventstream",
+  stream: streamEvents,
+  closing: 2,
+  refusal(problem) {
+    const [status, type] = {
+      auth: [403, "AccessDeniedException"] as const,
+      request: [400, "ValidationException"] as const,
+      rate_limit: [429, "ThrottlingException"] as const,
+      overloaded: [503, "ServiceUnavailableException"] as const,
+      server: [500, "InternalServerException"] as const,
+    }[problem];
+    const retry: Record<string, string> = problem === "rate_limit" ? { "retry-after": "30" } : {};
+    return {
+      status,
+      body: { message: `why ${problem}` },
+      headers: { "x-amzn-errortype": `${type}:http://x/`, ...retry },
+    };
+  },
+  errorEvent: (message) => exception("internalServerException", message),
+  clientId: (id) => `call_${id}`,
+};

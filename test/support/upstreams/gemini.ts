@@ -1,0 +1,147 @@
+import type { Dialect, Script, View } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
+
+const KEYS = [
+  "contents",
+  "systemInstruction",
+  "tools",
+  "toolConfig",
+  "safetySettings",
+  "cachedContent",
+  "generationConfig",
+];
+const GENERATION = [
+  "temperature",
+  "topP",
+  "topK",
+  "candidateCount",
+  "maxOutputTokens",
+  "stopSequences",
+  "seed",
+  "presencePenalty",
+  "frequencyPenalty",
+  "responseMimeType",
+  "responseJsonSchema",
+  "thinkingConfig",
+];
+const PART = ["text", "inlineData", "functionCall", "functionResponse", "thoughtSignature"];
+const CHOICES: Record<string, string> = { AUTO: "auto", NONE: "none", ANY: "required" };
+const FINISH = { length: "MAX_TOKENS", filter: "SAFETY" };
+const meta = { modelVersion: "real-model", responseId: "up" };
+const usageMetadata = {
+  promptTokenCount: TOKENS.prompt,
+  cachedContentTokenCount: TOKENS.cached,
+  candidatesTokenCount: TOKENS.completion - 2,
+  thoughtsTokenCount: 2,
+  totalTokenCount: TOKENS.prompt + TOKENS.completion,
+};
+
+function partsOf(script: Script): object[] {
+  return [
+    ...(script.reasoning ? [{ text: script.reasoning, thought: true }] : []),
+    ...(script.text ?? []).map((text) => ({ text })),
+    ...(script.calls ?? []).map(({ id, name, args }, i) => ({
+      functionCall: { ...(id && { id }), name, ...(args && { args }) },
+      ...(i === 0 && { thoughtSignature: "signed" }),
+    })),
+  ];
+}
+const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : "STOP");
+const piece = (parts: object[], more: object = {}, usage: object = { promptTokenCount: TOKENS.prompt }) =>
+  sse(
+    { candidates: [{ content: { parts, role: "model" }, index: 0, ...more }], usageMetadata: usage, ...meta },
+    undefined,
+    "\r\n",
+  );
+
+export const gemini: Dialect = {
+  name: "gemini",
+  model: "gemini-3-flash-preview",
+  channel: (root) => ({ provider: "gemini", baseUrl: root, apiKey: "secret" }),
+  read({ path, headers, body }) {
+    const match = /^\/v1beta\/models\/([^/:]+):(generateContent|streamGenerateContent\?alt=sse)$/.exec(path);
+    need(match, `wrong path ${path}`);
+    need(headers["x-goog-api-key"] === "secret" && headers.authorization === undefined, "wrong key");
+    onlyKeys("body", body, KEYS);
+    const settings = body.generationConfig ?? {};
+    onlyKeys("generationConfig", settings, GENERATION);
+    const calling = body.toolConfig?.functionCallingConfig;
+    const names: string[] | undefined = calling?.allowedFunctionNames;
+    const view: View = {
+      model: match[1] ?? "",
+      stream: match[2] !== "generateContent",
+      system: (body.systemInstruction?.parts ?? []).map((part: { text: string }) => part.text).join(""),
+      turns: [],
+      tools: (body.tools?.[0]?.functionDeclarations ?? []).map((tool: { name: string }) => {
+        onlyKeys("tool", tool, ["name", "description", "parametersJsonSchema"]);
+        return tool.name;
+      }),
+      choice: names ? `[${names.join()}]` : CHOICES[calling?.mode],
+      schema: settings.responseJsonSchema,
+      maxTokens: settings.maxOutputTokens,
+      temperature: settings.temperature,
+      stop: settings.stopSequences ?? [],
+    };
+    let open: string[] = [];
+    for (const content of body.contents) {
+      need(content.role === "user" || content.role === "model", `unknown role ${content.role}`);
+      need(content.parts.length > 0, "empty parts");
+      const one = turn(content.role === "user" ? "user" : "assistant");
+      let first = true;
+      for (const part of content.parts) {
+        onlyKeys("part", part, PART);
+        if (part.text !== undefined) one.text += part.text;
+        if (part.inlineData) one.images.push(part.inlineData.data);
+        if (part.functionCall) {
+          need(!first || part.thoughtSignature, "Function call is missing a thought_signature");
+          first = false;
+          one.calls.push({ ...part.functionCall });
+        }
+        if (part.functionResponse) {
+          const { id, name, response } = part.functionResponse;
+          need(typeof response === "object", "response must be an object");
+          need(open.includes(name), `response for no call: ${name}`);
+          open.splice(open.indexOf(name), 1);
+          one.results.push({
+            id,
+            name,
+            text: typeof response.output === "string" ? response.output : JSON.stringify(response.output),
+          });
+        }
+      }
+      need(open.length === 0, "not as many responses as calls");
+      open = one.calls.map((call) => call.name);
+      view.turns.push(one);
+    }
+    return view;
+  },
+  wholeType: "application/json; charset=UTF-8",
+  whole: (script) =>
+    jsonBytes({
+      candidates: [{ content: { parts: partsOf(script), role: "model" }, finishReason: finishOf(script), index: 0 }],
+      usageMetadata,
+      ...meta,
+    }),
+  streamType: "text/event-stream",
+  stream: (script) => [
+    ...partsOf(script).map((part) => piece([part])),
+    piece([{ text: "" }], { finishReason: finishOf(script) }, usageMetadata),
+  ],
+  closing: 1,
+  refusal(problem) {
+    const [status, code] = {
+      auth: [400, "INVALID_ARGUMENT"] as const,
+      request: [400, "INVALID_ARGUMENT"] as const,
+      rate_limit: [429, "RESOURCE_EXHAUSTED"] as const,
+      overloaded: [503, "UNAVAILABLE"] as const,
+      server: [500, "INTERNAL"] as const,
+    }[problem];
+    const details =
+      problem === "auth"
+        ? [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }]
+        : [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "30s" }];
+    return { status, body: { error: { code: status, message: `why ${problem}`, status: code, details } } };
+  },
+  errorEvent: (message) => sse({ error: { code: 500, message, status: "INTERNAL" } }),
+  clientId: (id) => `call_${id}`,
+};

@@ -1,0 +1,120 @@
+import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
+import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
+
+const usage = {
+  prompt_tokens: TOKENS.prompt,
+  completion_tokens: TOKENS.completion,
+  total_tokens: TOKENS.prompt + TOKENS.completion,
+  prompt_tokens_details: { cached_tokens: TOKENS.cached },
+};
+const FINISH = { length: "length", filter: "content_filter" };
+
+function finishOf(script: Script): string {
+  return script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop";
+}
+
+function wireCalls(script: Script) {
+  return script.calls?.map((call, i) => ({
+    id: call.id ?? `call_${i}`,
+    type: "function",
+    function: { name: call.name, arguments: JSON.stringify(call.args ?? {}) },
+  }));
+}
+
+const meta = { id: "chatcmpl-up", created: 1_700_000_000, model: "real-model" };
+const chunk = (delta: object, finish_reason: string | null = null) =>
+  sse({ ...meta, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason }] });
+
+export const openai: Dialect = {
+  name: "openai",
+  model: "gpt-4o",
+  channel: (root) => ({ provider: "openai", baseUrl: `${root}/v1`, apiKey: "secret" }),
+  read(seen) {
+    need(seen.path === "/v1/chat/completions", `wrong path ${seen.path}`);
+    need(seen.headers.authorization === "Bearer secret", "wrong key");
+    return readOpenAi(seen);
+  },
+  wholeType: "application/json",
+  whole: (script) =>
+    jsonBytes({
+      ...meta,
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: script.text?.join("") ?? null,
+            ...(script.reasoning && { reasoning_content: script.reasoning }),
+            ...(script.calls && { tool_calls: wireCalls(script) }),
+          },
+          finish_reason: finishOf(script),
+        },
+      ],
+      usage,
+    }),
+  streamType: "text/event-stream",
+  stream: (script) => [
+    chunk({ role: "assistant", content: "" }),
+    ...(script.reasoning ? [chunk({ reasoning_content: script.reasoning })] : []),
+    ...(script.text ?? []).map((content) => chunk({ content })),
+    ...(wireCalls(script) ?? []).flatMap((call, index) => [
+      chunk({ tool_calls: [{ index, ...call, function: { name: call.function.name, arguments: "" } }] }),
+      chunk({ tool_calls: [{ index, function: { arguments: call.function.arguments } }] }),
+    ]),
+    chunk({}, finishOf(script)),
+    sse({ ...meta, object: "chat.completion.chunk", choices: [], usage }),
+    sse("[DONE]"),
+  ],
+  closing: 3,
+  refusal: (problem) => openAiRefusal(problem),
+  errorEvent: (message) => sse({ error: { message, type: "server_error", param: null, code: null } }),
+  clientId: (id) => id,
+};
+
+export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> {
+  const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[problem];
+  const body = { error: { message: `why ${problem}`, type: "some_error", param: null, code: null } };
+  return { status, body, ...(problem === "rate_limit" && { headers: { "retry-after": "30" } }) };
+}
+
+/** A request in OpenAI's form; unknown fields are allowed, as many servers of the format do. */
+export function readOpenAi({ body, headers }: SeenRequest): View {
+  need(headers["content-type"]?.startsWith("application/json"), "wrong content type");
+  const view: View = {
+    model: body.model,
+    stream: body.stream === true,
+    system: "",
+    turns: [],
+    tools: (body.tools ?? []).map((tool: any) => {
+      onlyKeys("tool", tool, ["type", "function"]);
+      return tool.function.name;
+    }),
+    choice: typeof body.tool_choice === "object" ? `[${body.tool_choice.function.name}]` : body.tool_choice,
+    schema: body.response_format?.json_schema?.schema,
+    maxTokens: body.max_tokens ?? body.max_completion_tokens,
+    temperature: body.temperature,
+    stop: body.stop === undefined ? [] : [body.stop].flat(),
+  };
+  for (const message of body.messages) {
+    const parts = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+    const text = (parts ?? []).map((part: { text?: string }) => part.text ?? "").join("");
+    if (message.role === "system" || message.role === "developer") {
+      view.system += text;
+      continue;
+    }
+    const one = turn(message.role);
+    one.text = message.role === "tool" ? "" : text;
+    for (const part of parts ?? []) {
+      if (part.type !== "image_url") continue;
+      const url: string = typeof part.image_url === "string" ? part.image_url : part.image_url.url;
+      one.images.push(url.replace(/^data:.*,/, ""));
+    }
+    for (const call of message.tool_calls ?? []) {
+      one.calls.push({ id: call.id, name: call.function.name, args: JSON.parse(call.function.arguments) });
+    }
+    if (message.role === "tool") one.results.push({ id: message.tool_call_id, text });
+    view.turns.push(one);
+  }
+  return view;
+}

@@ -1,0 +1,103 @@
+/** A provider on a real socket that speaks its true format and does what the test tells it to. */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
+
+export type Step =
+  | { answer: Script }
+  | { refuse: Problem }
+  /** Status 200 and nothing more, or nothing at all. */
+  | { silent: "after headers" | "at once" }
+  /** Goes on until the other side leaves. */
+  | { endless: string }
+  /** A stream that fails: cut inside its last event before the end, cut after the finish, or by an error event. */
+  | { broken: "cut" | "after finish" | "error event"; script: Script };
+
+export interface FakeProvider {
+  root: string;
+  /** Each chat request in common terms. */
+  views: View[];
+  /** The same as they came. */
+  seen: SeenRequest[];
+  /** What is to be done with the next requests. */
+  next: Step;
+  /** Settles when the other side has cut the exchange that is open. */
+  left: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A request that the provider would refuse is answered with 418 and the reason. */
+export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
+  const server = createServer((req, res) => {
+    const parts: Buffer[] = [];
+    req.on("data", (part: Buffer) => parts.push(part));
+    req.on("end", () => {
+      fake.left = new Promise((resolve) => res.once("close", () => !res.writableFinished && resolve()));
+      let view: View;
+      try {
+        const body = JSON.parse(Buffer.concat(parts).toString("utf8"));
+        const request = { method: req.method ?? "", path: req.url ?? "", headers: req.headers, body };
+        fake.seen.push(request);
+        view = dialect.read(request);
+        fake.views.push(view);
+      } catch (error) {
+        res.writeHead(418, { "content-type": "text/plain" }).end(`refused by the fake: ${(error as Error).message}`);
+        return;
+      }
+      perform(dialect, fake.next, view.stream, res);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const fake: FakeProvider = {
+    root: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    views: [],
+    seen: [],
+    next: { answer: { text: ["Hello"] } },
+    left: Promise.resolve(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return fake;
+}
+
+function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerResponse): void {
+  if ("refuse" in step) {
+    const { status, body, headers } = dialect.refusal(step.refuse);
+    res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
+    return;
+  }
+  if ("silent" in step && step.silent === "at once") return;
+  res.writeHead(200, { "content-type": stream ? dialect.streamType : dialect.wholeType });
+  res.flushHeaders();
+  if ("silent" in step) return;
+  if ("endless" in step) {
+    const events = dialect.stream({ text: [step.endless, step.endless] });
+    for (const event of events.slice(0, -dialect.closing)) res.write(event);
+    return;
+  }
+  if ("answer" in step) {
+    if (!stream) res.end(dialect.whole(step.answer));
+    else {
+      for (const event of dialect.stream(step.answer)) res.write(event);
+      res.end();
+    }
+    return;
+  }
+  breakOff(dialect, step, res);
+}
+
+function breakOff(dialect: Dialect, step: Extract<Step, { broken: unknown }>, res: ServerResponse): void {
+  const events = dialect.stream(step.script);
+  const body = events.slice(0, -dialect.closing);
+  if (step.broken === "error event") {
+    for (const event of [...body, dialect.errorEvent("it broke")]) res.write(event);
+    res.end();
+    return;
+  }
+  const finish = events[events.length - dialect.closing] ?? Buffer.alloc(0);
+  const pieces = step.broken === "cut" ? [...body, finish.subarray(0, 9)] : [...body, finish];
+  res.write(Buffer.concat(pieces), () => setImmediate(() => res.destroy()));
+}
