@@ -76,9 +76,15 @@ async function eventsOf(io: CommandIO): Promise<Record<string, EventOutline>> {
   }
 }
 
+// "--workspace" here is a flag and not the directory that it is elsewhere.
+function homePaths(io: CommandIO): Paths {
+  const { home, config } = io.options as PathOptions;
+  return resolvePaths({ home, config }, io.env);
+}
+
 /** The home's paths; the workspace may have been moved by the configuration of the gateway that runs from it. */
 async function pathsOf(io: CommandIO): Promise<Paths> {
-  const paths = resolvePaths(io.options as PathOptions, io.env);
+  const paths = homePaths(io);
   try {
     const status = await io.gateway.request<{ home: string; workspace: string }>("GET", "/kernel/status");
     return status.home === paths.home ? { ...paths, workspace: status.workspace } : paths;
@@ -156,7 +162,7 @@ async function check(
   const { checkCandidate } = await import("../hooks/check.ts");
   const { createPackageLoader } = await import("../extensions/package-loader.ts");
   process.setSourceMapsEnabled(true);
-  const paths = resolvePaths(io.options as PathOptions, io.env);
+  const paths = homePaths(io);
   const events = Object.entries(await eventsOf(io)) as unknown as [string, EventSpec][];
   return checkCandidate(candidate, createPackageLoader(paths.package, join(paths.state, "cache")), new Map(events));
 }

@@ -1,0 +1,110 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { parseHookMd } from "../../../kernel/hooks/front-matter.ts";
+import { knownEvents } from "../../../kernel/hooks/known-events.ts";
+import { hookFiles, writeHook } from "../../../kernel/hooks/scaffold.ts";
+
+const packageDir = join(import.meta.dirname, "../../..");
+const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
+
+/** What a real tsc says about a hooks directory, without the package's own files. */
+function typeCheck(root: string): string[] {
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  return stdout.split("\n").filter((line) => /^[\w./-]*handler\.ts/.test(line) && !line.includes("/kernel/"));
+}
+
+test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
+  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  for (const [event, outline] of Object.entries(knownEvents)) {
+    writeHook(root, packageDir, { name: event.replace(":", "-"), events: [{ name: event, outline }] });
+  }
+  writeHook(root, packageDir, {
+    name: "two",
+    events: ["command:new", "message:received"].map((name) => ({ name, outline: knownEvents[name] as never })),
+  });
+  writeHook(root, packageDir, { name: "unknown-event", events: [{ name: "my:event" }] });
+  const errors = typeCheck(root);
+  // An event that no plugin in this checkout has typed yet fails by its name; nothing else may.
+  for (const error of errors) {
+    const [, event] = /Type '"([\w:]+)"' does not satisfy/.exec(error) ?? [];
+    assert.ok(event && !eventsTyped().includes(event), error);
+  }
+  rmSync(root, { recursive: true });
+});
+
+test("each event has a context type of its own", () => {
+  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  const outline = knownEvents["message:received"];
+  writeHook(root, packageDir, {
+    name: "typed",
+    events: [{ name: "message:received", ...(outline ? { outline } : {}) }],
+  });
+  const handler = (body: string) =>
+    `import type { HookHandler } from "portico";\nimport { readFile } from "node:fs/promises";\nconst handler: HookHandler<"message:received" | "agent:bootstrap"> = async (event, ctx) => {\n  void readFile; ${body}\n};\nexport default handler;\n`;
+  const file = join(root, "typed/handler.ts");
+  writeFileSync(
+    file,
+    handler(
+      'if (event.name === "message:received") { event.context.content = event.context.source; return { reply: await ctx.chat("x") }; } event.context.bootstrapFiles.length;',
+    ),
+  );
+  assert.equal(typeCheck(root), []);
+  for (const [wrong, message] of [
+    ["event.context.content;", /content/],
+    ['if (event.name === "agent:bootstrap") event.context.content;', /content/],
+    ['if (event.name === "message:received") event.context.content = 42;', /number/],
+    ["return { reply: 1 };", /number|HandlerResult|reply/],
+    ["ctx.nothing;", /nothing/],
+  ] as const) {
+    writeFileSync(file, handler(wrong));
+    const errors = typeCheck(root);
+    assert.ok(errors.length >= 1, `${wrong} was accepted`);
+    assert.match(errors.join("\n"), message);
+  }
+  rmSync(root, { recursive: true });
+});
+
+test("what is written is valid, private, and never written over", () => {
+  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  const hook = { name: "hello", events: [{ name: "message:received" }], description: 'says: "hi" # always' };
+  const dir = writeHook(join(root, "hooks"), packageDir, hook);
+  assert.equal(readdirSync(dir).sort(), ["HOOK.md", "handler.ts"]);
+  for (const path of [dir, join(dir, "HOOK.md"), join(dir, "handler.ts")])
+    assert.is(statSync(path).mode & 0o077, 0, path);
+  const { meta, warnings } = parseHookMd(hookFiles(hook)["HOOK.md"] ?? "");
+  assert.equal(
+    [meta.name, meta.events, meta.description, warnings],
+    ["hello", ["message:received"], hook.description, []],
+  );
+  assert.throws(() => writeHook(join(root, "hooks"), packageDir, hook), /there already/);
+  rmSync(root, { recursive: true });
+});
+
+/** The events that plugins of this checkout declare in their types. */
+function eventsTyped(): string[] {
+  return [
+    "gateway:startup",
+    "gateway:shutdown",
+    "config:changed",
+    "hook:failed",
+    "message:received",
+    "message:sent",
+    "chat:request",
+    "chat:response",
+    "command:new",
+    "command:reset",
+    "command:stop",
+    "agent:bootstrap",
+    "agent:completed",
+    "agent:failed",
+  ];
+}
+
+test.run();
