@@ -12,6 +12,7 @@ export const migrations: readonly (readonly string[])[] = [
       state TEXT NOT NULL,
       body TEXT NOT NULL,
       attempts INTEGER NOT NULL DEFAULT 0,
+      failures INTEGER NOT NULL DEFAULT 0,
       max_attempts INTEGER NOT NULL,
       created_at BIGINT NOT NULL,
       run_at BIGINT NOT NULL,

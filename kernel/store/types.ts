@@ -52,7 +52,7 @@ export interface Store {
     list(filter?: ItemFilter): Promise<WorkItem[]>;
     /** Ends a queued or running item as `cancelled`; a running one loses its lease. `false` where it had ended. */
     cancel(id: string): Promise<boolean>;
-    /** Puts a dead or cancelled item back into its lane with fresh attempts. */
+    /** Puts a dead or cancelled item back into its lane with fresh attempts and failures. */
     replay(id: string): Promise<boolean>;
     /** Removes items that ended before `before` (dead ones too where `dead` is true); answers how many. */
     prune(before: number, options?: { dead?: boolean }): Promise<number>;
@@ -232,7 +232,10 @@ export interface WorkItem<B = unknown> {
   kind: string;
   state: ItemState;
   body: B;
+  /** How often it was begun, cut-off attempts included. */
   attempts: number;
+  /** How often it was given back for a retry because it had failed. */
+  failures: number;
   maxAttempts: number;
   createdAt: number;
   runAt?: number;
@@ -262,8 +265,8 @@ export interface Claim<B = unknown> {
 
 export type ClaimOutcome =
   | { state: "done"; result?: unknown }
-  /** The lane waits until `at`: order is kept. */
-  | { state: "retry"; at: number; error: ItemError }
+  /** The lane waits until `at`: order is kept. `interrupted`: it was not the work's fault, and is no failure. */
+  | { state: "retry"; at: number; error: ItemError; interrupted?: boolean }
   | { state: "dead"; error: ItemError }
   | { state: "cancelled"; error?: ItemError };
 

@@ -10,6 +10,7 @@ export interface ItemRow {
   state: ItemState;
   body: string;
   attempts: number;
+  failures: number;
   max_attempts: number;
   created_at: number;
   run_at: number;
@@ -39,6 +40,7 @@ export function toItem(row: ItemRow): WorkItem {
     state: row.state,
     body: fromJson(row.body),
     attempts: row.attempts,
+    failures: row.failures,
     maxAttempts: row.max_attempts,
     createdAt: row.created_at,
   };
@@ -308,7 +310,13 @@ export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Op
   if (owned === 0) return false;
   const error = outcome.state === "done" ? null : toJson(outcome.error);
   if (retry) {
-    yield* run("UPDATE items SET state = 'queued', retry_at = ?, error = ? WHERE id = ?", outcome.at, error, id);
+    yield* run(
+      "UPDATE items SET state = 'queued', retry_at = ?, error = ?, failures = failures + ? WHERE id = ?",
+      outcome.at,
+      error,
+      outcome.interrupted === true ? 0 : 1,
+      id,
+    );
     tx.touch(kind);
     return true;
   }
@@ -431,7 +439,7 @@ export function* cancel(tx: Transaction, id: string): Operation<boolean> {
 
 export function* replay(tx: Transaction, id: string): Operation<boolean> {
   const row = yield* first<ItemRow>(
-    `UPDATE items SET state = 'queued', attempts = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL
+    `UPDATE items SET state = 'queued', attempts = 0, failures = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL
      WHERE id = ? AND state IN ('dead', 'cancelled') RETURNING *`,
     id,
   );

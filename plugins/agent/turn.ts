@@ -50,7 +50,7 @@ export async function received(parts: Parts, sessionId: string, body: TurnBody):
   const result = await ctx.emit(
     "message:received",
     {
-      content: body.message,
+      content: body.content ?? body.message,
       source: body.source,
       ...(body.model === undefined ? {} : { model: body.model }),
       metadata: { sessionId, ...body.context },
@@ -62,10 +62,17 @@ export async function received(parts: Parts, sessionId: string, body: TurnBody):
   return {
     ...body,
     received: true,
-    message: typeof content === "string" ? content : body.message,
+    ...contentOf(body, typeof content === "string" ? content : undefined),
     ...(result.reply === undefined ? {} : { reply: result.reply }),
     ...(result.messages.length === 0 ? {} : { notes: [...(body.notes ?? []), ...result.messages] }),
   };
+}
+
+/** What handlers made of the words: those from outside stay in their fence. */
+function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBody> {
+  if (content === undefined || content === (body.content ?? body.message)) return {};
+  if (body.content === undefined) return { message: content };
+  return { content, untrusted: [{ label: body.untrusted?.[0]?.label ?? body.source, text: content }] };
 }
 
 export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> {

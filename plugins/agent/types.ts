@@ -108,6 +108,8 @@ declare module "portico" {
     message: string;
     /** Data from outside: each is fenced and put after the message. */
     untrusted?: readonly { label: string; text: string }[];
+    /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
+    content?: string;
     /** Default: a session of its own, `<source>:<turn id>`. */
     session?: string;
     /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */

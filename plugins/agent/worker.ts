@@ -1,7 +1,7 @@
 /** Takes turns out of the store, keeps their leases, and writes down how they ended. */
 import { hostname } from "node:os";
 import { PorticoError } from "portico";
-import type { Batch, Claim, ClaimOutcome, NewMessage } from "portico";
+import type { Batch, Claim, ClaimOutcome, NewMessage, WorkItem } from "portico";
 import type { Heartbeat } from "./heartbeat.ts";
 import { loadHistory } from "./history.ts";
 import { MAIN_SESSION, type Parts, shownError } from "./parts.ts";
@@ -13,6 +13,10 @@ const RENEW_MS = 10_000;
 /** After a failure of the store, and at the latest between two looks for work that another gateway put in. */
 const RETRY_LOOK_MS = 1000;
 const LONGEST_SLEEP_MS = 5000;
+/** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
+const MOST_CUT_OFF = 40;
+/** How long running turns may go on when the plugin is reloaded. */
+const RELOAD_GRACE_MS = 3000;
 
 export interface Worker {
   start(): void;
@@ -46,6 +50,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
   const name = `${hostname()}:${process.pid}:${Math.random().toString(36).slice(2, 8)}`;
   const running = new Map<string, Running>();
   let active = false;
+  let resting = false;
   let looking = false;
   let again = false;
   let timer: NodeJS.Timeout | undefined;
@@ -131,10 +136,8 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
       const deadline = setTimeout(() => controller.abort(late), timeoutMs);
       const { signal } = controller;
       try {
-        if (item.attempts > item.maxAttempts) {
-          throw new PorticoError("attempts_exhausted", `Every one of ${item.maxAttempts} attempts was cut off.`, {
-            status: 500,
-          });
+        if (item.attempts - item.failures > MOST_CUT_OFF) {
+          throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, { status: 500 });
         }
         const end = await unlessAborted(signal, async () => {
           const beat = body.heartbeat === undefined ? undefined : await heartbeat.prepare(item.id, body.heartbeat);
@@ -227,7 +230,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
     }
     const error = stopped ? { code: stopped, message: `The turn was stopped (${stopped}).` } : shownError(reason);
     if (!stopped) ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
-    const outcome = outcomeOf(item.attempts, item.maxAttempts, reason, error, parts);
+    const outcome = outcomeOf(item, reason, error, parts);
     const ended =
       outcome.state === "retry" || body.heartbeat !== undefined ? undefined : failureNote(body, error, item.id);
     const batch: Batch = ended ? { messages: [{ session: item.lane, messages: ended }] } : {};
@@ -256,6 +259,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
   }
 
   function rest(): void {
+    resting = true;
     active = false;
     unsubscribe();
     clearTimeout(timer);
@@ -265,7 +269,9 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
     start,
     rest,
     async stop() {
+      const reload = !resting;
       rest();
+      if (reload) await within(RELOAD_GRACE_MS, Promise.allSettled([...running.values()].map(({ done }) => done)));
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await Promise.allSettled([...running.values()].map(({ done }) => done));
       clearInterval(renewal);
@@ -281,20 +287,20 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
 }
 
 function outcomeOf(
-  attempts: number,
-  maxAttempts: number,
+  item: WorkItem,
   reason: unknown,
   error: { code: string; message: string },
   parts: Parts,
 ): ClaimOutcome {
   const now = parts.store().now();
   if (reason instanceof Stopped) {
-    return reason.why === "cancelled" ? { state: "cancelled", error } : { state: "retry", at: now, error };
+    if (reason.why === "cancelled") return { state: "cancelled", error };
+    return { state: "retry", at: now, error, interrupted: true };
   }
-  if (!isTransient(reason) || attempts >= maxAttempts) return { state: "dead", error };
+  if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
   const { headers, retryAfterMs } = reason as { headers?: Record<string, string>; retryAfterMs?: number };
   const asked = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
-  const delay = parts.defaults().retryDelayMs * 4 ** (attempts - 1) * (0.8 + Math.random() * 0.4);
+  const delay = parts.defaults().retryDelayMs * 4 ** item.failures * (0.8 + Math.random() * 0.4);
   return { state: "retry", at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)), error };
 }
 
@@ -353,6 +359,15 @@ async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Pr
   } finally {
     if (abort) signal.removeEventListener("abort", abort);
   }
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }
 
 function isAlive(pid: number): boolean {

@@ -72,7 +72,10 @@ test("a retry keeps its place in the lane and waits", async () => {
   t.clock.now += 5000;
   const again = await one();
   assert.is(again.item.id, "a1");
-  assert.is(again.item.attempts, 2);
+  assert.equal([again.item.attempts, again.item.failures], [2, 1]);
+  assert.ok(await store.finish(again, { state: "retry", at: t.clock.now, error, interrupted: true }));
+  const third = await one();
+  assert.equal([third.item.attempts, third.item.failures], [3, 1]);
 });
 
 test("what is due is not starved by a stream of new work", async () => {
