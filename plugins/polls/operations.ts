@@ -77,7 +77,9 @@ export function createOperations({ ctx, book, runner }: Parts) {
     async testExisting(id: string) {
       const { row, body } = await book.find(id);
       const cursor = (await ctx.use("store").schedules.cursor(KIND, row.id)) as Cursor | undefined;
-      return dryRun(row.name ?? row.id, body, cursor ?? undefined);
+      // Without a condition: a 304 would show nothing.
+      const { validators: _, ...unconditional } = cursor ?? {};
+      return dryRun(row.name ?? row.id, body, cursor ? (unconditional as Cursor) : undefined);
     },
     async runs(id: string, limitText: string | null) {
       const limit = limitText === null ? 20 : Number(limitText);

@@ -23,7 +23,7 @@ const parentOf = (element: Element): Element | undefined =>
 
 const NAME = "(?:[\\w-]|[^\\x00-\\x7f]|\\\\.)+";
 const PIECE = new RegExp(
-  `^(?:(?<tag>\\*|${NAME})|#(?<id>${NAME})|\\.(?<class>${NAME})|\\[\\s*(?<attr>[\\w:-]+)\\s*(?:(?<op>[~|^$*]?=)\\s*(?:"(?<dq>[^"]*)"|'(?<sq>[^']*)'|(?<bare>[^\\]\\s]+))\\s*)?\\]|:(?<pseudo>[\\w-]+)(?:\\((?<arg>[^()]*)\\))?)`,
+  `^(?:(?<tag>\\*|${NAME})|#(?<id>${NAME})|\\.(?<class>${NAME})|\\[\\s*(?<attr>[\\w:-]+)\\s*(?:(?<op>[~|^$*]?=)\\s*(?:"(?<dq>[^"]*)"|'(?<sq>[^']*)'|(?<bare>[^\\]\\s"']+))\\s*)?\\]|:(?<pseudo>[\\w-]+)(?:\\((?<arg>[^()]*)\\))?)`,
   "u",
 );
 

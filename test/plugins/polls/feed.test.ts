@@ -1,0 +1,162 @@
+import { readFileSync } from "node:fs";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { decodeText } from "../../../plugins/polls/sources/decode.ts";
+import { decodeEntities } from "../../../plugins/polls/sources/entities.ts";
+import { type FeedItem, feedItems } from "../../../plugins/polls/sources/feed.ts";
+
+const values = (text: string): FeedItem[] => feedItems(text).map((item) => item.value as FeedItem);
+const failure = (text: string): string => {
+  try {
+    feedItems(text);
+  } catch (error) {
+    assert.is((error as Error).name, "CheckFailed", String(error));
+    return (error as Error).message;
+  }
+  throw new Error("was read");
+};
+
+test("RSS 2.0: guid, link, dates, CDATA, namespaces; oldest first by date", () => {
+  const items = values(`<?xml version="1.0" encoding="utf-8"?>
+    <rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:content="http://purl.org/rss/1.0/modules/content/" xmlns:media="m">
+    <channel><title>News</title><atom:link href="http://self"/>
+      <item><media:title>no</media:title><title>Second &amp; last</title><link>http://x/2</link><guid isPermaLink="false">2</guid>
+        <pubDate>Sat, 02 May 2026 10:00:00 GMT</pubDate><description><![CDATA[<b>bold</b> &amp;]]></description>
+        <content:encoded>whole</content:encoded><dc:creator>Ann</dc:creator><category>a</category><category>b</category></item>
+      <item><title>First</title><link>http://x/1</link><guid>http://x/1</guid><pubDate>Fri, 01 May 2026 10:00:00 +0200</pubDate></item>
+    </channel></rss>`);
+  assert.equal(items, [
+    { id: "http://x/1", title: "First", link: "http://x/1", published: "2026-05-01T08:00:00.000Z" },
+    {
+      id: "2",
+      title: "Second & last",
+      link: "http://x/2",
+      summary: "<b>bold</b> &",
+      content: "whole",
+      author: "Ann",
+      published: "2026-05-02T10:00:00.000Z",
+      categories: ["a", "b"],
+    },
+  ]);
+});
+
+test("RSS 0.91 with a document type; without dates the document's order is turned round", () => {
+  const items =
+    values(`<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://my.netscape.com/rss-0.91.dtd">
+    <rss version="0.91"><channel><title>t</title>
+    <item><title>Caf&eacute; new</title><link>http://x/2</link></item><item><title>old</title><link>http://x/1</link></item></channel></rss>`);
+  assert.equal(items, [
+    { title: "old", link: "http://x/1" },
+    { title: "Café new", link: "http://x/2" },
+  ]);
+});
+
+test("RDF (RSS 1.0 and 0.90)", () => {
+  const items =
+    values(`<rdf:RDF xmlns:rdf="r" xmlns="http://purl.org/rss/1.0/" xmlns:dc="d"><channel rdf:about="c"><title>t</title></channel>
+    <item rdf:about="http://x/1"><title>One</title><link>http://x/1</link><dc:date>2026-05-01T00:00:00Z</dc:date></item></rdf:RDF>`);
+  assert.equal(items, [{ id: "http://x/1", title: "One", link: "http://x/1", published: "2026-05-01T00:00:00.000Z" }]);
+});
+
+test("Atom: alternate link, markup in the content, several links and authors, a prefix", () => {
+  const entry = `<P:id>urn:1</P:id><P:title type="html">A &lt;b&gt;</P:title><P:link rel="self" href="http://x/self"/><P:link rel="alternate" href="http://x/1?a=1&amp;b=2"/>
+    <P:author><P:name>Ann</P:name></P:author><P:updated>2026-05-01T12:00:00+02:00</P:updated><P:content type="xhtml"><div><p>one</p><p>two</p></div></P:content><P:category term="t"/>`;
+  for (const [prefix, root] of [
+    ["", "feed"],
+    ["atom:", "atom:feed"],
+  ] as const) {
+    const items = values(
+      `<${root} xmlns:atom="a"><${prefix}entry>${entry.replaceAll("P:", prefix)}</${prefix}entry></${root}>`,
+    );
+    assert.equal(items, [
+      {
+        id: "urn:1",
+        title: "A <b>",
+        link: "http://x/1?a=1&b=2",
+        content: "one two",
+        author: "Ann",
+        updated: "2026-05-01T10:00:00.000Z",
+        categories: ["t"],
+      },
+    ]);
+  }
+});
+
+test("JSON Feed", () => {
+  const feed = {
+    version: "https://jsonfeed.org/version/1.1",
+    items: [
+      {
+        id: 7,
+        url: "http://x/7",
+        title: "Seven",
+        content_text: "c",
+        tags: ["t"],
+        authors: [{ name: "Ann" }],
+        date_published: "2026-05-01T00:00:00Z",
+      },
+    ],
+  };
+  assert.equal(values(JSON.stringify(feed)), [
+    {
+      id: "7",
+      title: "Seven",
+      link: "http://x/7",
+      content: "c",
+      author: "Ann",
+      published: "2026-05-01T00:00:00.000Z",
+      categories: ["t"],
+    },
+  ]);
+});
+
+test("a feed without items is a feed", () => {
+  assert.equal(feedItems("<rss><channel><title>t</title></channel></rss>"), []);
+  assert.equal(feedItems("<feed></feed>"), []);
+  assert.equal(feedItems('{"items":[]}'), []);
+});
+
+test("what is no feed fails and says so", () => {
+  assert.match(failure("<!DOCTYPE html><html><body>error</body></html>"), "web page");
+  assert.match(failure("<html><body>Service unavailable</body></html>"), "web page");
+  assert.match(failure("Service unavailable"), "neither XML nor JSON");
+  assert.match(failure('{"error":"x"}'), "no items");
+  assert.match(failure("{not json"), "valid JSON");
+  assert.match(failure("<other><a/></other>"), "no rss");
+  assert.match(failure("<!DOCTYPE rss [ <!ENTITY a 'x'>"), "document type");
+});
+
+test("entities of the sender's own are not expanded; deep nesting is refused", () => {
+  const lol = Array.from({ length: 9 }, (_, i) => `<!ENTITY lol${i + 1} "${`&lol${i};`.repeat(10)}">`).join("");
+  const [item] =
+    values(`<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol0 "lol">${lol}<!ENTITY file SYSTEM "file:///etc/passwd">]>
+    <rss><channel><item><title>&lol9; &file;</title></item></channel></rss>`);
+  assert.is(item!.title, "&lol9; &file;");
+  assert.match(failure(`<rss>${"<a>".repeat(10_000)}${"</a>".repeat(10_000)}</rss>`), "nested too deeply");
+  assert.match(
+    failure("<rss><channel><item><__proto__><x>1</x></__proto__></item></channel></rss>"),
+    "not well-formed",
+  );
+  assert.is(({} as Record<string, unknown>)["polluted"], undefined);
+});
+
+test("encodings: the declaration, the header, the byte order mark, and none that fits", () => {
+  const xml = (encoding: string): string =>
+    `<?xml version="1.0" encoding="${encoding}"?><rss><channel><item><title>Grüße</title></item></channel></rss>`;
+  const title = (bytes: Buffer, type = ""): string => values(decodeText(bytes, type))[0]!.title!;
+  assert.is(title(Buffer.from(xml("ISO-8859-1"), "latin1")), "Grüße");
+  assert.is(title(Buffer.from(xml("utf-8"), "utf8"), "text/xml; charset=utf-8"), "Grüße");
+  assert.is(title(Buffer.from(xml("utf-8"), "latin1")), "Grüße", "said to be UTF-8, but is not");
+  assert.is(title(Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(xml("utf-16"), "utf16le")])), "Grüße");
+  assert.is(title(Buffer.from(xml("x-nonsense"), "utf8")), "Grüße");
+});
+
+test("entities are decoded once", () => {
+  assert.is(decodeEntities("&amp;lt; &#233; &#xe9; &#x110000; &unknown; &#0;"), "&lt; é é &#x110000; &unknown; &#0;");
+});
+
+test("the test file itself is no feed", () => {
+  assert.match(failure(readFileSync(import.meta.filename, "utf8")), "neither XML nor JSON");
+});
+
+test.run();

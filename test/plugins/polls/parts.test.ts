@@ -1,0 +1,154 @@
+/** Identity, templates, differences, pages, back-off: each by itself. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { backoffMs } from "../../../plugins/polls/backoff.ts";
+import { lineDiff } from "../../../plugins/polls/diff.ts";
+import { type Item, newItems } from "../../../plugins/polls/identity.ts";
+import { pageText } from "../../../plugins/polls/sources/html.ts";
+import { jsonItems } from "../../../plugins/polls/sources/json.ts";
+import { render } from "../../../plugins/polls/template.ts";
+import { valueAt } from "../../../plugins/polls/value-path.ts";
+
+/** Feeds lists to the comparison one after another; answers what was new in each, the first left out. */
+function walk(...lists: Item[][]): unknown[][] {
+  let seen: string[] = [];
+  return lists
+    .map((list) => {
+      const result = newItems(list, seen);
+      seen = result.seen;
+      return result.fresh.map(({ value }) => value);
+    })
+    .slice(1);
+}
+const item = (id: string | undefined, value: unknown = id, link?: string): Item => ({
+  value,
+  ...(id === undefined ? {} : { id }),
+  ...(link === undefined ? {} : { link }),
+});
+
+test("items are told by id: an edit, a new order and a gap bring nothing", () => {
+  const [a, b, c] = [item("a"), item("b"), item("c")];
+  assert.equal(walk([a, b], [b, a], [item("a", "edited"), b], [b], [c, a, b], [a, b, c]), [[], [], [], ["c"], []]);
+});
+
+test("without ids by link, without links by content", () => {
+  const linked = (link: string, value: string): Item => item(undefined, value, link);
+  assert.equal(walk([linked("1", "x")], [linked("1", "edited")], [linked("2", "y"), linked("1", "x")]), [[], ["y"]]);
+  const bare = (value: unknown): Item => item(undefined, value);
+  assert.equal(walk([bare({ a: 1, b: 2 })], [bare({ b: 2, a: 1 })], [bare({ a: 1, b: 3 })]), [[], [{ a: 1, b: 3 }]]);
+});
+
+test("ids that are all alike tell nothing: link, then content", () => {
+  const alike = (value: string, link?: string): Item => item("same", value, link);
+  assert.equal(walk([alike("x", "1"), alike("y", "2")], [alike("z", "3"), alike("x", "1"), alike("y", "2")]), [["z"]]);
+  assert.equal(walk([alike("x"), alike("y")], [alike("z"), alike("x"), alike("y")]), [["z"]]);
+  assert.equal(
+    walk([alike("x", "1")], [alike("y", "2"), alike("x", "1")]),
+    [["y"]],
+    "it turns out only at the second look",
+  );
+});
+
+test("the same item listed twice fires once", () => {
+  assert.equal(walk([], [item("a", "same"), item("a", "same")]), [["same"]]);
+});
+
+test("what is still listed is never forgotten, however long the list", () => {
+  const many = Array.from({ length: 5_000 }, (_, i) => item(`i${i}`));
+  let { seen } = newItems(many, []);
+  for (let round = 0; round < 5; round++) {
+    const more = Array.from({ length: 1_000 }, (_, i) => item(`r${round} ${i}`));
+    const result = newItems([...many, ...more], seen);
+    assert.is(result.fresh.length, 1_000);
+    seen = result.seen;
+  }
+  assert.ok(seen.length < 40_000);
+});
+
+test("templates: paths, json, what is missing, and braces that are not ours", () => {
+  const values = { item: { a: { b: [1, 2] }, t: "x{item.a}", n: null }, url: "u", count: 3 };
+  assert.is(render("{item.a.b[1]} {item.t} {item.zzz}|{item.n} {url} {count}", values), "2 x{item.a} | u 3");
+  assert.is(render("{json item.a} {item.a}", values), '{"b":[1,2]} {"b":[1,2]}');
+  assert.is(render('{"key": 1} {other} {item.constructor} {item.__proto__}', values), '{"key": 1} {other}  ');
+});
+
+test("paths read own properties only", () => {
+  const value = { a: [{ b: 1 }, { b: 2 }], "x-y": { z: 3 } };
+  assert.is(valueAt(value, "$.a[1].b"), 2);
+  assert.equal(valueAt(value, "a[*].b"), [1, 2]);
+  assert.is(valueAt(value, "x-y.z"), 3);
+  assert.is(valueAt(value, "a.length"), 3 - 1, "an array's length is its own");
+  assert.is(valueAt(value, "constructor"), undefined);
+  assert.is(valueAt(value, "a.map"), undefined);
+  assert.is(valueAt(value, ""), value);
+});
+
+test("json: a list, a list within, one object; what does not fit fails", () => {
+  assert.equal(
+    jsonItems('[{"id":1},{"id":2}]', undefined, "id").map(({ id }) => id),
+    ["1", "2"],
+  );
+  assert.is(jsonItems('{"d":{"rows":[1,2]}}', "d.rows", undefined).length, 2);
+  assert.is(jsonItems('{"d":[{"r":[1,2]},{"r":[3]}]}', "d[*].r", undefined).length, 3);
+  assert.equal(jsonItems('{"tag":"v1"}', undefined, "tag"), [{ value: { tag: "v1" }, id: "v1" }]);
+  for (const [text, path, told] of [
+    ["<html>", undefined, "not JSON"],
+    ['{"a":1}', "b", "nothing at"],
+    ['{"a":{}}', "a", "not a list"],
+    ["", undefined, "not JSON"],
+  ] as const) {
+    assert.throws(
+      () => jsonItems(text, path, undefined),
+      (error: Error) => error.name === "CheckFailed" && error.message.includes(told),
+    );
+  }
+});
+
+test("differences show what went and what came", () => {
+  assert.is(lineDiff("a\nb\nc", "a\nx\nc\nd"), "- b\n+ x\n+ d");
+  assert.is(lineDiff("", "new"), "- \n+ new");
+  assert.is(lineDiff("same", "same"), "");
+  const long = Array.from({ length: 5_000 }, (_, i) => `line ${i}`);
+  const changed = [...long];
+  changed[0] = "first";
+  changed[4_999] = "last";
+  assert.is(lineDiff(long.join("\n"), changed.join("\n")), "- line 0\n- line 4999\n+ first\n+ last");
+  assert.ok(lineDiff("", "x".repeat(100_000)).length < 9_000);
+});
+
+const PAGE = `<!doctype html><title>no</title><style>.x{}</style><nav><a href=/>Home</a></nav>
+  <main id=main class="big list"><h1>Prices</h1><ul><li data-id=1>One <b>10</b><li class=ad>Ad <li data-id=2>Two 20</ul>
+  <p>Updated 12:34:56</p><script>no()</script></main><footer>end</footer>`;
+
+test("pages: text as a reader sees it, selectors, ignored lines, removed parts", () => {
+  assert.is(pageText(PAGE, { selector: "#main" }), "Prices\nOne 10\nAd\nTwo 20\nUpdated 12:34:56");
+  assert.is(pageText(PAGE, { selector: "main", ignore: ["^Updated \\d"], remove: [".ad"] }), "Prices\nOne 10\nTwo 20");
+  assert.is(pageText(PAGE, {}).split("\n")[0], "Home");
+  const picks: [string, string][] = [
+    ["li[data-id='2']", "Two 20"],
+    ["main.big > ul > li:first-child b", "10"],
+    ["h1 + ul li:nth-child(2)", "Ad"],
+    ["li:not(.ad)", "One 10\nTwo 20"],
+    ["ul ~ p, h1", "Prices\nUpdated 12:34:56"],
+    ["[data-id^=1], li[data-id^=1] b", "One 10"],
+    ["li:last-child", "Two 20"],
+    ["MAIN.list#main h1", "Prices"],
+  ];
+  for (const [selector, text] of picks) assert.is(pageText(PAGE, { selector }), text, selector);
+  assert.throws(() => pageText(PAGE, { selector: ".gone" }), /nothing that the selector/);
+  for (const bad of ["", "a[", "a >", "::before", "a:hover(", ",", "a b[x='1]"]) {
+    assert.throws(() => pageText(PAGE, { selector: bad }), /not understood/, bad);
+  }
+});
+
+test("back-off doubles to half an hour, Retry-After raises it, hopeless answers go there at once", () => {
+  const minute = 60_000;
+  const row = [1, 2, 3, 10].map((errors) => backoffMs({ errors, intervalMs: 1_000 }));
+  assert.equal(row, [5_000, 10_000, 20_000, 30 * minute]);
+  assert.is(backoffMs({ errors: 1, intervalMs: 24 * 60 * minute }), minute);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 90_000 }), 90_000);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, retryAfterMs: 1e9 }), 60 * minute);
+  assert.is(backoffMs({ errors: 1, intervalMs: 1_000, status: 404 }), 30 * minute);
+});
+
+test.run();
