@@ -135,7 +135,7 @@ test("session-memory keeps what was said, under a name of its own each time", as
   assert.is(names.length, 2);
   assert.match(names[0] ?? "", new RegExp(`^${day}-plan-the-`));
   const text = readFileSync(join(dir, names[0] ?? ""), "utf8");
-  assert.match(text, /\*\*user\*\*: Plan the[^]*\*\*assistant\*\*: Gladly\.[^]*\*\*user\*\*: Thanks/);
+  assert.match(text, /\*\*user\*\*: Plan the[\s\S]*\*\*assistant\*\*: Gladly\.[\s\S]*\*\*user\*\*: Thanks/);
   assert.not.match(text, /secret tool output|too old/);
 });
 
