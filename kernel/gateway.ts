@@ -9,6 +9,7 @@ import { ConfigError, type ConfigProblem } from "./config/error.ts";
 import { ensureToken } from "./config/token.ts";
 import { PorticoError } from "./errors.ts";
 import { declareKernelEvents } from "./events.ts";
+import { loadBounded } from "./extensions/bounded-load.ts";
 import type { PluginParts } from "./extensions/context.ts";
 import type { Loader } from "./extensions/load.ts";
 import { createPluginHost, type PluginHost, pluginRoots } from "./extensions/plugins.ts";
@@ -117,6 +118,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       readiness.set(key, { name, check });
       return () => void readiness.delete(key);
     },
+    load: (file, limitMs) => loadBounded(loader, file, limitMs),
   };
   const plugins = createPluginHost({
     roots: () => pluginRoots(paths, config.kernel.plugins.trust),

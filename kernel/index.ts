@@ -11,6 +11,7 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
 export * from "./confine.ts";
+export { runBounded } from "./extensions/bounded.ts";
 export { startEgressProxy } from "./egress-proxy.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { guardedFetch } from "./guard/fetch.ts";

@@ -13,6 +13,7 @@ import type {
   PluginContext,
   ServerHandle,
   ServerOptions,
+  UserModule,
 } from "../types.ts";
 
 /** The parts of the gateway that contexts hand on. */
@@ -32,6 +33,7 @@ export interface PluginParts {
   openServer(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
   busy<T>(work: Promise<T>): Promise<T>;
   addReadiness(name: string, check: () => string | undefined): Dispose;
+  load(file: string, limitMs: number): Promise<UserModule>;
 }
 
 export interface ContextOptions {
@@ -85,6 +87,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: options.onConfig,
     busy: parts.busy,
+    load: parts.load,
     readiness: (check) => scope.add("readiness", parts.addReadiness(name, check)),
   };
 }
