@@ -1,5 +1,7 @@
 /** The store's face, made of the operations and whichever engine runs them. */
 import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./key-value.ts";
+import { drain, pending } from "./drain.ts";
+import { firstUse, knownKey, remember } from "./known.ts";
 import { take } from "./limits.ts";
 import {
   addDelivery,
@@ -37,22 +39,7 @@ import {
 } from "./sessions.ts";
 import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
 import { addUsage, pruneUsage, sumUsage } from "./usage.ts";
-import {
-  abandon,
-  addItems,
-  anythingReady,
-  cancel,
-  claim,
-  drain,
-  extend,
-  finish,
-  firstUse,
-  knownKey,
-  nextWorkAt,
-  pending,
-  remember,
-  replay,
-} from "./work.ts";
+import { abandon, addItems, anythingReady, cancel, claim, extend, finish, nextWorkAt, replay } from "./work.ts";
 
 function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (!batch) return;

@@ -1,0 +1,38 @@
+/** Keys that were used already, and what their first user was told. */
+import { first, fromJson, type Operation, run, toJson, type Transaction } from "./operation.ts";
+import type { Dedup, KnownKey } from "./types.ts";
+
+export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
+  const row = yield* first<{ answer: string | null; at: number }>(
+    "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
+    key,
+    tx.now,
+  );
+  return row && { answer: fromJson(row.answer), at: row.at };
+}
+
+/** Answers false where the key is known already. */
+export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
+  const changes = yield* run(
+    `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET answer = excluded.answer, at = excluded.at, expires_at = excluded.expires_at
+     WHERE known.expires_at <= ?`,
+    dedup.key,
+    toJson(dedup.answer),
+    tx.now,
+    tx.now + dedup.ttlMs,
+    tx.now,
+  );
+  return changes > 0;
+}
+
+export function* remember(tx: Transaction, dedup: Dedup): Operation<void> {
+  yield* run(
+    `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at`,
+    dedup.key,
+    toJson(dedup.answer),
+    tx.now,
+    tx.now + dedup.ttlMs,
+  );
+}

@@ -1,0 +1,117 @@
+/** The rows of the queue, and when a lane comes ready. */
+import { first, fromJson, type Operation, run, type Transaction } from "./operation.ts";
+import type { ItemError, ItemState, NewItem, WorkItem } from "./types.ts";
+
+export interface ItemRow {
+  seq: number;
+  id: string;
+  kind: string;
+  lane: string;
+  state: ItemState;
+  body: string;
+  attempts: number;
+  failures: number;
+  max_attempts: number;
+  created_at: number;
+  run_at: number;
+  started_at: number | null;
+  finished_at: number | null;
+  retry_at: number | null;
+  result: string | null;
+  error: string | null;
+  drained_by: string | null;
+}
+
+export interface LaneRow {
+  kind: string;
+  lane: string;
+  ready_at: number;
+  head: string | null;
+  token: number;
+}
+
+/** A row as its owner knows it; absent fields are left out. */
+export function toItem(row: ItemRow): WorkItem {
+  const item: WorkItem = {
+    id: row.id,
+    seq: row.seq,
+    lane: row.lane,
+    kind: row.kind,
+    state: row.state,
+    body: fromJson(row.body),
+    attempts: row.attempts,
+    failures: row.failures,
+    maxAttempts: row.max_attempts,
+    createdAt: row.created_at,
+  };
+  if (row.run_at > 0) item.runAt = row.run_at;
+  if (row.started_at !== null) item.startedAt = row.started_at;
+  if (row.finished_at !== null) item.finishedAt = row.finished_at;
+  if (row.retry_at !== null) item.retryAt = row.retry_at;
+  if (row.result !== null) item.result = fromJson(row.result);
+  if (row.error !== null) item.error = fromJson(row.error) as ItemError;
+  if (row.drained_by !== null) item.drainedBy = row.drained_by;
+  return item;
+}
+
+/** A lane with an item in progress keeps its time; else it comes ready with its earliest item. */
+export function* openLane(tx: Transaction, kind: string, lane: string, readyAt: number, seq: number): Operation<void> {
+  yield* run(
+    `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
+     WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
+    kind,
+    lane,
+    readyAt,
+    seq,
+    tx.now,
+  );
+  tx.touch(kind);
+}
+
+export function* holdLane(
+  tx: Transaction,
+  item: NewItem,
+  seq: number,
+  settle: { windowMs: number; maxWaitMs: number },
+): Operation<void> {
+  const quietAt = tx.now + settle.windowMs;
+  yield* run(
+    `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (kind, lane) DO UPDATE
+     SET ready_at = CASE WHEN lanes.since + ? < ? THEN lanes.since + ? ELSE ? END
+     WHERE lanes.head IS NULL`,
+    item.kind,
+    item.lane,
+    tx.now + Math.min(settle.windowMs, settle.maxWaitMs),
+    seq,
+    tx.now,
+    settle.maxWaitMs,
+    quietAt,
+    settle.maxWaitMs,
+    quietAt,
+  );
+  tx.touch(item.kind);
+}
+
+/** Gives a lane that has nothing in progress the time of its next item, or removes it. */
+export function* settleLane(tx: Transaction, kind: string, lane: string): Operation<void> {
+  const next = yield* first<{ run_at: number; seq: number }>(
+    "SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND state = 'queued' ORDER BY run_at, seq LIMIT 1",
+    kind,
+    lane,
+  );
+  if (!next) {
+    yield* run("DELETE FROM lanes WHERE kind = ? AND lane = ? AND head IS NULL", kind, lane);
+    return;
+  }
+  yield* run(
+    "UPDATE lanes SET ready_at = ?, ord = ?, since = ? WHERE kind = ? AND lane = ? AND head IS NULL",
+    next.run_at,
+    next.seq,
+    tx.now,
+    kind,
+    lane,
+  );
+  tx.touch(kind);
+}

@@ -1,0 +1,283 @@
+/** What goes into the store and comes out of it. Times are milliseconds since 1970; bodies anything JSON can hold. */
+
+/** What is written together, in one transaction. */
+export interface Batch {
+  items?: readonly NewItem[];
+  deliveries?: readonly NewDelivery[];
+  runs?: readonly Run[];
+  messages?: readonly { session: string; messages: readonly NewMessage[]; meta?: Record<string, unknown> }[];
+  kv?: readonly { namespace: string; key: string; value: unknown; ttlMs?: number }[];
+  usage?: readonly UsageRecord[];
+}
+
+export interface Dedup {
+  /** Scope it: `webhook:<token name>:<key>`. */
+  key: string;
+  /** How long the key is remembered. */
+  ttlMs: number;
+  /** What the first caller was told, to be told again. */
+  answer: unknown;
+}
+export interface KnownKey {
+  answer: unknown;
+  /** When it was first used. */
+  at: number;
+}
+export interface Enqueued {
+  duplicate?: KnownKey;
+  /** The state of `batch.limit`, where there was one. */
+  limit?: Take;
+}
+/** One of the limits that `take` counts. */
+export interface Limit {
+  key: string;
+  max: number;
+  windowMs: number;
+}
+
+export interface NewItem {
+  /** `evt_…`, `turn_…`: unique for ever; adding a known id again is a duplicate and changes nothing. */
+  id: string;
+  /** Items of one lane and kind run one at a time, in order. */
+  lane: string;
+  /** What takes it: `turn`, `wake`, … Each kind has lanes of its own. */
+  kind: string;
+  body: unknown;
+  /** Not before this time; default: at once. */
+  runAt?: number;
+  /** Advice to the worker; default 5. */
+  maxAttempts?: number;
+  /** Holds the whole lane until nothing was added for `windowMs`, at most `maxWaitMs` from its first waiting item. */
+  settle?: { windowMs: number; maxWaitMs: number };
+}
+
+/** `held`: drained, waiting for the item `drainedBy` to finish. */
+export type ItemState = "queued" | "running" | "held" | "done" | "dead" | "cancelled";
+
+export interface WorkItem<B = unknown> {
+  id: string;
+  seq: number;
+  lane: string;
+  kind: string;
+  state: ItemState;
+  body: B;
+  /** How often it was begun, cut-off attempts included. */
+  attempts: number;
+  /** How often it was given back for a retry because it had failed. */
+  failures: number;
+  maxAttempts: number;
+  createdAt: number;
+  runAt?: number;
+  /** When its last attempt began. */
+  startedAt?: number;
+  finishedAt?: number;
+  /** For a retry: when. */
+  retryAt?: number;
+  result?: unknown;
+  /** Of the last attempt. */
+  error?: ItemError;
+  drainedBy?: string;
+}
+export interface ItemError {
+  code: string;
+  message: string;
+}
+
+export interface Claim<B = unknown> {
+  worker: string;
+  /** Fencing token: only the newest of a lane can extend or finish. */
+  token: number;
+  leaseUntil: number;
+  /** With `attempts` counting this one. */
+  item: WorkItem<B>;
+}
+
+export type ClaimOutcome =
+  | { state: "done"; result?: unknown }
+  /** The lane waits until `at`: order is kept. `interrupted`: it was not the work's fault, and is no failure. */
+  | { state: "retry"; at: number; error: ItemError; interrupted?: boolean }
+  | { state: "dead"; error: ItemError }
+  | { state: "cancelled"; error?: ItemError };
+
+export interface ItemFilter {
+  kind?: string;
+  lane?: string;
+  state?: ItemState;
+  limit?: number;
+  before?: number;
+}
+export interface QueueStats {
+  /** Kind → state → number. Ended items that were pruned are not counted. */
+  kinds: Record<string, Partial<Record<ItemState, number>>>;
+  /** `createdAt` of the oldest item that has not ended. */
+  oldestAt?: number;
+}
+export interface LaneStatus {
+  lane: string;
+  kind: string;
+  queued: number;
+  /** Who has it leased, until when. */
+  worker?: string;
+  leaseUntil?: number;
+  /** The item in progress, or waiting for its retry. */
+  head?: string;
+  readyAt: number;
+}
+
+export interface NewSchedule {
+  kind: string;
+  id: string;
+  name?: string;
+  enabled: boolean;
+  /** `null`: never. */
+  nextAt: number | null;
+  /** The definition. */
+  body: unknown;
+  /** Left as it is where absent. */
+  state?: unknown;
+  /** Left as it is where absent; `null` forgets it. */
+  cursor?: unknown;
+}
+export interface Schedule {
+  kind: string;
+  id: string;
+  name?: string;
+  enabled: boolean;
+  nextAt: number | null;
+  body: unknown;
+  state: unknown;
+  rev: number;
+  createdAt: number;
+  updatedAt: number;
+}
+export interface ScheduleSlot {
+  kind: string;
+  id: string;
+  expectedNext: number | null;
+  next: number | null;
+  /** Left as it is where absent. */
+  state?: unknown;
+  /** Left as it is where absent (a one-shot job is disabled by its own tick). */
+  enabled?: boolean;
+}
+export interface PollCommit {
+  kind: string;
+  id: string;
+  expectedRev: number;
+  next: number | null;
+  state?: unknown;
+  cursor?: unknown;
+  enabled?: boolean;
+}
+
+export interface Take {
+  allowed: boolean;
+  limit: number;
+  remaining: number;
+  /** 0 where allowed; else how long until the same cost would be allowed. */
+  retryAfterMs: number;
+  /** Until the window is empty again. */
+  resetMs: number;
+}
+
+export interface Session {
+  id: string;
+  createdAt: number;
+  updatedAt: number;
+  messages: number;
+  meta: Record<string, unknown>;
+}
+export interface NewMessage {
+  role: string;
+  /** The whole message in OpenAI's form, or whatever its owner needs. */
+  body: unknown;
+  turnId?: string;
+  at?: number;
+}
+export interface StoredMessage {
+  seq: number;
+  role: string;
+  body: unknown;
+  turnId?: string;
+  at: number;
+}
+
+export interface NewDelivery {
+  id: string;
+  at?: number;
+  /** Which endpoint or mapping. */
+  source: string;
+  /** `accepted`, `duplicate`, `refused`, … the owner's words. */
+  outcome: string;
+  /** The event or turn that it became. */
+  itemId?: string;
+  /** Small and masked: status, headers, address. */
+  meta?: Record<string, unknown>;
+  /** The raw body, where it is kept. */
+  payload?: string;
+}
+export interface Delivery {
+  id: string;
+  at: number;
+  source: string;
+  outcome: string;
+  itemId?: string;
+  meta: Record<string, unknown>;
+}
+
+export interface Run {
+  id: string;
+  owner: string;
+  at: number;
+  /** `running`, `ok`, `error`, `skipped`, … the owner's words. */
+  status: string;
+  endedAt?: number;
+  itemId?: string;
+  data?: unknown;
+}
+
+export interface UsageRecord {
+  at?: number;
+  channel?: string;
+  model?: string;
+  /** The client key; absent for the owner. */
+  key?: string;
+  promptTokens?: number;
+  completionTokens?: number;
+  cachedTokens?: number;
+  /** In whatever currency prices are given. */
+  cost?: number;
+  /** Default 1. */
+  requests?: number;
+  errors?: number;
+}
+export interface UsageFilter {
+  since?: number;
+  until?: number;
+  channel?: string;
+  model?: string;
+  key?: string;
+  by?: readonly ("channel" | "model" | "key" | "minute" | "hour" | "day")[];
+}
+export interface UsageSum {
+  channel?: string;
+  model?: string;
+  key?: string;
+  /** The beginning of the minute, hour or day (UTC). */
+  at?: number;
+  requests: number;
+  errors: number;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  cost: number;
+}
+
+export interface StoreHealth {
+  ok: boolean;
+  engine: string;
+  /** What is wrong, without paths. */
+  problem?: string;
+  bytes?: number;
+  schemaVersion?: number;
+}

@@ -1,0 +1,36 @@
+/** What becomes of a turn that did not end well. */
+import type { ClaimOutcome, WorkItem } from "portico";
+
+/** Why a running turn was aborted. */
+export class Stopped extends Error {
+  readonly why: "cancelled" | "lost" | "shutdown";
+  constructor(why: "cancelled" | "lost" | "shutdown") {
+    super(why);
+    this.why = why;
+  }
+}
+
+/** Tried again, dead or cancelled. */
+export function outcomeOf(
+  item: WorkItem,
+  reason: unknown,
+  error: { code: string; message: string },
+  { now, retryDelayMs }: { now: number; retryDelayMs: number },
+): ClaimOutcome {
+  if (reason instanceof Stopped) {
+    if (reason.why === "cancelled") return { state: "cancelled", error };
+    return { state: "retry", at: now, error, interrupted: true };
+  }
+  if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
+  const { headers, retryAfterMs } = reason as { headers?: Record<string, string>; retryAfterMs?: number };
+  const asked = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
+  const delay = retryDelayMs * 4 ** item.failures * (0.8 + Math.random() * 0.4);
+  return { state: "retry", at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)), error };
+}
+
+/** What may go better next time: anything but a refusal of the request itself, or a turn that was too slow already. */
+function isTransient(reason: unknown): boolean {
+  const { status, code } = reason as { status?: unknown; code?: unknown };
+  if (code === "timeout" || code === "attempts_exhausted" || code === "upstream_auth") return false;
+  return typeof status !== "number" || status >= 500 || status === 429 || status === 408;
+}
