@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs";
+import { type CommandIO, defineCommand } from "portico";
+
+interface Listing {
+  enabled: boolean;
+  path: string;
+  warning?: string;
+  credentials: string[];
+  endpoints: string[];
+  mappings: { name: string; path: string; action: string; credential: string; match: string[]; delivery: string }[];
+}
+interface DeliveryView {
+  id: string;
+  at: string;
+  source: string;
+  outcome: string;
+  itemId?: string;
+  status?: number;
+  address?: string;
+  credential?: string;
+  method?: string;
+  path?: string;
+  headers?: Record<string, string>;
+  query?: Record<string, string>;
+  error?: { code: string; message: string };
+  missing?: string[];
+  replayOf?: string;
+  payload?: string | null;
+}
+interface Replayed {
+  deliveryId: string;
+  action: string;
+  eventId?: string;
+  turnId?: string;
+}
+interface Tested {
+  source: string;
+  action: string;
+  session?: string;
+  task?: string;
+  text?: string;
+  missing: string[];
+}
+
+const delivery = { name: "delivery", description: "Its id, as `deliveries` shows it" };
+
+const at = (io: CommandIO, tail = ""): string =>
+  `/webhooks/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
+
+function pairs(given: unknown, option: string): Record<string, string> {
+  return Object.fromEntries(
+    ((given as string[] | undefined) ?? []).map((text) => {
+      const found = /^([^:=\s]+)\s*[:=]\s*(.*)$/.exec(text);
+      if (!found) throw new Error(`--${option} takes NAME: VALUE, not "${text}".`);
+      return [found[1] as string, found[2] as string];
+    }),
+  );
+}
+
+function bodyFrom(io: CommandIO): unknown {
+  const { file, body } = io.options;
+  if ((file === undefined) === (body === undefined)) throw new Error("Give the body: --body JSON or --file FILE.");
+  const text = file === undefined ? String(body) : readFileSync(String(file), "utf8");
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${file === undefined ? "--body" : String(file)} is not JSON.`);
+  }
+}
+
+function details(one: DeliveryView): string[] {
+  return [
+    `${one.id}  ${one.outcome}${one.status === undefined ? "" : ` (${one.status})`}`,
+    `at          ${one.at}`,
+    `request     ${one.method} ${one.path}`,
+    `from        ${one.address}${one.credential ? ` with ${one.credential}` : ""}`,
+    ...(one.itemId ? [`became      ${one.itemId}`] : []),
+    ...(one.replayOf ? [`replay of   ${one.replayOf}`] : []),
+    ...(one.error ? [`error       ${one.error.code}: ${one.error.message}`] : []),
+    ...(one.missing?.length ? [`no value    ${one.missing.join(" ")}`] : []),
+    ...Object.entries(one.query ?? {}).map(([name, value]) => `query       ${name}=${value}`),
+    ...Object.entries(one.headers ?? {}).map(([name, value]) => `header      ${name}: ${value}`),
+    "",
+    one.payload ?? "(the body was not kept)",
+  ];
+}
+
+export default defineCommand({
+  name: "webhooks",
+  summary: "Events from outside systems: what has come in, replays, dry runs",
+  examples: [
+    "portico webhooks deliveries --outcome unauthorized",
+    "portico webhooks replay del_4f1c",
+    `portico webhooks test github --header "X-GitHub-Event: issues" --body '{"action":"opened"}'`,
+  ],
+  commands: [
+    {
+      name: "list",
+      summary: "Endpoints and mappings",
+      run: async (io) =>
+        io.show(await io.gateway.request<Listing>("GET", "/webhooks"), (one) => [
+          `webhooks are ${one.enabled ? "on" : "off"} at ${one.path}; credentials: ${one.credentials.join(", ") || "no token"}`,
+          ...(one.warning ? [`warning: ${one.warning}`] : []),
+          ...one.endpoints,
+          ...io.table(
+            ["MAPPING", "PATH", "ACTION", "NEEDS", "DELIVERY", "MATCHES ON"],
+            one.mappings.map(({ name, path, action, credential, delivery: to, match }) => [
+              name,
+              path,
+              action,
+              credential,
+              to,
+              match.join(" "),
+            ]),
+          ),
+        ]),
+    },
+    {
+      name: "deliveries",
+      summary: "What has come in, newest first",
+      options: {
+        source: { type: "string", value: "NAME", description: "Only of wake, agent, or this mapping" },
+        outcome: {
+          type: "string",
+          choices: ["accepted", "duplicate", "skipped", "challenge", "refused", "unauthorized", "limited", "failed"],
+          description: "Only those that ended so",
+        },
+        before: { type: "string", value: "DATE", description: "Only older ones" },
+        limit: { type: "number", value: "N", description: "How many; default 50" },
+      },
+      run: async (io) =>
+        io.show(
+          await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/webhooks/deliveries", undefined, {
+            query: io.options as Record<string, string | number | undefined>,
+          }),
+          ({ deliveries }) =>
+            io.table(
+              ["ID", "AT", "SOURCE", "OUTCOME", "STATUS", "BECAME", "FROM"],
+              deliveries.map((one) => [
+                one.id,
+                one.at,
+                one.source,
+                one.outcome,
+                one.status ?? "-",
+                one.itemId ?? "-",
+                one.credential ?? one.address ?? "-",
+              ]),
+            ),
+        ),
+    },
+    {
+      name: "show",
+      summary: "One delivery with its headers and body, secrets masked",
+      args: [delivery],
+      run: async (io) => io.show(await io.gateway.request<DeliveryView>("GET", at(io)), details),
+    },
+    {
+      name: "replay",
+      summary: "Start a delivery again, with the mappings as they are now",
+      args: [delivery],
+      run: async (io) =>
+        io.show(
+          await io.gateway.request<Replayed>("POST", at(io, "/replay")),
+          (one) => `${one.deliveryId}: started ${one.turnId ?? one.eventId ?? "nothing (its transform dropped it)"}`,
+        ),
+    },
+    {
+      name: "test",
+      summary: "Show what a request would start, and start nothing",
+      description: "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
+      args: [
+        {
+          name: "path",
+          description: "wake, agent, or a mapping; default: the first mapping that matches",
+          optional: true,
+        },
+      ],
+      options: {
+        body: { type: "string", value: "JSON", description: "The body" },
+        file: { type: "string", value: "FILE", description: "Or a file that holds it" },
+        header: { type: "list", value: "NAME: VALUE", description: "A header; may be repeated" },
+        query: { type: "list", value: "NAME=VALUE", description: "A query parameter; may be repeated" },
+      },
+      run: async (io) => {
+        const request = {
+          path: io.args["path"] ?? "",
+          headers: pairs(io.options["header"], "header"),
+          query: pairs(io.options["query"], "query"),
+          body: bodyFrom(io),
+        };
+        io.show(await io.gateway.request<Tested>("POST", "/webhooks/test", request), (one) => [
+          `${one.source} → ${one.action}${one.session ? ` in the session ${one.session}` : ""}`,
+          ...(one.missing.length ? [`no value for ${one.missing.join(" ")}`] : []),
+          ...(one.task ? ["", one.task, "", "as data from outside:", one.text ?? ""] : []),
+        ]);
+      },
+    },
+  ],
+});

@@ -1,0 +1,68 @@
+/** Who is calling: a token, a named key, or a sender whose signature fits. */
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import { PorticoError } from "portico";
+import { type Credential, digestOf, type Mapping, type Settings } from "./settings.ts";
+import type { Signed } from "./signatures.ts";
+
+/** What the tokens of a request's headers say. */
+export interface Presented {
+  credential?: Credential;
+  /** Why it is refused, where one was sent. */
+  problem?: string;
+}
+
+/** Throws `forbidden` for an address that is not in `webhooks.allowedIps`. */
+export function checkAddress({ allowedIps }: Settings, address: string): void {
+  const family = isIP(address);
+  if (!allowedIps || (family !== 0 && allowedIps.check(address, family === 4 ? "ipv4" : "ipv6"))) return;
+  throw new PorticoError("forbidden", "This address may not call: it is not in webhooks.allowedIps.");
+}
+
+/** Looks at `Authorization: Bearer` and `x-service-token`, never at the query. */
+export function presentedToken(settings: Settings, req: IncomingMessage): Presented {
+  const authorization = valuesOf(req, "authorization");
+  const service = valuesOf(req, "x-service-token");
+  if (authorization.length + service.length === 0) return {};
+  if (authorization.length > 1 || service.length > 1)
+    return { problem: "The request has a credential's header twice. Send it once." };
+  const bearer = authorization.map((value) => /^bearer (\S+)$/i.exec(value)?.[1]);
+  let credential: Credential | undefined;
+  for (const token of [...bearer, ...service]) {
+    if (token === undefined || /\s/.test(token)) continue;
+    const digest = digestOf(token);
+    // all are compared, so that the time does not tell which one it was
+    for (const known of settings.tokens) if (timingSafeEqual(known.digest, digest)) credential = known.credential;
+  }
+  if (credential) return { credential };
+  return {
+    problem:
+      "The token is wrong. Send the webhook token as `Authorization: Bearer <token>` or `x-service-token`, without white space around it.",
+  };
+}
+
+/** The credential of a mapping that checks signatures. */
+export function presentedSignature(mapping: Mapping, signed: Signed): Presented {
+  const problem = mapping.verifier?.problem(signed);
+  return problem === undefined ? { credential: mapping.credential } : { problem };
+}
+
+/** 401 for a caller whom nothing has identified. */
+export function unauthorized(problem: string | undefined): PorticoError {
+  return new PorticoError(
+    "unauthorized",
+    problem ??
+      "Credentials are missing. Send the webhook token as `Authorization: Bearer <token>` or `x-service-token`.",
+    { headers: { "www-authenticate": 'Bearer realm="portico webhooks"' } },
+  );
+}
+
+function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const header = rawHeaders[i] as string;
+    if (header.length === name.length && header.toLowerCase() === name) values.push(rawHeaders[i + 1] as string);
+  }
+  return values;
+}

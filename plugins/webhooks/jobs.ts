@@ -1,0 +1,129 @@
+/** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
+import { randomUUID } from "node:crypto";
+import type { AgentService, NewItem, TurnRequest } from "portico";
+import type { agentRequest, wakeRequest } from "./schema.ts";
+import type { Static } from "portico";
+import { hashOf } from "./content.ts";
+import type { Rendering } from "./rendering.ts";
+import type { Mapping } from "./settings.ts";
+
+export const BURST = "webhook.burst";
+const SOURCE = "webhook";
+
+export interface Job {
+  action: "wake" | "agent" | "none";
+  items: readonly NewItem[];
+  status: number;
+  body?: unknown;
+  itemId?: string;
+  eventId?: string;
+  turnId?: string;
+  sessionId?: string;
+  /** The answer waits for the end of the turn. */
+  wait?: boolean;
+}
+
+/** Nothing is started: a challenge, or a delivery that its transform dropped. */
+export function emptyJob(status: number, body?: unknown): Job {
+  return { action: "none", items: [], status, ...(body === undefined ? {} : { body }) };
+}
+
+export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<typeof wakeRequest>): Job {
+  const { eventId, item } = agent.wakeItem({
+    text,
+    source: SOURCE,
+    ...(metadata ? { metadata } : {}),
+    ...(mode ? { mode } : {}),
+  });
+  const message =
+    mode === "now" ? "The event is queued and the agent is woken." : "The event is queued for the next heartbeat.";
+  return {
+    action: "wake",
+    items: [item],
+    itemId: eventId,
+    eventId,
+    status: 200,
+    body: { status: 200, message, eventId },
+  };
+}
+
+export function agentJob(agent: AgentService, { wait, ...request }: Static<typeof agentRequest>): Job {
+  return { ...turnJob(agent, { ...request, source: SOURCE }), ...(wait ? { wait } : {}) };
+}
+
+export function mappingJob(
+  agent: AgentService,
+  mapping: Mapping,
+  rendering: Rendering,
+  burstKey: string | undefined,
+): Job {
+  if (mapping.burst && burstKey !== undefined) return burstJob(mapping, mapping.burst, rendering, burstKey);
+  if (rendering.action === "wake") return wakeJob(agent, wakeOf([rendering]));
+  return turnJob(agent, turnOf([rendering]));
+}
+
+function turnJob(agent: AgentService, request: TurnRequest): Job {
+  const { turnId, sessionId, item } = agent.turnItem(request);
+  const body = { status: 200, message: "The turn has started.", sessionId, turnId };
+  return { action: "agent", items: [item], itemId: turnId, turnId, sessionId, status: 200, body };
+}
+
+/** One of a burst: it lies in a lane of its own until that has been quiet, then the whole lane becomes one turn. */
+function burstJob(
+  mapping: Mapping,
+  { windowMs, maxWaitMs }: NonNullable<Mapping["burst"]>,
+  rendering: Rendering,
+  burstKey: string,
+): Job {
+  const { action } = rendering;
+  const id = `${action === "wake" ? "evt" : "turn"}_${randomUUID().replaceAll("-", "")}`;
+  const key = hashOf(burstKey).slice(0, 12);
+  const session = rendering.session ?? `${SOURCE}:${mapping.name}:${key}`;
+  const item: NewItem = {
+    id,
+    lane: `${mapping.name}:${key}`,
+    kind: BURST,
+    body: { ...rendering, session },
+    settle: { windowMs, maxWaitMs },
+  };
+  const message = "The delivery is collected with others of its kind.";
+  const job = { action, items: [item], itemId: id, status: 200 };
+  if (action === "wake") return { ...job, eventId: id, body: { status: 200, message, eventId: id } };
+  return { ...job, turnId: id, sessionId: session, body: { status: 200, message, sessionId: session, turnId: id } };
+}
+
+const MOST_FENCES = 50;
+
+/** One turn for several deliveries of a mapping; how it runs is what the last of them says. */
+export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
+  const last = deliveries.at(-1) as Rendering;
+  const count = deliveries.length;
+  const shown = deliveries.slice(-MOST_FENCES);
+  const label = (i: number) =>
+    count === 1 ? `webhook ${last.mapping}` : `webhook ${last.mapping}, ${count - shown.length + i + 1} of ${count}`;
+  const more =
+    count === 1
+      ? ""
+      : `\n\n(${count} deliveries came in one burst${count > MOST_FENCES ? `; the last ${MOST_FENCES} follow` : ""}.)`;
+  const { session, model, channel, delivery } = last;
+  return {
+    message: last.task + more,
+    untrusted: shown.map(({ text }, i) => ({ label: label(i), text })),
+    ...(last.filled ? { content: shown.map(({ text }) => text).join("\n\n") } : {}),
+    source: SOURCE,
+    ...(session === undefined ? {} : { session }),
+    ...(model === undefined ? {} : { model }),
+    ...(channel === undefined ? {} : { channel }),
+    ...(delivery === undefined ? {} : { delivery }),
+  };
+}
+
+export function wakeOf(deliveries: readonly Rendering[]): Static<typeof wakeRequest> {
+  const last = deliveries.at(-1) as Rendering;
+  const texts = deliveries.slice(-MOST_FENCES).map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
+  return {
+    text: texts.join("\n\n"),
+    metadata: { mapping: last.mapping, ...(deliveries.length > 1 ? { deliveries: deliveries.length } : {}) },
+    ...(last.mode ? { mode: last.mode } : {}),
+  };
+}

@@ -1,0 +1,157 @@
+/** The owner's side: what is set up, what has come in, replays, and dry runs. */
+import { randomUUID } from "node:crypto";
+import { type Call, compile, type Delivery, type PluginContext, PorticoError } from "portico";
+import type { DeliveryLog } from "./delivery-log.ts";
+import { isForm, readForm } from "./content.ts";
+import { maskPayload } from "./mask.ts";
+import type { Request } from "./paths.ts";
+import { type Planner, readTarget } from "./plan.ts";
+import { announceDelivery } from "./received.ts";
+import { testRequest } from "./schema.ts";
+import type { Mapping, Settings } from "./settings.ts";
+
+export interface ManageParts {
+  ctx: PluginContext;
+  settings(): Settings;
+  log: DeliveryLog;
+  planner: Planner;
+}
+
+const owner = { access: "gateway" } as const;
+
+export function mountManagement({ ctx, settings, log, planner }: ManageParts): void {
+  const checkTest = compile(testRequest);
+  const store = () => ctx.use("store");
+
+  ctx.route("GET", "/webhooks", { ...owner, summary: "Webhook endpoints and mappings" }, () => listing(settings()));
+
+  ctx.route("GET", "/webhooks/deliveries", { ...owner, summary: "What has come in" }, async ({ query }) => {
+    await log.flush();
+    const [source, outcome, before] = ["source", "outcome", "before"].map((name) => query.get(name) ?? undefined);
+    const at = before === undefined ? Number.NaN : /^\d+$/.test(before) ? Number(before) : Date.parse(before);
+    const deliveries = await store().deliveries.list({
+      limit: Number(query.get("limit")) || 50,
+      ...(source === undefined ? {} : { source }),
+      ...(outcome === undefined ? {} : { outcome }),
+      ...(Number.isNaN(at) ? {} : { before: at }),
+    });
+    return { deliveries: deliveries.map(shown) };
+  });
+
+  ctx.route("GET", "/webhooks/deliveries/:id", owner, async (call) => {
+    const { payload, ...delivery } = await find(call);
+    return { ...shown(delivery), payload: payload === undefined ? null : maskPayload(payload, settings().secrets) };
+  });
+
+  ctx.route("POST", "/webhooks/deliveries/:id/replay", { ...owner, summary: "Start it again" }, async (call) => {
+    const delivery = await find(call);
+    if (delivery.payload === undefined || delivery.outcome === "unauthorized")
+      throw new PorticoError("conflict", "This delivery's body was not kept: it cannot be replayed.");
+    const {
+      target: path = "",
+      headers = {},
+      query = {},
+    } = delivery.meta as { target?: string; headers?: Record<string, string>; query?: Record<string, string> };
+    const target = readTarget(`${settings().prefix}/${path}`, settings());
+    if (target.kind === "unknown" || target.kind === "status")
+      throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
+    const request: Request = { headers, query, body: bodyOf(delivery.payload, headers) };
+    const { job, source } = await planner.plan(target, request, () => true);
+    const id = `del_${randomUUID().replaceAll("-", "")}`;
+    const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
+    await store().enqueue({
+      items: job.items,
+      deliveries: [
+        {
+          id,
+          source,
+          outcome: job.action === "none" ? "skipped" : "accepted",
+          ...(job.itemId === undefined ? {} : { itemId: job.itemId }),
+          meta: { ...meta, status: job.status, action: job.action, replayOf: delivery.id, requestId: call.id },
+          payload: delivery.payload,
+        },
+      ],
+    });
+    announceDelivery(ctx, { id, job, source, request, address: call.address, secrets: settings().secrets });
+    const { eventId, turnId, sessionId } = job;
+    return { ok: true, deliveryId: id, replayOf: delivery.id, action: job.action, eventId, turnId, sessionId };
+  });
+
+  ctx.route(
+    "POST",
+    "/webhooks/test",
+    { ...owner, summary: "Which mapping, which words; starts nothing" },
+    async (call) => {
+      const { path = "", headers = {}, query = {}, body } = await call.json(checkTest);
+      const target = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
+      if (target.kind === "unknown" || target.kind === "status")
+        throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
+      const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+      const {
+        job,
+        source,
+        missing = [],
+        rendering,
+      } = await planner.plan(target, { body, headers: lower, query }, () => true);
+      return {
+        ok: true,
+        source,
+        action: job.action,
+        status: job.status,
+        ...(job.sessionId === undefined ? {} : { session: rendering?.session ?? "(one of its own)" }),
+        ...(rendering ? { task: rendering.task, text: rendering.text, delivery: rendering.delivery ?? "none" } : {}),
+        ...(rendering?.model === undefined ? {} : { model: rendering.model }),
+        missing,
+      };
+    },
+  );
+
+  async function find({ params }: Call) {
+    await log.flush();
+    const id = params["id"] ?? "";
+    const delivery = await store().deliveries.get(id);
+    if (!delivery) throw new PorticoError("not_found", `There is no delivery ${id}.`);
+    return delivery;
+  }
+}
+
+function shown({ at, meta, ...delivery }: Delivery) {
+  return { ...delivery, at: new Date(at).toISOString(), ...meta };
+}
+
+function bodyOf(payload: string, headers: Readonly<Record<string, string>>): unknown {
+  if (isForm(headers["content-type"])) return readForm(payload);
+  try {
+    return JSON.parse(payload, (key, value) => (key === "__proto__" ? undefined : value));
+  } catch {
+    throw new PorticoError("conflict", "The body of this delivery is no JSON: there is nothing to replay.");
+  }
+}
+
+function listing({ enabled, prefix, config, tokens, mappings, warning }: Settings) {
+  return {
+    enabled,
+    path: prefix,
+    ...(warning === undefined ? {} : { warning }),
+    rateLimit: config.rateLimit,
+    credentials: tokens.map(({ credential }) => credential.name),
+    endpoints: [`POST ${prefix}/wake`, `POST ${prefix}/agent`, `POST ${prefix}`],
+    mappings: [...mappings.values()].map((mapping) => describe(mapping, prefix)),
+  };
+}
+
+function describe({ name, config, verifier, burst }: Mapping, prefix: string) {
+  return {
+    name,
+    path: `${prefix}/${name}`,
+    action: config.action ?? "agent",
+    credential: verifier ? `signature (${verifier.scheme})` : "token",
+    byMatch: config.match !== undefined,
+    match: Object.keys(config.match ?? {}),
+    message: config.message ?? null,
+    session: config.session ?? null,
+    transform: config.transform ?? null,
+    coalesce: burst !== undefined,
+    delivery: config.delivery ?? "none",
+  };
+}

@@ -1,0 +1,44 @@
+/** Keeps secrets out of the delivery log and of what is shown of it. */
+const MASK = "********";
+const SECRET_NAME = /auth|token|secret|passw|passphrase|api[-_]?key|private[-_]?key|access[-_]?key|cookie|credential/i;
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
+
+/** A copy in which values with the name of a secret, and the known secrets themselves, are masked. */
+export function maskFields(
+  fields: Readonly<Record<string, string>>,
+  secrets: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, isSecretName(name) ? MASK : maskText(value, secrets)]),
+  );
+}
+
+export function maskText(text: string, secrets: readonly string[]): string {
+  let masked = text;
+  for (const secret of secrets) if (masked.includes(secret)) masked = masked.replaceAll(secret, MASK);
+  return masked;
+}
+
+/** The text of a payload as it may be shown: in JSON, what is called a secret is masked too. */
+export function maskPayload(payload: string, secrets: readonly string[]): string {
+  const text = maskText(payload, secrets);
+  try {
+    return JSON.stringify(maskValue(JSON.parse(text)));
+  } catch {
+    return text.replace(/([\w.-]*(?:token|secret|passw\w*|api[-_]?key)[\w.-]*=)[^&\s]+/gi, `$1${MASK}`);
+  }
+}
+
+function maskValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskValue);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      isSecretName(name) && typeof one === "string" && one !== "" ? MASK : maskValue(one),
+    ]),
+  );
+}

@@ -1,0 +1,34 @@
+/** Whether a mapping's `match` holds for a request. */
+import { lookUp, type Path, pathAt, type Request } from "./paths.ts";
+import { readPattern } from "./patterns.ts";
+import type { Condition } from "./schema.ts";
+
+export type Matcher = (request: Request) => boolean;
+
+/** All conditions must hold; none: every request does. */
+export async function readMatch(match: Record<string, Condition>, key: string): Promise<Matcher> {
+  const tests: { path: Path; holds: (value: unknown) => boolean }[] = [];
+  for (const [text, condition] of Object.entries(match)) {
+    const at = `${key}["${text}"]`;
+    tests.push({ path: pathAt(text, at), holds: await readCondition(condition, at) });
+  }
+  return (request) => tests.every(({ path, holds }) => holds(lookUp(request, path)));
+}
+
+async function readCondition(condition: Condition, key: string): Promise<(value: unknown) => boolean> {
+  if (typeof condition !== "object" || condition === null) return (value) => isSame(value, condition);
+  if ("in" in condition) return (value) => condition.in.some((one) => isSame(value, one));
+  if ("prefix" in condition) return (value) => typeof value === "string" && value.startsWith(condition.prefix);
+  if ("exists" in condition) return (value) => (value !== undefined) === condition.exists;
+  const pattern = await readPattern(condition.regex, key);
+  return (value) => isText(value) && pattern(String(value));
+}
+
+/** Same type and value: `"1"` is not `1`. */
+function isSame(value: unknown, wanted: string | number | boolean | null): boolean {
+  return value === wanted;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}

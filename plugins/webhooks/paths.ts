@@ -1,0 +1,56 @@
+/** Dotted paths into a request: `body.items[0].id`, `headers.x-github-event`, `query.team`. */
+import { PorticoError } from "portico";
+
+/** What mappings look at. Header names are in lower case. */
+export interface Request {
+  body: unknown;
+  headers: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string>>;
+}
+
+export type Root = keyof Request;
+export interface Path {
+  root: Root;
+  steps: readonly (string | number)[];
+}
+
+const STEP = /\.([^\s.[\]{}"']+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y;
+
+/** Reads a path; `undefined` for what is none. */
+export function readPath(text: string): Path | undefined {
+  const root = /^(body|headers|query)(?=$|[.[])/.exec(text)?.[1] as Root | undefined;
+  if (!root) return undefined;
+  const steps: (string | number)[] = [];
+  STEP.lastIndex = root.length;
+  while (STEP.lastIndex < text.length) {
+    const found = STEP.exec(text);
+    if (!found) return undefined;
+    const [, name, index, quoted] = found;
+    steps.push(index === undefined ? (name ?? (quoted as string).replace(/\\(.)/g, "$1")) : Number(index));
+  }
+  if (root !== "body" && (steps.length !== 1 || typeof steps[0] !== "string")) return undefined;
+  return { root, steps: root === "headers" ? [(steps[0] as string).toLowerCase()] : steps };
+}
+
+/** `readPath`, or an error that names the key of the configuration. */
+export function pathAt(text: string, key: string): Path {
+  const path = readPath(text);
+  if (path) return path;
+  throw new PorticoError(
+    "invalid_request_error",
+    `${key}: "${text}" is no path. Write body.a[0].b, headers.<name> or query.<name>.`,
+    { param: key },
+  );
+}
+
+/** What lies at a path, by own properties only (never a prototype's); `undefined` where nothing does. */
+export function lookUp(request: Request, { root, steps }: Path): unknown {
+  let here: unknown = request[root];
+  for (const step of steps) {
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
+    // an array's own `length` is no data of the sender's
+    if (Array.isArray(here) && !/^\d+$/.test(String(step))) return undefined;
+    here = (here as Record<string | number, unknown>)[step];
+  }
+  return here;
+}

@@ -1,0 +1,120 @@
+/** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
+import { type AgentService, type Call, compile, type PluginContext, PorticoError } from "portico";
+import { readContent } from "./content.ts";
+import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
+import type { Request } from "./paths.ts";
+import { type Change, readChange, render, type Rendering } from "./rendering.ts";
+import { agentRequest, wakeRequest } from "./schema.ts";
+import type { Mapping, Settings } from "./settings.ts";
+import type { Transforms } from "./transform.ts";
+
+/** `path` is what stands below the prefix; `source` names it in the delivery log. */
+export type Target = { path: string; source: string } & (
+  | { kind: "wake" | "agent" | "unknown"; mapping?: undefined }
+  | { kind: "root"; mapping?: undefined }
+  | { kind: "mapping"; mapping: Mapping }
+  | { kind: "status"; what: "events" | "turns"; id: string; mapping?: undefined }
+);
+
+export interface Plan {
+  job: Job;
+  /** `wake`, `agent`, or the mapping's name. */
+  source: string;
+  request: Request;
+  /** Placeholders without a value. */
+  missing?: readonly string[];
+  /** A sender asks whether we are there. */
+  challenge?: boolean;
+  rendering?: Rendering;
+}
+
+export interface Planner {
+  /** The body as the target takes it. Throws 415, 400. */
+  read(target: Target, call: Call): Promise<unknown>;
+  /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
+  plan(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Promise<Plan>;
+}
+
+export function readTarget(path: string, { prefix, mappings }: Settings): Target {
+  const below = path.slice(prefix.length).replace(/^\//, "").replace(/\/$/, "");
+  const [first = "", second, ...rest] = below.split("/").map(decodeURIComponent);
+  if (second !== undefined && rest.length === 0 && (first === "events" || first === "turns"))
+    return { kind: "status", path: below, source: first, what: first, id: second };
+  if (second !== undefined) return { kind: "unknown", path: below, source: "unknown" };
+  if (first === "") return { kind: "root", path: "", source: "/" };
+  if (first === "wake" || first === "agent") return { kind: first, path: first, source: first };
+  const mapping = mappings.get(first);
+  return mapping
+    ? { kind: "mapping", path: first, source: first, mapping }
+    : { kind: "unknown", path: below, source: "unknown" };
+}
+
+export interface PlannerParts {
+  ctx: PluginContext;
+  settings(): Settings;
+  transforms: Transforms;
+}
+
+export function createPlanner({ ctx, settings, transforms }: PlannerParts): Planner {
+  const wakeCheck = compile(wakeRequest);
+  const agentCheck = compile(agentRequest);
+  const agent = (): AgentService => ctx.use("agent");
+
+  function find(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Mapping {
+    const candidates =
+      target.kind === "mapping" ? [target.mapping] : [...settings().mappings.values()].filter(({ match }) => match);
+    const fitting = candidates.filter(({ match }) => !match || match(request));
+    const mapping = fitting.find(allowed);
+    if (mapping) return mapping;
+    if (fitting[0]?.verifier)
+      throw new PorticoError("unauthorized", `The mapping ${fitting[0].name} takes signed requests only.`, {
+        headers: { "www-authenticate": 'Bearer realm="portico webhooks"' },
+      });
+    if (fitting.length > 0)
+      throw new PorticoError("forbidden", "This key may not call the mapping that this request is for.");
+    throw new PorticoError(
+      "no_mapping",
+      target.kind === "mapping"
+        ? `The request does not match what the mapping ${target.mapping.name} asks for.`
+        : "No mapping matches this request: see webhooks.mappings.",
+    );
+  }
+
+  async function planMapping(mapping: Mapping, request: Request): Promise<Plan> {
+    const source = mapping.name;
+    if (isChallenge(mapping, request.body)) {
+      const { challenge } = request.body as { challenge: string };
+      return { source, request, job: emptyJob(200, { challenge }), challenge: true };
+    }
+    const change = await transformed(mapping, request);
+    if (change.skip) return { source, request, job: emptyJob(204) };
+    const rendering = render(mapping, request, change);
+    const burstKey = mapping.burst?.key.render(change.body === undefined ? request : { ...request, body: change.body });
+    const missing = [...rendering.missing, ...(burstKey?.missing ?? [])];
+    if (missing.length > 0) ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
+    return { source, request, missing, rendering, job: mappingJob(agent(), mapping, rendering, burstKey?.text) };
+  }
+
+  async function transformed({ name, config }: Mapping, request: Request): Promise<Change> {
+    if (config.transform === undefined) return { overrides: {} };
+    const input = { ...request, mapping: name };
+    return readChange(await transforms.run(config.transform, input, settings().config.transformTimeoutMs), name);
+  }
+
+  return {
+    read: (target, call) => (target.kind === "wake" || target.kind === "agent" ? call.json() : readContent(call)),
+    async plan(target, request, allowed) {
+      if (target.kind === "wake")
+        return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };
+      if (target.kind === "agent")
+        return { source: "agent", request, job: agentJob(agent(), agentCheck.parse(request.body)) };
+      return planMapping(find(target, request, allowed), request);
+    },
+  };
+}
+
+/** Slack asks once, signed, whether the address is ours. */
+function isChallenge({ verifier }: Mapping, body: unknown): boolean {
+  const { type, challenge } = (body ?? {}) as { type?: unknown; challenge?: unknown };
+  return verifier?.scheme === "slack" && type === "url_verification" && typeof challenge === "string";
+}

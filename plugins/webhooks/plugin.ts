@@ -1,0 +1,40 @@
+/** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
+import { definePlugin, type Dispose, type Method } from "portico";
+import { webhooksSchema } from "./schema.ts";
+import { declareEvents } from "./received.ts";
+import type { Settings } from "./settings.ts";
+
+/** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */
+const ANY = "" as Method;
+
+export default definePlugin({
+  name: "webhooks",
+  description: "Endpoints for events from outside systems: wakes, turns, mappings, signatures",
+  config: { webhooks: webhooksSchema },
+  needs: ["store", "agent"],
+  commands: { webhooks: () => import("./cli.ts") },
+  async setup(ctx, config) {
+    declareEvents(ctx);
+    const { setUp } = await import("./setup.ts");
+    const door = await setUp(ctx, config.webhooks);
+    let undo: Dispose[] = [];
+
+    function mount({ prefix, enabled, config: { maxBodyBytes }, warning }: Settings): void {
+      const before = undo;
+      undo = [
+        ctx.errors(prefix, ({ status, code, message, param, details }) => ({
+          status,
+          error: { code, message, ...(param === undefined ? {} : { param }), ...details },
+        })),
+      ];
+      if (warning !== undefined) ctx.log.warn({}, warning);
+      if (enabled)
+        for (const path of [prefix, `${prefix}/*`])
+          undo.push(ctx.route(ANY, path, { access: "own", maxBodyBytes, summary: "Webhooks" }, door.handle));
+      for (const one of before) void one();
+    }
+
+    mount(door.settings());
+    ctx.onConfig(async (next: typeof config) => mount(await door.apply(next.webhooks)));
+  },
+});

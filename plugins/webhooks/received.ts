@@ -1,0 +1,50 @@
+/** Tells hooks and feeds about an accepted delivery. */
+import type { PluginContext } from "portico";
+import type { Job } from "./jobs.ts";
+import { maskFields } from "./mask.ts";
+import type { Request } from "./paths.ts";
+
+export interface Accepted {
+  id: string;
+  job: Job;
+  source: string;
+  request: Request;
+  address: string;
+  secrets: readonly string[];
+}
+
+export function declareEvents(ctx: PluginContext): void {
+  ctx.event("webhook:received", {
+    mode: "notify",
+    description: "A webhook was accepted and is on stable storage.",
+    sample: {
+      deliveryId: "del_3f1c",
+      source: "github",
+      action: "agent",
+      turnId: "turn_5f0c",
+      sessionId: "webhook:github",
+      headers: { "x-github-event": "issues", authorization: "********" },
+      query: {},
+      body: { action: "opened", issue: { number: 7, title: "It does not start" } },
+      address: "127.0.0.1",
+    },
+  });
+}
+
+export function announceDelivery(ctx: PluginContext, { id, job, source, request, address, secrets }: Accepted): void {
+  if (!ctx.hasListeners("webhook:received")) return;
+  const { action, eventId, turnId, sessionId } = job;
+  const context = {
+    deliveryId: id,
+    source,
+    action,
+    ...(eventId === undefined ? {} : { eventId }),
+    ...(turnId === undefined ? {} : { turnId }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    headers: maskFields(request.headers, secrets),
+    query: maskFields(request.query, secrets),
+    body: request.body,
+    address,
+  };
+  void ctx.emit("webhook:received", context, sessionId === undefined ? {} : { sessionKey: sessionId });
+}

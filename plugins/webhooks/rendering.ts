@@ -1,0 +1,122 @@
+/** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
+import { PorticoError } from "portico";
+import type { Request } from "./paths.ts";
+import type { Mapping } from "./settings.ts";
+
+/** One delivery, ready for the agent. JSON-ready: bursts keep it in the store. */
+export interface Rendering {
+  mapping: string;
+  action: "agent" | "wake";
+  /** The task in the owner's words; nothing from outside is in it. */
+  task: string;
+  /** What came from outside: goes into a fence. */
+  text: string;
+  /** `text` is the task with its values filled in, so it is what hooks see as the message. */
+  filled: boolean;
+  session?: string;
+  model?: string;
+  channel?: string;
+  delivery?: "announce" | "none";
+  mode?: "next-heartbeat" | "now";
+  /** Placeholders without a value. */
+  missing: string[];
+}
+
+const PAYLOAD_CHARS = 20_000;
+const FIELDS = ["body", "message", "text", "session", "model", "channel", "delivery", "action", "mode"] as const;
+
+/** What a transform answered, taken apart. `skip`: the delivery is dropped. */
+export interface Change {
+  skip?: true;
+  body?: unknown;
+  overrides: Partial<Record<Exclude<(typeof FIELDS)[number], "body">, string>>;
+}
+
+/**
+ * `null` drops the delivery, nothing leaves it as it is, a text is the message, an object with any of `FIELDS` changes
+ * these, any other value is the new body. Throws `transform_failed` for a field of the wrong kind.
+ */
+export function readChange(answer: unknown, mapping: string): Change {
+  if (answer === undefined) return { overrides: {} };
+  if (answer === null) return { skip: true, overrides: {} };
+  if (typeof answer === "string") return { overrides: { message: answer } };
+  if (typeof answer !== "object" || Array.isArray(answer) || !FIELDS.some((name) => Object.hasOwn(answer, name)))
+    return { body: answer, overrides: {} };
+  const given = answer as Record<string, unknown>;
+  const change: Change = { overrides: {} };
+  for (const name of FIELDS) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined) continue;
+    if (name === "body") change.body = value;
+    else if (typeof value === "string") change.overrides[name] = value;
+    else
+      throw new PorticoError(
+        "transform_failed",
+        `The transform of the mapping ${mapping} answered ${name}, which must be a text.`,
+        {
+          status: 500,
+        },
+      );
+  }
+  return change;
+}
+
+export function render(mapping: Mapping, given: Request, change: Change): Rendering {
+  const { config, name } = mapping;
+  const { overrides } = change;
+  const request = change.body === undefined ? given : { ...given, body: change.body };
+  const missing: string[] = [];
+  const words = overrides.message ?? overrides.text;
+  const session = oneLine(overrides.session ?? filledIn(mapping.session, request, missing) ?? "");
+  const model = overrides.model ?? config.model;
+  const channel = overrides.channel ?? config.channel;
+  const delivery = overrides.delivery ?? config.delivery;
+  const mode = overrides.mode ?? config.mode;
+  return {
+    mapping: name,
+    action: (overrides.action ?? config.action) === "wake" ? "wake" : "agent",
+    ...wording(mapping, words, request, missing),
+    ...(session === "" ? {} : { session }),
+    ...(model === undefined ? {} : { model }),
+    ...(channel === undefined ? {} : { channel }),
+    ...(delivery === "announce" ? { delivery } : {}),
+    ...(mode === "now" ? { mode } : {}),
+    missing,
+  };
+}
+
+function wording(
+  { name, message }: Mapping,
+  words: string | undefined,
+  request: Request,
+  missing: string[],
+): Pick<Rendering, "task" | "text" | "filled"> {
+  const plain = `A webhook has come in through the mapping "${name}". Do what it calls for.`;
+  if (words !== undefined) return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
+  if (!message || message.isFixed)
+    return { task: message?.source ?? plain, text: payloadOf(request.body), filled: false };
+  const text = filledIn(message, request, missing) ?? "";
+  const task = `${message.outline}\n\n(What stands for […] came from outside. Below, it is filled in.)`;
+  return { task, text, filled: true };
+}
+
+function filledIn(template: Mapping["message"], request: Request, missing: string[]): string | undefined {
+  const rendered = template?.render(request);
+  if (rendered) missing.push(...rendered.missing);
+  return rendered?.text;
+}
+
+function payloadOf(body: unknown): string {
+  const text = JSON.stringify(body, null, 2) ?? "";
+  return text.length <= PAYLOAD_CHARS
+    ? text
+    : `${text.slice(0, PAYLOAD_CHARS)}\n[… ${text.length - PAYLOAD_CHARS} more characters left out]`;
+}
+
+/** A session's id is no place for line breaks, nor for a whole payload. */
+function oneLine(text: string): string {
+  return text
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+    .slice(0, 256);
+}

@@ -1,0 +1,143 @@
+/** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
+import { type Static, Type } from "portico";
+
+const text = (description: string) => Type.String({ minLength: 1, description });
+const secret = (description: string) => Type.String({ minLength: 1, pattern: "^\\S+$", secret: true, description });
+
+const rateLimit = Type.Object({
+  maxRequests: Type.Integer({ minimum: 1, default: 1000, description: "Accepted requests in any window." }),
+  windowMs: Type.Integer({ minimum: 1, default: 60_000 }),
+});
+
+const key = Type.Object({
+  token: secret("Bearer token of this caller."),
+  rateLimit: Type.Optional(rateLimit),
+  paths: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "What it may call: wake, agent, names of mappings, `/` (the prefix itself), `ci-*`; default everything.",
+    }),
+  ),
+});
+
+const condition = Type.Union([
+  Type.String(),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Null(),
+  Type.Object({ in: Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])) }),
+  Type.Object({ prefix: Type.String() }),
+  Type.Object({ regex: Type.String() }),
+  Type.Object({ exists: Type.Boolean() }),
+]);
+
+const secrets = Type.Union([
+  Type.String({ minLength: 1, secret: true }),
+  Type.Array(Type.String({ minLength: 1, secret: true }), { minItems: 1 }),
+]);
+
+const hmac = Type.Object({
+  header: text("Header that carries the signature."),
+  algorithm: Type.Union([Type.Literal("sha1"), Type.Literal("sha256"), Type.Literal("sha512")], { default: "sha256" }),
+  encoding: Type.Union([Type.Literal("hex"), Type.Literal("base64")], { default: "hex" }),
+  prefix: Type.Optional(Type.String({ description: "What stands before the signature: `sha256=`." })),
+  secret: Type.Optional(secrets),
+});
+
+const scheme = Type.Union(
+  (["github", "gitlab", "stripe", "slack", "linear", "shopify", "standard"] as const).map((name) => Type.Literal(name)),
+);
+
+const verify = Type.Object(
+  {
+    scheme: Type.Optional(Type.Union([scheme, Type.Object({ hmac })])),
+    hmac: Type.Optional(hmac),
+    secret: Type.Optional(secrets),
+  },
+  { description: "Checks the sender's signature over the raw body; takes the place of the token." },
+);
+
+const coalesce = Type.Object(
+  {
+    key: text("Template: deliveries with the same key make one turn."),
+    windowMs: Type.Integer({ minimum: 1, default: 30_000, description: "How long it must be quiet." }),
+    maxWaitMs: Type.Integer({ minimum: 1, default: 300_000, description: "From the first delivery at the latest." }),
+  },
+  { description: "Makes one turn of a burst." },
+);
+
+const mapping = Type.Object({
+  enabled: Type.Optional(Type.Boolean()),
+  match: Type.Optional(
+    Type.Record(Type.String(), condition, { description: "Path (body.a[0].b, headers.x, query.x) → what it must be." }),
+  ),
+  message: Type.Optional(text("Template of the task: {body.a}, {headers.x}, {query.x}, {json body.a}.")),
+  session: Type.Optional(text("Session of the turn, a template too; default one of its own.")),
+  model: Type.Optional(text("Model of the turn.")),
+  channel: Type.Optional(text("Only this channel.")),
+  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
+  mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
+  verify: Type.Optional(verify),
+  transform: Type.Optional(text("A module below <home>/transforms.")),
+  coalesce: Type.Optional(coalesce),
+});
+
+export const webhooksSchema = Type.Object(
+  {
+    enabled: Type.Optional(
+      Type.Boolean({
+        description: "Turns webhooks on. Default: on where there is a token, a key or a verified mapping.",
+      }),
+    ),
+    token: Type.Optional(secret("Shared secret of the callers.")),
+    path: Type.String({
+      default: "/hooks",
+      pattern: "^(/[A-Za-z0-9._~-]+)+/?$",
+      description: "Prefix of the endpoints.",
+    }),
+    maxBodyBytes: Type.Integer({ minimum: 1, default: 1024 * 1024 }),
+    rateLimit,
+    keys: Type.Record(Type.String(), key, { default: {}, description: "Named tokens." }),
+    allowedIps: Type.Array(Type.String(), { default: [], description: "Addresses or networks (CIDR); none: all." }),
+    transformTimeoutMs: Type.Integer({ minimum: 1, default: 5000 }),
+    log: Type.Object({
+      keep: Type.Integer({ minimum: 1, default: 10_000, description: "Deliveries that the log keeps." }),
+    }),
+    mappings: Type.Record(Type.String(), mapping, { default: {}, description: "Name → rule; the first that matches." }),
+  },
+  { description: "Endpoints for events from outside systems." },
+);
+
+export type WebhooksConfig = Static<typeof webhooksSchema>;
+export type MappingConfig = Static<typeof mapping>;
+export type VerifyConfig = Static<typeof verify>;
+export type HmacConfig = Static<typeof hmac>;
+export type Condition = Static<typeof condition>;
+
+/** The body of `POST <prefix>/wake`. */
+export const wakeRequest = Type.Object({
+  text: Type.String({ minLength: 1 }),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
+});
+
+/** The body of `POST <prefix>/agent`. */
+export const agentRequest = Type.Object({
+  message: Type.String({ minLength: 1 }),
+  model: Type.Optional(Type.String({ minLength: 1 })),
+  channel: Type.Optional(Type.String({ minLength: 1 })),
+  session: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  wait: Type.Optional(Type.Boolean()),
+});
+
+/** The body of `POST /webhooks/test`. */
+export const testRequest = Type.Object({
+  /** `wake`, `agent`, a mapping's name; absent: the prefix itself. */
+  path: Type.Optional(Type.String()),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  query: Type.Optional(Type.Record(Type.String(), Type.String())),
+  body: Type.Unknown(),
+});

@@ -1,0 +1,35 @@
+/** Puts the parts together. */
+import type { Call, PluginContext } from "portico";
+import { startBursts } from "./burst.ts";
+import { createDeliveryLog } from "./delivery-log.ts";
+import { createIntake } from "./intake.ts";
+import { mountManagement } from "./manage.ts";
+import { createPlanner } from "./plan.ts";
+import { createRefusals } from "./refusals.ts";
+import type { WebhooksConfig } from "./schema.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { createTransforms } from "./transform.ts";
+
+export interface Door {
+  handle(call: Call): Promise<unknown>;
+  settings(): Settings;
+  /** Takes a changed configuration, or throws and keeps the one before. */
+  apply(config: WebhooksConfig): Promise<Settings>;
+}
+
+export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Door> {
+  let current = await readSettings(config);
+  const settings = () => current;
+  const log = createDeliveryLog(ctx, () => current.config.log.keep);
+  const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
+  mountManagement({ ctx, settings, log, planner });
+  startBursts(ctx);
+  return {
+    handle: createIntake({ ctx, settings, refusals: createRefusals(), log, planner }),
+    settings,
+    async apply(next) {
+      current = await readSettings(next);
+      return current;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** Transforms: local modules below `<home>/transforms` that change a delivery, or drop it with `null`. */
+import { realpathSync, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import { type PluginContext, PorticoError, runBounded } from "portico";
+import type { Request } from "./paths.ts";
+
+/** What a transform is called with. */
+export interface TransformInput extends Request {
+  mapping: string;
+}
+type Transform = (input: TransformInput) => unknown;
+
+interface Loaded {
+  run?: Transform;
+  /** Why there is no (newer) version. */
+  error?: unknown;
+  inputs: readonly string[];
+  stamp: string;
+}
+
+/** How long a transform may keep the gateway from everything else. */
+const BLOCKING_MS = 1000;
+const ENDINGS = ["", ".ts", ".mts", ".js", ".mjs", ".cjs"];
+
+export interface Transforms {
+  /** What the module's default export answers. Throws `transform_failed` where it throws, hangs or does not load. */
+  run(file: string, input: TransformInput, timeoutMs: number): Promise<unknown>;
+}
+
+/** A saved change is taken at the next delivery; a version that does not load leaves the one before it running. */
+export function createTransforms(ctx: PluginContext): Transforms {
+  const loaded = new Map<string, Promise<Loaded>>();
+
+  async function current(file: string): Promise<Loaded> {
+    const before = await loaded.get(file);
+    if (before && stampOf(before.inputs) === before.stamp) return before;
+    // only the first of several that see the change loads it
+    const again = loaded.get(file);
+    const fresh = again && (await again) !== before ? again : load(file, before);
+    loaded.set(file, fresh);
+    return fresh;
+  }
+
+  async function load(file: string, before: Loaded | undefined): Promise<Loaded> {
+    let inputs = before?.inputs ?? [];
+    try {
+      const entry = confined(join(ctx.paths.home, "transforms"), file);
+      if (inputs.length === 0) inputs = [entry];
+      const module = await ctx.load(entry, BLOCKING_MS);
+      const run = module.exports["default"] ?? module.exports["transform"];
+      if (typeof run !== "function") throw new Error("it has no default export that is a function");
+      return { run: run as Transform, inputs: module.inputs, stamp: stampOf(module.inputs) };
+    } catch (error) {
+      ctx.log.error({ err: error, transform: file }, "a transform does not load");
+      return { ...(before?.run ? { run: before.run } : {}), error, inputs, stamp: stampOf(inputs) };
+    }
+  }
+
+  return {
+    async run(file, input, timeoutMs) {
+      try {
+        const { run, error } = await current(file);
+        if (!run) throw error;
+        return await withDeadline(
+          () => runBounded(() => run(structuredClone(input)), Math.min(timeoutMs, BLOCKING_MS)),
+          timeoutMs,
+        );
+      } catch (error) {
+        throw new PorticoError("transform_failed", `The transform of the mapping ${input.mapping} failed.`, {
+          status: 500,
+          cause: error,
+        });
+      }
+    },
+  };
+}
+
+/** The real path of a file below the root. Throws where there is none, it leads out, or others may write it. */
+function confined(root: string, file: string): string {
+  const path = ENDINGS.map((ending) => join(root, file + ending)).find((one) =>
+    statSync(one, { throwIfNoEntry: false })?.isFile(),
+  );
+  if (path === undefined) throw new Error(`there is no ${file} below <home>/transforms`);
+  const real = realpathSync(path);
+  if (!real.startsWith(realpathSync(root) + sep)) throw new Error(`${file} leads out of <home>/transforms`);
+  if ((statSync(real).mode & 0o022) !== 0) throw new Error(`others may write ${file}: run chmod go-w on it`);
+  return real;
+}
+
+/** Changes when a file does. Without files it never fits, so that a file that was missing is looked for again. */
+function stampOf(inputs: readonly string[]): string {
+  if (inputs.length === 0) return String(Math.random());
+  return inputs
+    .map((path) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      return found ? `${found.mtimeMs}:${found.size}` : "gone";
+    })
+    .join();
+}
+
+async function withDeadline<T>(work: () => T | Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`still running after ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    const result = Promise.resolve(work());
+    result.catch(() => {}); // a rejection after the deadline has been answered already
+    return await Promise.race([result, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
