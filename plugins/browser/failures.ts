@@ -69,6 +69,14 @@ export function isDiskFull(error: unknown): boolean {
 export function failure(error: unknown, what: string): PorticoError {
   if (isPorticoError(error)) return error as PorticoError;
   const options = { cause: error };
+  // The library throws plain errors only: these are mistakes of ours.
+  if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
+    return new PorticoError(
+      "internal_error",
+      `${what} failed because of a mistake in the gateway: see its log.`,
+      options,
+    );
+  }
   if (isGone(error)) {
     return new PorticoError(
       "tab_not_found",

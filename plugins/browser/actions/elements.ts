@@ -28,19 +28,37 @@ export interface Found {
 const spoken = ({ n, role, name }: RefEntry): string =>
   `${role}${name === "" ? "" : ` "${plainText(name).slice(0, 60)}"`} (ref ${n})`;
 
+interface Candidate {
+  ref: string;
+  role: string;
+  name: string;
+}
+
+/**
+ * Elements that the caller may have meant: the same role and name, or the same role. From the page as it is, where that
+ * is quick; else from the last snapshot.
+ */
+async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
+  const quick = tab.whole === undefined || tab.whole.ms < 300;
+  const fresh = quick
+    ? attempt(CANDIDATES_MS, tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>, undefined)
+    : undefined;
+  const roots = await fresh;
+  const there =
+    roots === undefined
+      ? Object.values(tab.printed).map(({ role, name, native }) => ({ role, name, ref: native }))
+      : [...everyNode(roots)];
+  const same = there.filter(({ ref, role }) => ref !== undefined && ref !== entry.native && role === entry.role);
+  const twins = same.filter(({ name }) => (name ?? "") === entry.name);
+  return (twins.length > 0 ? twins : same).slice(0, 5).map(({ ref, role, name = "" }) => {
+    const n = tab.refs.number(ref!, role, name);
+    return { ref: `e${n}`, role, name: plainText(name).slice(0, 100) };
+  });
+}
+
 /** 404 for a ref whose element is gone, with the elements of the same role and name, or of the same role. */
 async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
-  const fresh = await attempt(CANDIDATES_MS, tab.page.ariaSnapshotJSON({ mode: "ai" }) as Promise<AriaNode[]>, []);
-  const same = [...everyNode(fresh)].filter((node) => node.ref !== undefined && node.role === entry.role);
-  const twins = same.filter((node) => (node.name ?? "") === entry.name);
-  const candidates = (twins.length > 0 ? twins : same).slice(0, 5).map((node) => {
-    const name = node.name ?? "";
-    return {
-      ref: `e${tab.refs.number(node.ref!, node.role, name)}`,
-      role: node.role,
-      name: plainText(name).slice(0, 100),
-    };
-  });
+  const candidates = await lookAlikes(tab, entry);
   const alike = candidates.length > 0 ? ` It may be ${candidates.map(({ ref }) => ref).join(" or ")} now.` : "";
   return new PorticoError(
     "ref_not_found",

@@ -3,13 +3,13 @@ import { PorticoError } from "portico";
 import { tame } from "../snapshot/text.ts";
 import type { CdpSession } from "../cdp.ts";
 import { left, within } from "../deadline.ts";
-import { failure } from "../failures.ts";
+import { failure, isTimeout } from "../failures.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import type { Locator } from "../playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
-import { type AriaNode, render, type View } from "../snapshot/render.ts";
+import { type AriaNode, everyNode, render, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
-import type { Tab } from "../tab/tab.ts";
+import type { Shown, Tab } from "../tab/tab.ts";
 import { drawnScreenshot } from "./labels.ts";
 import { checkShown, type Common, type Op, readableTab } from "./op.ts";
 
@@ -28,6 +28,9 @@ export interface SnapshotInput extends Common {
   diff?: boolean;
 }
 
+const SNAPSHOT_MS = 45_000;
+/** A whole snapshot that took longer than this is not repeated for the sake of a partial one. */
+const REARM_MS = 2_000;
 const MAX_CHARS = 80_000;
 const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
 const ARIA_LIMIT = 500;
@@ -55,6 +58,12 @@ export function viewOf(op: Op, input: SnapshotInput): View {
 
 type Tree = (AriaNode | string)[];
 const treeOf = (value: unknown): Tree => (Array.isArray(value) ? (value as Tree) : [value as AriaNode]);
+
+/** The document that a tree is of: the library's refs begin with the document's number. */
+function documentOf(roots: Tree): string {
+  for (const { ref } of everyNode(roots)) if (ref !== undefined) return /^(f\d+)?e/.exec(ref)?.[1] ?? "";
+  return "";
+}
 
 async function one(locator: Locator, what: string, param: string): Promise<Locator> {
   let count: number;
@@ -86,25 +95,36 @@ async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: bool
   if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
   const scope = body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
   const scoped = treeOf(await (await one(scope, "element", "selector")).ariaSnapshotJSON(options));
-  // A snapshot of a part makes the engine forget the refs of the rest: a whole one brings them back.
-  await (body ?? tab.page.locator("body")).first().ariaSnapshotJSON({ mode: "ai", timeout });
-  if (body === undefined) await tab.page.ariaSnapshotJSON({ mode: "ai", timeout });
+  // A snapshot of a part makes the engine forget the refs of the rest: a whole one brings them back, where there was
+  // one. On a page that is too large for that the rest has to be looked at again.
+  if (body !== undefined) await body.ariaSnapshotJSON({ mode: "ai", timeout });
+  else if (tab.whole?.document === documentOf(scoped) && tab.whole.ms < REARM_MS) {
+    await tab.page.ariaSnapshotJSON({ mode: "ai", timeout });
+  }
   return scoped;
 }
 
 /** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
 export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<Record<string, unknown>> {
   const start = Date.now();
-  const timeoutMs = input.timeoutMs ?? 20_000;
+  const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
   const reading = tree(tab, input, timeoutMs, Boolean(input.labels));
   const roots = await within(timeoutMs + 300, "The snapshot (the page does not answer)", reading).catch(
     (error: unknown) => {
-      throw failure(error, "The snapshot");
+      if (!isTimeout(error)) throw failure(error, "The snapshot");
+      throw new PorticoError(
+        "timeout",
+        `The snapshot was not there within ${timeoutMs} ms: the page does not answer, or is very large (then narrow it with selector).`,
+        { cause: error },
+      );
     },
   );
+  const document = documentOf(roots);
+  if (input.frame === undefined && input.selector === undefined) tab.whole = { document, ms: Date.now() - start };
   await checkShown(op, tab.url);
   const drawn = render(roots, view, tab.refs);
+  tab.printed = drawn.refs;
   const title = tame(await tab.title());
   const answer: Record<string, unknown> = {
     ok: true,
@@ -118,8 +138,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
     stats: { lines: drawn.lines.length, chars: 0, refs: drawn.nodes.length, interactive: drawn.interactive },
     truncated: drawn.truncated,
   };
-  if (input.diff !== undefined || view.style === "role" || view.style === "ai")
-    remember(op, tab, input, view, drawn.lines, answer);
+  remember(op, tab, input, view, { document, lines: drawn.lines }, answer);
   (answer["stats"] as { chars: number }).chars = (answer["snapshot"] as string).length;
   if (input.labels) Object.assign(answer, await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs)));
   return answer;
@@ -133,16 +152,18 @@ function remember(
   tab: Tab,
   input: SnapshotInput,
   view: View,
-  lines: string[],
+  now: Shown,
   answer: Record<string, unknown>,
 ): void {
   const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
   const before = tab.shown.get(key);
   tab.shown.delete(key);
-  tab.shown.set(key, lines);
+  tab.shown.set(key, now);
   if (tab.shown.size > 12) tab.shown.delete(tab.shown.keys().next().value!);
   if (!input.diff) return;
-  answer["diff"] = before === undefined ? { full: true } : { full: false, ...changed(answer, before, lines) };
+  // Nothing of another document can be the same element: there the whole is the difference.
+  const same = before !== undefined && before.document === now.document;
+  answer["diff"] = same ? { full: false, ...changed(answer, before.lines, now.lines) } : { full: true };
 }
 
 function changed(
@@ -198,9 +219,8 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
 }
 
 export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
+  // Role options make it a role snapshot, whatever the format.
   const roles = viewOf(op, input).style === "role";
-  // Without the library an unnamed format means the one that works.
-  const format = input.format ?? (op.parts.libraryPresent() || roles ? "ai" : "ai");
-  if (format === "aria" && !roles && !input.labels) return ariaSnapshot(op, input);
+  if (input.format === "aria" && !roles && !input.labels) return ariaSnapshot(op, input);
   return takeSnapshot(op, await readableTab(op, input.targetId), input);
 }

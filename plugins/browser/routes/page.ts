@@ -26,7 +26,7 @@ export const page: Route[] = [
       maxChars: optional(Type.Integer({ minimum: 200 })),
       diff: optional(Bool),
     },
-    { what: "The snapshot" },
+    { what: "The snapshot", limitMs: 75_000 },
     snapshot as never,
   ),
   route(
@@ -46,7 +46,7 @@ export const page: Route[] = [
     "POST",
     "/act",
     { kind: optional(Type.Unknown()), snapshot: optional(Type.Unknown()) },
-    { what: "The action", limitMs: 90_000 },
+    { what: "The action", limitMs: 120_000 },
     act as never,
   ),
   route(

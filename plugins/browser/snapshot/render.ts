@@ -29,7 +29,7 @@ export interface View {
   style: "ai" | "role";
   interactive: boolean;
   compact: boolean;
-  /** Levels of nodes below the top; grouping nodes without a name do not count. */
+  /** Levels of nodes below the top. */
   depth?: number | undefined;
   /** Most nodes that are printed. */
   limit?: number | undefined;
@@ -133,13 +133,14 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
       if (!view.interactive) put([`${indent}- text: ${tame(node)}`]);
       return;
     }
-    const counted = tellsSomething(node);
+    // Where grouping nodes are left out of the text, they do not count as levels either.
+    const counted = !(view.compact || view.interactive) || tellsSomething(node);
     // A pointer is inherited: of a clickable box only the box itself is meant, unless a child is a control too.
     const shown = view.interactive
       ? INTERACTIVE.has(node.role)
         ? node.ref !== undefined || node.role !== "option"
         : isInteractive(node) && !inPointer
-      : !view.compact || (counted && !isEmptyBranch(node));
+      : !view.compact || (tellsSomething(node) && !isEmptyBranch(node));
     if (shown) print(node, view.interactive ? "" : indent);
     const below = counted ? level + 1 : level;
     if (view.depth !== undefined && below > view.depth) return;

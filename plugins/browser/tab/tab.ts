@@ -6,6 +6,12 @@ import type { CDPSession, Download, FileChooser, Page } from "../playwright.ts";
 import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
+/** A snapshot as it was answered, and which document of the tab it was of. */
+export interface Shown {
+  document: string;
+  lines: string[];
+}
+
 /** A download that nobody has asked for yet. */
 export interface PendingDownload {
   download: Download;
@@ -34,8 +40,12 @@ export class Tab {
   readonly refs: RefTable;
   readonly watch: TabWatch;
   readonly dialogs: Dialogs;
-  /** The lines of the last snapshot by caller and view, for `diff`. */
-  readonly shown = new Map<string, string[]>();
+  /** The last snapshot by caller and view, for `diff`. */
+  readonly shown = new Map<string, Shown>();
+  /** What the last whole snapshot of the page was like: which document, how long it took. */
+  whole: { document: string; ms: number } | undefined;
+  /** What the last snapshot printed, by key. */
+  printed: Readonly<Record<string, { role: string; name?: string; native: string }>> = {};
   crashed = false;
   closed = false;
   #queue: Promise<unknown> = Promise.resolve();
