@@ -78,7 +78,7 @@ test("plugins new writes a provider that answers without a restart", async () =>
       model: "shouter/demo",
       messages: [{ role: "user", content: "hello" }],
     });
-    return response.ok && response.json();
+    return response.ok && ((await response.json()) as any);
   });
   assert.is(answer.choices[0].message.content, "HELLO");
   const again = await portico(home, ["plugins", "new", "shouter"]);
