@@ -88,7 +88,7 @@ export interface Store {
     /** Removes items that ended before `before` (dead ones too where `dead` is true); answers how many. */
     prune(before: number, options?: { dead?: boolean }): Promise<number>;
     stats(): Promise<QueueStats>;
-    /** Lanes with work, busiest first. */
+    /** Lanes with work: leased ones first, then the busiest. */
     lanes(limit?: number): Promise<LaneStatus[]>;
   };
 

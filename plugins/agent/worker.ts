@@ -28,6 +28,11 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
+// A reload evaluates this file anew, and the workers of the old one are still alive.
+const ALIVE = Symbol.for("portico.agent.workers");
+const shared = globalThis as { [ALIVE]?: Set<string> };
+const alive: Set<string> = (shared[ALIVE] ??= new Set());
+
 interface Running {
   claim: Claim<TurnBody>;
   controller: AbortController;
@@ -49,6 +54,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
 
   function start(): void {
     active = true;
+    alive.add(name);
     unsubscribe = parts.store().onWork("turn", () => void look());
     renewal = setInterval(() => void renew(), RENEW_MS).unref();
     void releaseDead().then(look, look);
@@ -59,8 +65,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
     const store = parts.store();
     const workers = new Set((await store.items.lanes(1000)).flatMap((lane) => lane.worker ?? []));
     for (const worker of workers) {
-      const [host, pid] = worker.split(":");
-      if (host === hostname() && worker !== name && !isAlive(Number(pid))) await store.abandon(worker);
+      if (isDead(worker)) await store.abandon(worker);
     }
   }
 
@@ -90,6 +95,8 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
     } finally {
       looking = false;
     }
+    // work that came in while this looked may have been missed
+    if (again) return look();
     if (active) timer = setTimeout(() => void look(), Math.min(Math.max(sleepMs, 5), LONGEST_SLEEP_MS)).unref();
   }
 
@@ -130,6 +137,7 @@ export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progr
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await Promise.allSettled([...running.values()].map(({ done }) => done));
       clearInterval(renewal);
+      alive.delete(name);
     },
     abort(turnId) {
       const turn = running.get(turnId);
@@ -150,13 +158,16 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-function isAlive(pid: number): boolean {
-  // this process is another one than the worker of the same number
-  if (pid === process.pid) return false;
+/** A worker is named `<host>:<process>:<random>`; one of another host is never known to be dead. */
+function isDead(worker: string): boolean {
+  const [host, pid] = worker.split(":");
+  if (host !== hostname()) return false;
+  // the number of this very process: a worker of it that is alive, or one of an earlier process of the same number
+  if (Number(pid) === process.pid) return !alive.has(worker);
   try {
-    process.kill(pid, 0);
-    return true;
+    process.kill(Number(pid), 0);
+    return false;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
   }
 }
