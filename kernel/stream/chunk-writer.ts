@@ -29,6 +29,8 @@ export interface ChunkWriter {
   text(content: string, choice?: number): void;
   /** The content as the bytes of a JSON string without its quotes, already escaped: copied as they are. */
   textLiteral(escaped: Buffer, choice?: number): void;
+  /** The same as a range of bytes, for the first choice. */
+  textSlice(bytes: Buffer, start: number, end: number): void;
   /** `delta.reasoning_content`. */
   reasoning(content: string, choice?: number): void;
   reasoningLiteral(escaped: Buffer, choice?: number): void;
@@ -53,6 +55,12 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   // A "binary string": one char per byte of UTF-8. Appending and encoding such strings are plain copies.
   let out = "";
   let head = "";
+  let textHead: Buffer | undefined;
+  // Slices of text are put together in `scratch`; from `taken` to `size` it holds what did not go out yet.
+  let scratch = NOTHING;
+  let taken = 0;
+  let size = 0;
+  let pieces: Buffer[] = [];
   const started = new Set<number>();
   const finished = new Set<number>();
   let model = options.model;
@@ -80,6 +88,18 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     out += `${start}${delta},"finish_reason":null}]}\n\n`;
   }
 
+  /** What was written so far becomes a piece, so that what comes next stands behind it. */
+  function spill(): void {
+    if (size > taken) {
+      pieces.push(scratch.subarray(taken, size));
+      taken = size;
+    }
+    if (out !== "") {
+      pieces.push(Buffer.from(out, "latin1"));
+      out = "";
+    }
+  }
+
   return {
     setModel(value) {
       if (head === "") model = value;
@@ -92,6 +112,22 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     },
     textLiteral(escaped, choice = 0) {
       write(choice, `{"content":"${escaped.toString("latin1")}"}`);
+    },
+    textSlice(bytes, start, end) {
+      textHead ??= Buffer.from(`${open(0)}{"content":"`, "latin1");
+      if (out !== "") spill();
+      const needed = textHead.length + (end - start) + TEXT_TAIL.length;
+      if (size + needed > scratch.length) {
+        spill();
+        scratch = Buffer.allocUnsafe(Math.max(needed, scratch === NOTHING ? FIRST_SCRATCH : SCRATCH));
+        taken = 0;
+        size = 0;
+      }
+      size += textHead.copy(scratch, size);
+      // A copy of a few bytes costs less here than a call.
+      if (end - start > 64) size += bytes.copy(scratch, size, start, end);
+      else for (let i = start; i < end; i++) scratch[size++] = bytes[i] as number;
+      size += TEXT_TAIL.copy(scratch, size);
     },
     reasoning(content, choice = 0) {
       write(choice, `{"reasoning_content":${bytesOf(JSON.stringify(content))}}`);
@@ -125,13 +161,25 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
       out += "data: [DONE]\n\n";
     },
     take() {
-      if (out === "") return undefined;
-      const bytes = Buffer.from(out, "latin1");
-      out = "";
+      if (pieces.length === 0 && size === taken) {
+        if (out === "") return undefined;
+        const bytes = Buffer.from(out, "latin1");
+        out = "";
+        return bytes;
+      }
+      spill();
+      const bytes = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+      pieces = [];
       return bytes;
     },
   };
 }
+
+const TEXT_TAIL = Buffer.from('"},"finish_reason":null}]}\n\n');
+const NOTHING = Buffer.alloc(0);
+/** Bytes for a short answer, then for a longer one. */
+const FIRST_SCRATCH = 1024;
+const SCRATCH = 8192;
 
 /** UTF-8 as a binary string; text that is ASCII already is returned as it is. */
 function bytesOf(text: string): string {

@@ -3,7 +3,7 @@ import {
   carryThinking,
   clientCallId,
   createChunkWriter,
-  createLiteralScan,
+  createTextLane,
   createSseParser,
   upstreamError,
 } from "portico";
@@ -42,7 +42,6 @@ interface OpenBlock {
 /** Translates one stream of Anthropic's events. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const { includeUsage, origin } = sent.state as Sent;
-  const textScan = createLiteralScan("text");
   const blocks = new Map<number, OpenBlock>();
   const thinking: ThinkingBlock[] = [];
   let tokens: MessageUsage | undefined;
@@ -59,13 +58,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onEvent(data: Buffer, name: string): void {
     if (done || failure !== undefined || name === "ping") return;
-    if (blocks.size > 0) {
-      const text = textScan.match(data);
-      if (text !== undefined) {
-        if (text.length > 0) out().textLiteral(text);
-        return;
-      }
-    }
     const event = parseObject(data) as Event | undefined;
     if (event === undefined) {
       failure = upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
@@ -79,7 +71,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         openBlock(event.index ?? 0, event.content_block ?? { type: "" });
         break;
       case "content_block_delta":
-        delta(event, data);
+        delta(event);
         break;
       case "content_block_stop":
         closeBlock(event.index ?? 0);
@@ -134,11 +126,11 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
   }
 
-  function delta(event: Event, data: Buffer): void {
+  function delta(event: Event): void {
     const { type, text, partial_json, thinking: thought, signature } = event.delta ?? {};
     const open = blocks.get(event.index ?? 0);
     if (type === "text_delta" && typeof text === "string") {
-      textScan.learn(data);
+      lane.learn();
       if (text !== "") out().text(text);
     } else if (type === "thinking_delta" && typeof thought === "string") {
       if (open !== undefined) open.thinking += thought;
@@ -189,15 +181,22 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return bytes;
   }
 
-  const parser = createSseParser(onEvent);
+  const lane = createTextLane({
+    key: "text",
+    events: "blocks",
+    parser: createSseParser(onEvent),
+    onText(bytes, start, end) {
+      if (!done && failure === undefined) out().textSlice(bytes, start, end);
+    },
+  });
   return {
     push(bytes) {
-      parser.push(bytes);
+      lane.push(bytes);
       return taken();
     },
     end() {
       if (failure !== undefined) throw failure;
-      parser.end();
+      lane.end();
       if (!done && failure === undefined) {
         if (finish === undefined) throw cutShort();
         close();

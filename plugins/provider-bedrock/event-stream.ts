@@ -29,6 +29,7 @@ export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
   let size = 0;
   /** Of the frame that is being collected; 0 until its prelude is there. */
   let wanted = 0;
+  const headersOf = rememberHeaders();
 
   return {
     push(bytes) {
@@ -39,7 +40,7 @@ export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
       for (;;) {
         wanted = all.length < PRELUDE ? 0 : frameLength(all);
         if (wanted === 0 || all.length < wanted) break;
-        onFrame(readFrame(all.subarray(0, wanted)));
+        onFrame(readFrame(all.subarray(0, wanted), headersOf));
         all = all.subarray(wanted);
       }
       held = all.length > 0 ? [all] : [];
@@ -57,12 +58,25 @@ function frameLength(bytes: Buffer): number {
   return total;
 }
 
-function readFrame(frame: Buffer): Frame {
+function readFrame(frame: Buffer, headersOf: (bytes: Buffer) => Frame["headers"]): Frame {
   const end = frame.length - 4;
   if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw damaged();
   const headersEnd = PRELUDE + frame.readUInt32BE(4);
   if (headersEnd > end) throw damaged();
-  return { headers: readHeaders(frame.subarray(PRELUDE, headersEnd)), payload: frame.subarray(headersEnd, end) };
+  return { headers: headersOf(frame.subarray(PRELUDE, headersEnd)), payload: frame.subarray(headersEnd, end) };
+}
+
+/** Nearly all frames of a stream have the headers of the one before. */
+function rememberHeaders(): (bytes: Buffer) => Frame["headers"] {
+  let before: Buffer = Buffer.alloc(0);
+  let headers: Frame["headers"] = {};
+  return (bytes) => {
+    if (!bytes.equals(before)) {
+      before = Buffer.from(bytes);
+      headers = readHeaders(bytes);
+    }
+    return headers;
+  };
 }
 
 const STRING = 7;

@@ -1,5 +1,5 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createLiteralScan, createSseParser, upstreamError } from "portico";
+import { createChunkWriter, createSseParser, createTextLane, upstreamError } from "portico";
 import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
 import { finishReason, imagePart, parseObject, readCall, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
@@ -8,25 +8,18 @@ import type { Sent } from "./request.ts";
 /** Translates one stream of `streamGenerateContent?alt=sse`. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const { includeUsage, origin, many } = sent.state as Sent;
-  const scan = createLiteralScan("text");
   /** Choice → how many calls it made so far: parallel calls come one per event. */
   const calls = new Map<number, number>();
   const seen = new Set<number>();
   const finished = new Map<number, string>();
   let writer: ChunkWriter | undefined;
   let usage: UsageMetadata | undefined;
-  let unread: Buffer | undefined;
   let blocked = false;
   let closed = false;
   let failure: PorticoError | undefined;
 
   function onEvent(data: Buffer): void {
     if (failure !== undefined) return;
-    const text = scan.match(data);
-    if (text !== undefined && writer !== undefined) {
-      if (text.length > 0) writer.textLiteral(text);
-      return;
-    }
     const event = parseObject(data) as Generated | undefined;
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
@@ -39,8 +32,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     if (event.usageMetadata !== undefined) {
       usage = event.usageMetadata;
-      scan.takeLast();
-      unread = undefined;
+      lane.takeLast();
     }
     if (event.candidates === undefined && event.promptFeedback === undefined) return;
     writer ??= createChunkWriter({
@@ -52,10 +44,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (event.promptFeedback?.blockReason !== undefined) blocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
       onCandidate(candidate, candidate.index ?? i, writer);
-    if (!many && isPlainText(event)) {
-      unread = scan.takeLast() ?? unread;
-      scan.learn(data);
-    }
+    if (!many && isPlainText(event)) lane.learn();
   }
 
   function onCandidate(candidate: Candidate, choice: number, out: ChunkWriter): void {
@@ -101,10 +90,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
-    if (unread !== undefined) {
-      usage = (parseObject(unread) as Generated | undefined)?.usageMetadata ?? usage;
-      unread = undefined;
-    }
+    const unread = lane.takeLast();
+    if (unread !== undefined) usage = (parseObject(unread) as Generated | undefined)?.usageMetadata ?? usage;
     return usage === undefined ? undefined : readUsage(usage);
   }
 
@@ -115,17 +102,22 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return bytes;
   }
 
-  const parser = createSseParser(onEvent);
+  const lane = createTextLane({
+    key: "text",
+    events: "blocks",
+    parser: createSseParser(onEvent),
+    onText(bytes, start, end) {
+      if (failure === undefined) writer?.textSlice(bytes, start, end);
+    },
+  });
   return {
     push(bytes) {
-      parser.push(bytes);
-      unread = scan.takeLast() ?? unread;
+      lane.push(bytes);
       return taken();
     },
     end() {
-      if (failure === undefined) parser.end();
+      if (failure === undefined) lane.end();
       if (failure !== undefined) throw failure;
-      unread = scan.takeLast() ?? unread;
       if (!closed) close();
       return taken();
     },

@@ -1,5 +1,5 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { clientCallId, createChunkWriter, createLiteralScan, createSseParser, upstreamError } from "portico";
+import { clientCallId, createChunkWriter, createSseParser, createTextLane, upstreamError } from "portico";
 import type { Answer, Message } from "./answer.ts";
 import { finishReason, parseObject, readArguments, readContent, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
@@ -16,7 +16,6 @@ interface Calls {
 /** Translates one stream of Mistral's chunks. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const { includeUsage } = sent.state as Sent;
-  const scan = createLiteralScan("content");
   const choices = new Map<number, Calls>();
   const finished = new Set<number>();
   let writer: ChunkWriter | undefined;
@@ -27,11 +26,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onEvent(data: Buffer): void {
     if (failure !== undefined || done) return;
-    const text = scan.match(data);
-    if (text !== undefined && writer !== undefined) {
-      if (text.length > 0) writer.textLiteral(text);
-      return;
-    }
     if (data.length < 16 && data.toString("latin1").trim() === "[DONE]") {
       close();
       return;
@@ -56,7 +50,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     const only = event.choices.length === 1 ? event.choices[0] : undefined;
     const plain = typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
-    if (plain && (only.index ?? 0) === 0) scan.learn(data);
+    if (plain && (only.index ?? 0) === 0) lane.learn();
   }
 
   function onDelta(delta: Message, choice: number, out: ChunkWriter): void {
@@ -123,15 +117,22 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return bytes;
   }
 
-  const parser = createSseParser(onEvent);
+  const lane = createTextLane({
+    key: "content",
+    events: "blocks",
+    parser: createSseParser(onEvent),
+    onText(bytes, start, end) {
+      if (failure === undefined && !done) writer?.textSlice(bytes, start, end);
+    },
+  });
   return {
     push(bytes) {
-      parser.push(bytes);
+      lane.push(bytes);
       return taken();
     },
     end() {
       if (failure !== undefined) throw failure;
-      parser.end();
+      lane.end();
       if (!done && failure === undefined) close();
       return taken();
     },

@@ -1,5 +1,5 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createLiteralScan, upstreamError } from "portico";
+import { createChunkWriter, createTextLane, upstreamError } from "portico";
 import type { Answer } from "./answer.ts";
 import { failureIn, finishReason, parseObject, readCall, readUsage } from "./answer.ts";
 import { splitLines } from "./lines.ts";
@@ -8,8 +8,6 @@ import type { Sent } from "./request.ts";
 /** Translates one stream of JSON lines. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   const { includeUsage } = sent.state as Sent;
-  // Each line has its own time in front of the text.
-  const scan = createLiteralScan("content", { digitsBefore: true });
   let writer: ChunkWriter | undefined;
   let calls = 0;
   let usage: Usage | undefined;
@@ -18,11 +16,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onLine(line: Buffer): void {
     if (failure !== undefined || finish !== undefined) return;
-    const text = scan.match(line);
-    if (text !== undefined && writer !== undefined) {
-      if (text.length > 0) writer.textLiteral(text);
-      return;
-    }
     const answer = parseObject(line) as Answer | undefined;
     if (answer === undefined || answer.error !== undefined) {
       failure = answer === undefined ? notJson() : failureIn(line, 0);
@@ -35,7 +28,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       includeUsage,
     });
     onAnswer(answer, writer);
-    if (isPlainText(answer)) scan.learn(line);
+    if (isPlainText(answer)) lane.learn();
   }
 
   function onAnswer(answer: Answer, out: ChunkWriter): void {
@@ -60,15 +53,24 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return bytes;
   }
 
-  const lines = splitLines(onLine);
+  const lane = createTextLane({
+    key: "content",
+    events: "lines",
+    // Each line has its own time in front of the text.
+    digitsBefore: true,
+    parser: splitLines(onLine),
+    onText(bytes, start, end) {
+      if (failure === undefined && finish === undefined) writer?.textSlice(bytes, start, end);
+    },
+  });
   return {
     push(bytes) {
-      lines.push(bytes);
+      lane.push(bytes);
       return taken();
     },
     end() {
       if (failure !== undefined) throw failure;
-      lines.end();
+      lane.end();
       if (failure === undefined && finish === undefined) throw cutShort();
       return taken();
     },
