@@ -47,6 +47,15 @@ const say = async (gateway: InProcessGateway, content: string): Promise<string> 
   return answer.choices[0].message.content;
 };
 
+const active = (gateway: InProcessGateway, name: string) =>
+  until(
+    () =>
+      gateway
+        .json("GET", "/kernel/hooks")
+        .then(({ hooks }) => hooks.find((one: { name: string }) => one.name === name)),
+    (one) => one?.state === "active",
+  );
+
 test("new, at once in force; edit, break, mend, shadow, remove: seen in the answers and in info", async ({
   gateway,
   run,
@@ -113,10 +122,7 @@ test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobod
     'export default (event) => {\n  if (event.context.content === "loop") while (true);\n  return event.context.content === "bad" ? { block: "not here" } : undefined;\n};',
   );
   gateway.write("hooks/guard/HOOK.md", "---\nevents: [message:received]\ntimeoutMs: 100\n---\n");
-  await until(
-    () => run("hooks", "info", "guard"),
-    ({ code }) => code === 0,
-  );
+  await active(gateway, "guard");
   const blocked = await gateway.request("POST", "/v1/chat/completions", {
     model: "echo",
     messages: [{ role: "user", content: "bad" }],
@@ -135,10 +141,7 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
     'export default (event, ctx) => {\n  ctx.log.info("here");\n  if (event.context.content === "bad") throw new Error("boom");\n  event.context.content += "!";\n  event.messages.push("psst");\n  return { reply: "r" };\n};',
   );
   gateway.write("hooks/try/HOOK.md", "---\nevents: [message:received, message:sent]\n---\n");
-  await until(
-    () => run("hooks", "info", "try"),
-    ({ code }) => code === 0,
-  );
+  await active(gateway, "try");
   const ok = await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}');
   assert.is(ok.code, 0, ok.err);
   for (const part of [

@@ -153,6 +153,12 @@ test("lines of the hook are kept, newest 200, and carry its name in the log", as
   assert.is(home.host.logs("a", 3).length, 3);
 });
 
+test("a secret of the gateway does not show in the lines", async ({ home }) => {
+  await evaluate(home, 'ctx.log.info({ t: "the-token-of-the-gateway" }, "say the-token-of-the-gateway"); return 1;');
+  const [line] = home.host.logs("a", 1);
+  assert.equal([line?.message, line?.fields], ["say [redacted]", { t: "[redacted]" }]);
+});
+
 test("the event is the handler's own copy", async ({ home }) => {
   const seen = (await evaluate(
     home,
