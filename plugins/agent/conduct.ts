@@ -10,6 +10,8 @@ import { received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
 
 /** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
 const MOST_CUT_OFF = 40;
+const FINISH_TRIES = 30;
+const FINISH_PAUSE_MS = 1000;
 
 /** Runs claimed turns. The returned function never rejects; aborting its controller with a `Stopped` says why. */
 export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Progress) {
@@ -138,18 +140,31 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
     );
   }
 
-  /** False where the turn is somebody else's by now, or could not be written: then its lease runs out and it is repeated. */
+  /**
+   * False where the turn is somebody else's by now, or could not be written: then its lease runs out and it is repeated.
+   * What the turn did cannot be undone, so a store that fails for a moment is waited for first.
+   */
   async function finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
-    try {
-      const owned = await parts.store().finish(claim, outcome, batch);
-      if (!owned) ctx.log.warn({ turn: claim.item.id }, "the end of this turn was refused: another worker has it");
-      return owned;
-    } catch (error) {
-      ctx.log.error(
-        { err: error, turn: claim.item.id },
-        "the end of this turn could not be written; it will be repeated",
-      );
-      return false;
+    for (let tries = 1; ; tries++) {
+      try {
+        const owned = await parts.store().finish(claim, outcome, batch);
+        if (!owned) ctx.log.warn({ turn: claim.item.id }, "the end of this turn was refused: another worker has it");
+        return owned;
+      } catch (error) {
+        if (shownError(error).code !== "store_unavailable" && batch !== undefined) {
+          // an end that can never be written must not be tried for ever
+          ctx.log.error({ err: error, turn: claim.item.id }, "the end of a turn cannot be written");
+          return finish(claim, { state: "dead", error: shownError(error) });
+        }
+        if (tries === FINISH_TRIES || ctx.signal.aborted) {
+          ctx.log.error(
+            { err: error, turn: claim.item.id },
+            "the end of a turn could not be written; it will be repeated",
+          );
+          return false;
+        }
+        await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS));
+      }
     }
   }
 

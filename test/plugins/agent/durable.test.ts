@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import type { TurnStatus } from "portico";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
@@ -72,6 +73,22 @@ test("an orderly stop lets running turns end", async () => {
   g = await spawnGateway({ home });
   const turn = await g.json<TurnStatus>("GET", `/turns/${turnId}`);
   assert.equal([turn.state, turn.attempts], ["done", 1]);
+});
+
+test("a store that cannot write answers 503, and goes on when it can again", async () => {
+  const limit = (bytes: string) =>
+    execFileSync("prlimit", ["--pid", String(g.child.pid), `--fsize=${bytes}:unlimited`]);
+  limit("1");
+  const refused = await g.request("POST", "/agent", { message: "not now" });
+  assert.is(refused.status, 503);
+  assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
+  const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  assert.is(error.code, "store_unavailable");
+  assert.not.match(error.message, /\//, "no path of the host");
+  assert.is((await g.request("GET", "/health")).status, 200);
+  limit("unlimited");
+  const answer = await g.json("POST", "/agent", { message: "now", wait: true });
+  assert.is(answer.result, "answer to now");
 });
 
 test.run();
