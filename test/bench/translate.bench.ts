@@ -1,0 +1,128 @@
+/**
+ * Streams that are translated, beside streams in OpenAI's format that pass through: the same gateway, the same upstream
+ * (a process of its own), rounds in turn. The load comes over raw sockets.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { spawnGateway, type TestGateway } from "../support/gateway.ts";
+import type { Figure } from "./run.ts";
+import type { Plan } from "./translate-parts.ts";
+
+const ROUNDS = 7;
+const STREAMS = 50;
+const CHUNKS = 1000;
+const FORMATS = ["openai", "anthropic", "gemini"] as const;
+type Format = (typeof FORMATS)[number];
+
+export default async function bench(): Promise<{ name: string; figures: Figure[] }> {
+  const upstream = fork(join(import.meta.dirname, "translate-parts.ts"), { execArgv: ["--import", "tsx"] });
+  const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
+  const root = `http://127.0.0.1:${port}`;
+  const gateway = await spawnGateway({
+    config: {
+      channels: {
+        openai: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "k", models: ["*"] },
+        anthropic: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["*"] },
+        gemini: { provider: "gemini", baseUrl: root, apiKey: "k", models: ["*"] },
+      },
+    },
+  });
+  try {
+    return { name: "translate", figures: [...(await throughput(gateway)), ...(await pace(gateway))] };
+  } finally {
+    await gateway.stop();
+    await stop(upstream);
+  }
+}
+
+async function throughput(gateway: TestGateway): Promise<Figure[]> {
+  const rates: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const format of FORMATS) {
+      const began = performance.now();
+      const plan = { chunks: CHUNKS, delayMs: 0 };
+      await Promise.all(Array.from({ length: STREAMS }, () => streamOnce(gateway, format, plan)));
+      if (round > 0) rates[format].push((STREAMS * CHUNKS) / ((performance.now() - began) / 1000));
+    }
+  }
+  const base = rates.openai;
+  const figures: Figure[] = [{ what: `${STREAMS} streams passed through`, value: median(base), unit: "chunks/s" }];
+  for (const format of ["anthropic", "gemini"] as const) {
+    figures.push(
+      { what: `${STREAMS} streams translated from ${format}`, value: median(rates[format]), unit: "chunks/s" },
+      {
+        what: `${format}: ratio`,
+        value: median(rates[format].map((rate, i) => rate / (base[i] as number))),
+        unit: "×",
+        limit: 0.7,
+        bound: "min",
+        ratioTo: "passed through",
+      },
+    );
+  }
+  return figures;
+}
+
+/** The time of a chunk's way from the upstream's write to the client's read, beside one that passes through. */
+async function pace(gateway: TestGateway): Promise<Figure[]> {
+  const ways: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
+  for (let round = 0; round < 4; round++) {
+    for (const format of FORMATS) {
+      const seen: number[] = [];
+      await Promise.all(
+        Array.from({ length: STREAMS }, async (_, i) => {
+          await new Promise((resolve) => setTimeout(resolve, i * 3));
+          await streamOnce(gateway, format, { chunks: 20, delayMs: 20 }, (text) => {
+            const now = process.hrtime.bigint();
+            for (const [, stamp] of text.matchAll(/"content":"(\d{9,})"/g)) {
+              seen.push(Number(now - BigInt(stamp as string)) / 1e6);
+            }
+          });
+        }),
+      );
+      if (round > 0) ways[format].push(median(seen));
+    }
+  }
+  return (["anthropic", "gemini"] as const).map((format) => ({
+    what: `${STREAMS} paced streams from ${format}, each chunk: added to passing`,
+    value: median(ways[format]) - median(ways.openai),
+    unit: "ms",
+    limit: 0.2,
+  }));
+}
+
+function streamOnce(gateway: TestGateway, format: Format, plan: Plan, read?: (text: string) => void): Promise<void> {
+  const body = JSON.stringify({
+    model: `${format}/bench`,
+    stream: true,
+    messages: [{ role: "user", content: JSON.stringify(plan) }],
+  });
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nauthorization: Bearer ${gateway.token}\r\n`;
+  const socket = connect(gateway.port, "127.0.0.1").setNoDelay(true);
+  socket.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  return new Promise((resolve, reject) => {
+    let tail = "";
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error(`a ${format} stream was cut: ${tail}`)));
+    socket.on("data", (part) => {
+      read?.(part.toString("latin1"));
+      tail = (tail + part.toString("latin1", Math.max(0, part.length - 60))).slice(-60);
+      if (!tail.endsWith("0\r\n\r\n")) return;
+      if (!tail.includes("[DONE]")) reject(new Error(`a ${format} stream is not whole: ${tail}`));
+      else resolve();
+      socket.destroy();
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const ended = once(child, "exit");
+  child.kill();
+  await ended;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
