@@ -72,6 +72,7 @@ export async function converse(engine: Engine, job: Job): Promise<Answer> {
 
 /** Those that do not rest, in their order; where all rest, the one whose rest ends first. */
 function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boolean } {
+  if (all.length === 1) return { candidates: all, forced: all[0]!.channel.restsUntil() !== 0 };
   const ready = all.filter((candidate) => candidate.channel.restsUntil() === 0);
   if (ready.length > 0) return { candidates: ready, forced: false };
   let first = all[0]!;
@@ -122,7 +123,9 @@ async function tryChannel(
     channel.begin();
     const startedAt = performance.now();
     try {
-      const answer = await attemptOnce(engine, job, channel, provider, target, place);
+      const hold = new Hold(place);
+      const answer = await attemptOnce(engine, job, channel, provider, target, hold);
+      hold.begin(answer);
       channel.succeeded(key.index, performance.now() - startedAt);
       return answer;
     } catch (error) {
@@ -151,45 +154,49 @@ async function tryChannel(
   }
 }
 
-async function attemptOnce(
+function attemptOnce(
   engine: Engine,
   job: Job,
   channel: Channel,
   provider: ChatProvider,
   target: AttemptTarget,
-  place: Release,
+  hold: Hold,
 ): Promise<Answer> {
   const { config } = channel;
-  // The place is held until a streamed answer has ended; its end may come before its beginning was heard of.
-  let begun = false;
-  let over = false;
-  const onClose = () => {
-    over = true;
-    if (begun) place();
-  };
-  let answer: Answer;
-  if (provider.wire === undefined) {
-    answer = await attemptLocal({ provider, target, job, onClose });
-  } else {
-    if (target.baseUrl === "") {
-      throw new PorticoError("service_unavailable", `The channel \`${channel.name}\` needs a baseUrl.`, {
-        type: "api_error",
-      });
-    }
-    answer = await attemptWire({
-      upstreams: engine.upstreams,
-      wire: provider.wire,
-      target,
-      job,
-      timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
-      onClose,
-      onBroken: (message) => channel.noted(message),
+  if (provider.wire === undefined) return attemptLocal({ provider, target, job, onClose: hold.close });
+  if (target.baseUrl === "") {
+    throw new PorticoError("service_unavailable", `The channel \`${channel.name}\` needs a baseUrl.`, {
+      type: "api_error",
     });
   }
-  begun = true;
-  if (over || answer.stream === undefined) place();
-  return answer;
+  return attemptWire({
+    upstreams: engine.upstreams,
+    wire: provider.wire,
+    target,
+    job,
+    timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+    onClose: hold.close,
+    onBroken: (message) => channel.noted(message),
+  });
+}
+
+/** Holds a place until a streamed answer has ended; its end may come before its beginning was heard of. */
+class Hold {
+  readonly #place: Release;
+  #begun = false;
+  #over = false;
+  constructor(place: Release) {
+    this.#place = place;
+  }
+  readonly close = (): void => {
+    this.#over = true;
+    if (this.#begun) this.#place();
+  };
+  begin(answer: Answer): void {
+    this.#begun = true;
+    if (this.#over || answer.stream === undefined) this.#place();
+  }
 }
 
 interface Chances {

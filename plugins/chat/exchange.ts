@@ -40,21 +40,25 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
   if (request === job.request) return;
   job.request = checkRequest(request);
   job.raw = undefined;
+  job.native = undefined;
 }
 
 /**
  * Asks, and reports the end to `done` exactly once: of a whole answer at once, of a stream when it has ended. `heard`
  * says whether anybody wants the report.
  */
-export async function ask(engine: Engine, job: Job, done: ((report: Report) => void) | undefined): Promise<Answer> {
+export function ask(engine: Engine, job: Job, done: ((report: Report) => void) | undefined): Promise<Answer> {
+  return done === undefined ? converse(engine, job) : askAndReport(engine, job, done);
+}
+
+async function askAndReport(engine: Engine, job: Job, done: (report: Report) => void): Promise<Answer> {
   let answer: Answer;
   try {
     answer = await converse(engine, job);
   } catch (error) {
-    done?.({ status: statusOf(error, job), error: messageOf(error) });
+    done({ status: statusOf(error, job), error: messageOf(error) });
     throw error;
   }
-  if (done === undefined) return answer;
   if (answer.stream === undefined)
     done({ status: 200, firstByteMs: answer.firstByteMs, ...reportOf(completionOf(answer)) });
   else watchStream(answer, job, done);

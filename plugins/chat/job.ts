@@ -1,10 +1,12 @@
 /** One question on its way to an answer, and the shapes in which the answer comes. */
-import type { ChatCompletion, ChatRequest, Client, PorticoError, Usage } from "portico";
+import type { ChatCompletion, ChatRequest, Client, NativeRequest, PorticoError, Usage } from "portico";
 
 export interface JobOptions {
   request: ChatRequest;
   /** The caller's own bytes, which say exactly what `request` says. */
   raw?: Buffer | undefined;
+  /** The caller's own request in another form, which says what `request` says or more. */
+  native?: NativeRequest | undefined;
   stream: boolean;
   requestId: string;
   client: Client;
@@ -24,6 +26,7 @@ export interface Trace {
 export class Job {
   request: ChatRequest;
   raw: Buffer | undefined;
+  native: NativeRequest | undefined;
   readonly stream: boolean;
   readonly requestId: string;
   readonly client: Client;
@@ -41,6 +44,7 @@ export class Job {
   constructor(options: JobOptions) {
     this.request = options.request;
     this.raw = options.raw;
+    this.native = options.native;
     this.stream = options.stream;
     this.requestId = options.requestId;
     this.client = options.client;
@@ -100,5 +104,7 @@ export interface Answer {
   stream?: AnswerStream;
   /** `application/json` for a whole answer that is too large to be held, else an event stream. */
   streamType?: "sse" | "json";
+  /** `body` and `stream` are in the form of the job's native request; `completion` is in OpenAI's all the same. */
+  native?: boolean;
   firstByteMs: number;
 }

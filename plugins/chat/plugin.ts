@@ -81,7 +81,7 @@ export default definePlugin({
       (call) => testChannel(engine, listings, call),
     );
 
-    ctx.provide("chat", createChatService(engine, ctx, models));
+    ctx.provide("chat", createChatService(endpoint, models));
     // The client library takes a moment to load: not in the first request's time, nor in that of the start.
     const warming = setTimeout(() => void warm(), 500).unref();
     ctx.defer(() => clearTimeout(warming));

@@ -9,17 +9,20 @@ import {
   createSseParser,
   type PorticoError,
 } from "portico";
-import type { Engine } from "./attempts.ts";
-import { ask, completionOf, type Emitter, offerRequest, reportResponse } from "./exchange.ts";
+import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
 import { Job } from "./job.ts";
 import type { ModelEntry } from "./models.ts";
+import { type Endpoint, openExchange } from "./open.ts";
 import { checkRequest } from "./request.ts";
+import { writeTranslated } from "./write-stream.ts";
 
 const OWNER: Client = { kind: "owner" };
 /** How many chunks may wait for a slow reader before the upstream is paused. */
 const WAITING_CHUNKS = 64;
 
-export function createChatService(engine: Engine, events: Emitter, models: () => Promise<ModelEntry[]>): ChatService {
+export function createChatService(endpoint: Endpoint, models: () => Promise<ModelEntry[]>): ChatService {
+  const { engine, events } = endpoint;
+
   async function prepare(request: ChatRequest, options: ChatOptions, stream: boolean): Promise<Job> {
     const job = new Job({
       request: checkRequest(request),
@@ -111,6 +114,22 @@ export function createChatService(engine: Engine, events: Emitter, models: () =>
         unfollow();
         if (!ended) job.cancel();
       }
+    },
+
+    async open(call, request, options) {
+      const { answer } = await openExchange(endpoint, call, {
+        ...options,
+        request: checkRequest(request),
+        translated: true,
+      });
+      if (answer.stream === undefined) {
+        const native = answer.native === true ? { native: answer.body! } : {};
+        return { kind: "whole", completion: completionOf(answer), ...native };
+      }
+      return {
+        kind: "stream",
+        pipe: (translator) => endpoint.busy(writeTranslated(call.res, answer, translator)),
+      };
     },
 
     models,

@@ -4,7 +4,7 @@
  * exported from "portico".
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Client, Logger, PorticoError, UpstreamProblem } from "portico";
+import type { Call, Client, Logger, PorticoError, UpstreamProblem } from "portico";
 
 declare module "portico" {
   interface Services {
@@ -176,6 +176,8 @@ declare module "portico" {
     decoder?(sent: WireRequest, target: Target): StreamDecoder;
     /** Reads an answer of status >= 400 (or an error event's body): the message and code to pass on. */
     error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
+    /** By form: see `NativeForm`. */
+    native?: Record<string, NativeForm>;
     /** The request that lists models, and how to read its answer. */
     listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
     /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
@@ -183,6 +185,27 @@ declare module "portico" {
       encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
       decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
     };
+  }
+
+  /**
+   * For callers who speak the upstream's own form: their request goes out, and the answer comes back, as it is. What a
+   * translation would lose (signatures, citations, tools of the provider's own) stays.
+   */
+  interface NativeForm {
+    /** The request to send, or undefined where this one must be translated. */
+    encode(native: NativeRequest, target: Target): WireRequest | undefined;
+    /** The 2xx answer in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as an answer. */
+    decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
+    /** Passes one stream in the upstream's form, and sees to its usage, finish reason and errors. */
+    decoder(sent: WireRequest, target: Target): StreamDecoder;
+  }
+
+  interface NativeRequest {
+    /** `anthropic` for the Messages API. */
+    form: string;
+    body: Record<string, unknown>;
+    /** Headers that belong to the form (`anthropic-beta`). */
+    headers: Record<string, string>;
   }
 
   interface WireRequest {
@@ -208,6 +231,8 @@ declare module "portico" {
     /** What the upstream said of its usage so far, whether or not the client asked for it. */
     usage?: Usage;
     finishReason?: string;
+    /** The text so far, where the decoder keeps it. */
+    text?: string;
     /** An error that came behind bytes which `push` has just returned; instead of throwing, which would lose them. */
     failure?: PorticoError;
     /** The last line (`data: [DONE]`) is out: what the upstream may still send is of no interest. */
@@ -218,8 +243,37 @@ declare module "portico" {
   interface ChatService {
     complete(request: ChatRequest, options?: ChatOptions): Promise<ChatCompletion>;
     stream(request: ChatRequest, options?: ChatOptions): AsyncIterable<ChatChunk>;
+    /**
+     * For routes that take chat in another form: what `POST /v1/chat/completions` does between reading the request and
+     * writing the answer. Checks the request, emits all events (a hook's reply becomes the answer), routes, sets the
+     * `x-portico-*` headers on `call.res`, and cancels when the client leaves. Throws before anything was written.
+     */
+    open(call: Call, request: ChatRequest, options: OpenOptions): Promise<OpenedChat>;
     /** Everything `GET /v1/models` lists. */
     models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
+  }
+  interface OpenOptions {
+    stream: boolean;
+    /** The caller's own request: a channel that speaks its form gets it as it is. */
+    native?: NativeRequest;
+  }
+  type OpenedChat =
+    | {
+        kind: "whole";
+        completion: ChatCompletion /** The same as the upstream sent it, in the native form. */;
+        native?: Buffer;
+      }
+    | {
+        kind: "stream";
+        /** Writes the stream as the answer; resolves when it is over, from either side. */
+        pipe(translator: StreamTranslator): Promise<void>;
+      };
+  /** Chunks of an OpenAI stream in, text of an event stream out. */
+  interface StreamTranslator {
+    chunk(chunk: ChatChunk): string;
+    end(): string | Promise<string>;
+    /** The last event of a stream that broke off. */
+    fail(error: PorticoError): string;
   }
   interface ChatOptions {
     signal?: AbortSignal;

@@ -5,13 +5,15 @@ import {
   type PorticoError,
   type StreamDecoder,
   type Usage,
+  type NativeForm,
   type WireProvider,
   type WireRequest,
   readOpenAiProblem,
   upstreamError,
 } from "portico";
+import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
-import { completionAsStream, readCompletion } from "./openai-answer.ts";
+import { completionAsStream, isPlainCompletion, readCompletion } from "./openai-answer.ts";
 import { OpenAiStream } from "./openai-stream.ts";
 import { sendableBytes } from "./splice.ts";
 import type { AttemptTarget } from "./target.ts";
@@ -35,6 +37,8 @@ export interface WireAttempt {
   wire: WireProvider;
   target: AttemptTarget;
   job: Job;
+  /** The request goes out in the caller's own form, and so the answer comes back. */
+  native?: NativeForm | undefined;
   timeoutMs: number;
   idleTimeoutMs: number;
   /** The exchange is over: completed, failed or cancelled. Called once. */
@@ -44,13 +48,22 @@ export interface WireAttempt {
 }
 
 /** Resolves with the answer's beginning, rejects with what went wrong before it. */
-export async function attemptWire(attempt: WireAttempt): Promise<Answer> {
+export function attemptWire(attempt: WireAttempt): Promise<Answer> {
   const { wire, target, job } = attempt;
+  const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
+  const own = native?.encode(job.native!, target);
+  if (own !== undefined) return exchange({ ...attempt, native }, own);
   const sent = wireRequest(wire, target, job);
-  const call = sent instanceof Promise ? await sent : sent;
+  return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
+}
+
+function exchange(attempt: WireAttempt, call: WireRequest): Promise<Answer> {
+  const { job } = attempt;
   job.trace.dropped = call.dropped;
-  if (job.cancelled) throw upstreamError({ kind: "upstream", message: "The caller left." }, 0);
-  return new Promise<Answer>((resolve, reject) => new Exchange(attempt, call, resolve, reject).send());
+  return new Promise<Answer>((resolve, reject) => {
+    if (job.cancelled) reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0));
+    else new Exchange(attempt, call, resolve, reject).send();
+  });
 }
 
 function wireRequest(wire: WireProvider, target: AttemptTarget, job: Job): WireRequest | Promise<WireRequest> {
@@ -72,13 +85,15 @@ class Exchange implements Receiver, AnswerStream {
   #reject: ((error: unknown) => void) | undefined;
   #sending: Sending | undefined;
   #mode: Mode = "waiting";
-  #timer: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
   #commentsTimer: NodeJS.Timeout | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
   #size = 0;
   #decoder: StreamDecoder | undefined;
+  /** Reads along where the text is wanted and the decoder does not keep it. */
+  #reader: OpenAiStream | undefined;
   #sink: Sink | undefined;
   #paused = false;
   #firstByteMs = -1;
@@ -100,7 +115,7 @@ class Exchange implements Receiver, AnswerStream {
   send(): void {
     const { job, upstreams, timeoutMs } = this.#a;
     job.onCancel = () => this.cancel();
-    this.#timer = setTimeout(() => this.#late(), timeoutMs);
+    this.#deadline = startDeadline(timeoutMs, () => this.#late());
     this.#sending = upstreams.send(this.#call, this);
   }
 
@@ -111,7 +126,7 @@ class Exchange implements Receiver, AnswerStream {
     return this.#decoder?.finishReason;
   }
   get text(): string {
-    return this.#decoder instanceof OpenAiStream ? this.#decoder.text : "";
+    return this.#decoder?.text ?? this.#reader?.text ?? "";
   }
 
   // ------------------------------------------------------------------------------------- from the upstream
@@ -136,9 +151,8 @@ class Exchange implements Receiver, AnswerStream {
   data(bytes: Buffer): void {
     if (this.#firstByteMs < 0) {
       this.#firstByteMs = performance.now() - this.#a.job.startedAt;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#late(), this.#a.idleTimeoutMs);
-    } else this.#timer?.refresh();
+      this.#deadline?.set(this.#a.idleTimeoutMs);
+    } else this.#deadline?.touch();
     switch (this.#mode) {
       case "stream":
         this.#push(bytes);
@@ -251,20 +265,18 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   #newDecoder(): StreamDecoder {
-    const { wire, target, job } = this.#a;
-    return (
-      wire.decoder?.(this.#call, target) ??
-      new OpenAiStream({
-        id: target.id,
-        created: target.created,
-        model: target.model,
-        includeUsage: job.includeUsage,
-        capture: job.capture,
-      })
-    );
+    const { wire, native, target, job } = this.#a;
+    const { created, model } = target;
+    const mender = () =>
+      new OpenAiStream({ id: target.id, created, model, includeUsage: job.includeUsage, capture: job.capture });
+    const decoder = (native ?? wire).decoder?.(this.#call, target);
+    if (decoder === undefined) return mender();
+    if (job.capture && native === undefined) this.#reader = mender();
+    return decoder;
   }
 
   #deliver(bytes: Buffer): void {
+    this.#readAlong(bytes);
     if (this.#sink !== undefined) {
       if (!this.#sink.write(bytes)) this.#pause();
       return;
@@ -282,6 +294,14 @@ class Exchange implements Receiver, AnswerStream {
     this.#begin();
   }
 
+  #readAlong(bytes: Buffer): void {
+    try {
+      this.#reader?.push(bytes);
+    } catch {
+      this.#reader = undefined;
+    }
+  }
+
   /** The caller's headers may go out. */
   #begin(): void {
     const resolve = this.#resolve;
@@ -289,7 +309,12 @@ class Exchange implements Receiver, AnswerStream {
     clearTimeout(this.#commentsTimer);
     this.#resolve = undefined;
     this.#reject = undefined;
-    resolve({ stream: this, streamType: this.#mode === "raw" ? "json" : "sse", firstByteMs: this.#firstByteMs });
+    resolve({
+      stream: this,
+      streamType: this.#mode === "raw" ? "json" : "sse",
+      firstByteMs: this.#firstByteMs,
+      native: this.#a.native !== undefined,
+    });
   }
 
   start(sink: Sink): void {
@@ -311,14 +336,14 @@ class Exchange implements Receiver, AnswerStream {
     this.#paused = true;
     this.#sending?.pause();
     // A slow reader is no silence of the upstream.
-    clearTimeout(this.#timer);
+    this.#deadline?.stop();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
     if (this.#mode === "over") return;
-    this.#timer = setTimeout(() => this.#late(), this.#a.idleTimeoutMs);
+    this.#deadline?.set(this.#a.idleTimeoutMs);
     this.#sending?.resume();
   }
 
@@ -360,7 +385,7 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   #whole(): void {
-    const { wire, target, job } = this.#a;
+    const { wire, native, target, job } = this.#a;
     const body = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
     this.#parts = [];
     const type = this.#headers["content-type"]?.toLowerCase() ?? "";
@@ -371,10 +396,18 @@ class Exchange implements Receiver, AnswerStream {
         this.#status,
       );
     }
+    if (wire.decode === undefined && !job.stream && !job.capture && isPlainCompletion(body)) {
+      const resolve = this.#resolve!;
+      this.#close();
+      resolve({ body, firstByteMs: this.#firstByteMs });
+      return;
+    }
     const { completion, changed } =
-      wire.decode === undefined
-        ? readCompletion(body, { id: target.id, created: target.created, model: target.model })
-        : { completion: wire.decode(body, this.#call, target), changed: true };
+      native !== undefined
+        ? { completion: native.decode(body, this.#call, target), changed: false }
+        : wire.decode === undefined
+          ? readCompletion(body, target)
+          : { completion: wire.decode(body, this.#call, target), changed: true };
     const resolve = this.#resolve!;
     this.#close();
     if (job.stream) {
@@ -403,6 +436,7 @@ class Exchange implements Receiver, AnswerStream {
       body: changed ? Buffer.from(JSON.stringify(completion)) : body,
       completion,
       firstByteMs: this.#firstByteMs,
+      native: native !== undefined,
     });
   }
 
@@ -500,7 +534,7 @@ class Exchange implements Receiver, AnswerStream {
     this.#mode = "over";
     this.#resolve = undefined;
     this.#reject = undefined;
-    clearTimeout(this.#timer);
+    this.#deadline?.stop();
     clearTimeout(this.#commentsTimer);
     if (this.#a.job.onCancel !== undefined) this.#a.job.onCancel = undefined;
     this.#a.onClose();

@@ -198,7 +198,7 @@ test("chat:response and message:sent tell of answers, streams, failures and leav
     ],
     [200, "Hello", "stop", "main", "m", 1],
   );
-  assert.equal((whole?.["usage"] as { total_tokens: number }).total_tokens, 5);
+  assert.equal((whole?.["usage"] as { total_tokens: number } | undefined)?.total_tokens, 5);
   assert.equal([streamed?.["content"], streamed?.["finishReason"], streamed?.["usage"]], ["Hello", "stop", usage]);
   assert.equal([failed?.["status"], failed?.["error"]], [502, "bad"]);
   assert.equal(

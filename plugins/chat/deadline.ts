@@ -1,0 +1,79 @@
+/** Time-outs of upstreams. Long ones share one coarse ticker: a timer of its own for each request costs as much as routing. */
+
+const COARSE_FROM_MS = 5_000;
+const TICK_MS = 250;
+
+export interface Deadline {
+  /** Something came: the time starts again. */
+  touch(): void;
+  /** From now on another time, started now. */
+  set(ms: number): void;
+  stop(): void;
+}
+
+const coarse = new Set<Coarse>();
+let ticker: NodeJS.Timeout | undefined;
+
+/** Calls `late` once when nothing was touched for `ms`; to within a quarter of a second for times of 5 s and more. */
+export function startDeadline(ms: number, late: () => void): Deadline {
+  return ms < COARSE_FROM_MS ? new Precise(ms, late) : new Coarse(ms, late);
+}
+
+class Precise implements Deadline {
+  #timer: NodeJS.Timeout;
+  readonly #late: () => void;
+  constructor(ms: number, late: () => void) {
+    this.#late = late;
+    this.#timer = setTimeout(late, ms);
+  }
+  touch(): void {
+    this.#timer.refresh();
+  }
+  set(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#late, ms);
+  }
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+class Coarse implements Deadline {
+  ticksLeft: number;
+  readonly late: () => void;
+  #ticks: number;
+  constructor(ms: number, late: () => void) {
+    this.late = late;
+    this.#ticks = ticksOf(ms);
+    this.ticksLeft = this.#ticks;
+    coarse.add(this);
+    ticker ??= setInterval(tick, TICK_MS);
+  }
+  touch(): void {
+    this.ticksLeft = this.#ticks;
+  }
+  set(ms: number): void {
+    this.#ticks = ticksOf(ms);
+    this.ticksLeft = this.#ticks;
+    coarse.add(this);
+  }
+  stop(): void {
+    coarse.delete(this);
+  }
+}
+
+/** Never early: the running tick may be nearly over. */
+function ticksOf(ms: number): number {
+  return Math.ceil(ms / TICK_MS) + 1;
+}
+
+function tick(): void {
+  for (const entry of coarse) {
+    if (--entry.ticksLeft > 0) continue;
+    coarse.delete(entry);
+    entry.late();
+  }
+  if (coarse.size > 0) return;
+  clearInterval(ticker);
+  ticker = undefined;
+}

@@ -1,0 +1,201 @@
+/** From an HTTP call to the answer's beginning, with all events and headers: the same for every format that comes in. */
+import type { ServerResponse } from "node:http";
+import {
+  type Call,
+  type ChatCompletion,
+  type ChatRequest,
+  isPorticoError,
+  type NativeRequest,
+  PorticoError,
+} from "portico";
+import type { Engine } from "./attempts.ts";
+import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
+import { type Answer, Job } from "./job.ts";
+import { completionAsStream, textCompletion } from "./openai-answer.ts";
+import { prefixAnswer, prefixStream } from "./prefix.ts";
+import { lastUserIndex, textOf, withLastUserText } from "./request.ts";
+import { newCompletionId } from "./target.ts";
+
+export interface Endpoint {
+  engine: Engine;
+  events: Emitter;
+  busy<T>(work: Promise<T>): Promise<T>;
+}
+
+/** A request that was read and checked. */
+export interface Incoming {
+  request: ChatRequest;
+  stream: boolean;
+  /** The caller's own bytes, where they are in OpenAI's form. */
+  raw?: Buffer;
+  /** The caller's own request, where it is in another form that a provider may speak too. */
+  native?: NativeRequest;
+  /** The answer will be translated: it must be there as a whole, and be an answer in OpenAI's form. */
+  translated?: boolean;
+}
+
+export interface Opened {
+  job: Job;
+  answer: Answer;
+}
+
+/**
+ * Offers the request to hooks and asks. The trace is in the headers of `call.res` afterwards, also where this throws. A
+ * client that leaves, now or while the answer is written, cancels.
+ */
+export async function openExchange({ engine, events }: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
+  const { request, stream, raw, native } = incoming;
+  const job = new Job({
+    request,
+    raw,
+    native,
+    stream,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: sessionKeyOf(call, request["user"]),
+  });
+  const { res } = call;
+  res.on("close", () => {
+    if (!res.writableFinished) job.cancel();
+  });
+  const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
+  if (typeof pushed === "string") {
+    res.setHeader("x-portico-attempts", "0");
+    return { job, answer: replyAnswer(events, job, pushed) };
+  }
+  if (events.hasListeners("chat:request")) await offerRequest(events, job);
+  // What hooks pushed goes into the answer, which must then be in our own form.
+  if (pushed.length > 0) job.native = undefined;
+  const reports = events.hasListeners("chat:response");
+  const sent = events.hasListeners("message:sent");
+  job.capture = reports || sent || incoming.translated === true;
+
+  let answer: Answer;
+  try {
+    answer = await ask(
+      engine,
+      job,
+      reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
+    );
+  } catch (error) {
+    markFailure(res, job, error);
+    throw error;
+  }
+  traceHeaders(res, job);
+  if (pushed.length > 0) prefix(answer, pushed, job.request);
+  return { job, answer };
+}
+
+const NONE: string[] = [];
+
+function sessionKeyOf(call: Call, user: unknown): string {
+  const named = call.req.headers["x-portico-session"];
+  if (typeof named === "string" && named !== "") return named;
+  return typeof user === "string" && user !== "" ? `chat:${user}` : "chat";
+}
+
+/** Headers of an error: where it came from, and whether asking again is of use. */
+export function markFailure(res: ServerResponse, job: Job, error: unknown): void {
+  traceHeaders(res, job);
+  if (job.trace.attempts > 1) res.setHeader("x-should-retry", "false");
+  if (isPorticoError(error) && error.status === 429 && error.headers?.["retry-after"] === undefined)
+    res.setHeader("retry-after", "1");
+}
+
+export function traceHeaders(res: ServerResponse, { trace }: Job): void {
+  if (res.destroyed || (trace.attempts === 0 && trace.channel === "")) return;
+  res.setHeader("x-portico-channel", headerSafe(trace.channel));
+  res.setHeader("x-portico-model", headerSafe(trace.model));
+  res.setHeader("x-portico-attempts", String(trace.attempts));
+  if (trace.dropped.length > 0) res.setHeader("x-portico-dropped", headerSafe([...new Set(trace.dropped)].join(", ")));
+}
+
+function headerSafe(text: string): string {
+  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
+}
+
+function prefix(answer: Answer, pushed: string[], request: ChatRequest): void {
+  if (answer.stream === undefined) setCompletion(answer, prefixAnswer(completionOf(answer), pushed, request));
+  else if (answer.streamType !== "json") answer.stream = prefixStream(answer.stream, pushed, request);
+}
+
+function setCompletion(answer: Answer, completion: ChatCompletion): void {
+  answer.completion = completion;
+  answer.body = Buffer.from(JSON.stringify(completion));
+}
+
+/**
+ * `message:received` with the last user message. A hook may change the text, answer (the text is returned), or refuse.
+ * Else what hooks pushed on `event.messages` is returned: it goes in front of the answer.
+ */
+async function offerMessage(events: Emitter, job: Job): Promise<string[] | string> {
+  const at = lastUserIndex(job.request.messages);
+  if (at === -1) return NONE;
+  const content = textOf(job.request.messages[at]);
+  const from = job.client.key;
+  const result = await events.emit(
+    "message:received",
+    { content, source: "chat", model: job.request.model, ...(from !== undefined && { from }) },
+    { sessionKey: job.sessionKey },
+  );
+  if (result.block !== undefined) {
+    throw new PorticoError("blocked_by_hook", result.block === "" ? "A hook refused this message." : result.block, {
+      type: "invalid_request_error",
+    });
+  }
+  if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
+  if (result.context.content !== content) {
+    job.request = withLastUserText(job.request, result.context.content);
+    job.raw = undefined;
+    job.native = undefined;
+  }
+  return result.messages;
+}
+
+/** A hook's reply, as if a model had given it. */
+function replyAnswer(events: Emitter, job: Job, text: string): Answer {
+  const completion = textCompletion(
+    { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },
+    text,
+  );
+  if (events.hasListeners("message:sent")) sendMessage(events, job, text);
+  const answer: Answer = { firstByteMs: 0 };
+  if (!job.stream) {
+    setCompletion(answer, completion);
+    return answer;
+  }
+  const bytes = completionAsStream(completion, job.includeUsage);
+  answer.streamType = "sse";
+  answer.stream = {
+    start(sink) {
+      sink.write(bytes);
+      sink.end();
+    },
+    resume() {},
+    cancel() {},
+    usage: undefined,
+    finishReason: "stop",
+    text,
+  };
+  return answer;
+}
+
+function tell(events: Emitter, job: Job, report: Report, wanted: { reports: boolean; sent: boolean }): void {
+  if (wanted.reports) reportResponse(events, job, report);
+  if (wanted.sent && report.error === undefined && report.content !== undefined)
+    sendMessage(events, job, report.content);
+}
+
+function sendMessage(events: Emitter, job: Job, content: string): void {
+  const to = job.client.key;
+  void events.emit(
+    "message:sent",
+    {
+      content,
+      source: "chat",
+      model: job.trace.model === "" ? job.request.model : job.trace.model,
+      ...(to !== undefined && { to }),
+    },
+    { sessionKey: job.sessionKey },
+  );
+}

@@ -1,0 +1,74 @@
+/** Writes a streamed answer: as fast as the client reads, with comments in the silence; as it is, or translated. */
+import type { ServerResponse } from "node:http";
+import { type ChatChunk, createSseParser, type PorticoError, type StreamTranslator } from "portico";
+import type { Answer, AnswerStream, Sink } from "./job.ts";
+import { keepAlive } from "./keep-alive.ts";
+
+export const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/** Resolves when the answer is over, from either side. `alive`: comments may be put in between. */
+export function writeStream(res: ServerResponse, source: AnswerStream, alive: boolean, sink: Sink): Promise<void> {
+  return new Promise((resolve) => {
+    const comments = alive ? keepAlive(res) : undefined;
+    res.on("drain", () => source.resume());
+    res.once("close", () => {
+      comments?.stop();
+      resolve();
+    });
+    source.start({
+      write(bytes) {
+        comments?.touch();
+        return sink.write(bytes);
+      },
+      end: () => sink.end(),
+      fail: (error) => sink.fail(error),
+    });
+  });
+}
+
+/** Writes a stream in the form that the translator gives it; what came in that form already passes as it is. */
+export function writeTranslated(res: ServerResponse, answer: Answer, translator: StreamTranslator): Promise<void> {
+  res.writeHead(200, STREAM_HEADERS);
+  return writeStream(
+    res,
+    answer.stream!,
+    true,
+    answer.native === true ? passing(res, translator) : translating(res, translator),
+  );
+}
+
+function passing(res: ServerResponse, translator: StreamTranslator): Sink {
+  return {
+    write: (bytes) => res.write(bytes),
+    end() {
+      res.end();
+    },
+    fail: (error) => res.end(translator.fail(error)),
+  };
+}
+
+function translating(res: ServerResponse, translator: StreamTranslator): Sink {
+  let out = "";
+  const parser = createSseParser((data) => {
+    // `[DONE]` is told by the end.
+    if (data.length > 6) out += translator.chunk(JSON.parse(data.toString("utf8")) as ChatChunk);
+  });
+  const fail = (error: PorticoError) => res.end(translator.fail(error));
+  return {
+    write(bytes) {
+      out = "";
+      parser.push(bytes);
+      return out === "" || res.write(out);
+    },
+    end() {
+      const last = translator.end();
+      if (typeof last === "string") res.end(last);
+      else void last.then((text) => res.end(text));
+    },
+    fail,
+  };
+}

@@ -1,0 +1,193 @@
+import { mock } from "node:test";
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { keepAlive } from "../../../plugins/chat/keep-alive.ts";
+import { startDeadline } from "../../../plugins/chat/deadline.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "./upstream-server.ts";
+
+const test = suite("limits");
+let up: Upstream;
+let gateway: InProcessGateway;
+const looker = `
+import { definePlugin } from "portico";
+export default definePlugin({
+  name: "looker",
+  setup(ctx) {
+    ctx.add("provider", {
+      name: "looker",
+      async complete(request, target) {
+        const { mediaType, data } = await target.fetchImage(request.messages[0].content[0].image_url.url);
+        target.dropped.push("temperature");
+        return mediaType + " " + data.length;
+      },
+    });
+  },
+});
+`;
+
+test.before(async () => {
+  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  gateway = await startGateway({
+    config: {
+      channels: {
+        main: { provider: "openai", baseUrl: up.url },
+        look: { provider: "looker", models: ["x"] },
+        free: { provider: "looker", models: ["x"], allowPrivateImages: true },
+      },
+    },
+    files: { "plugins/looker/plugin.ts": looker },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+test("a client that does not read stops the upstream", async () => {
+  const event = hello[1]!.replace("Hel", "x".repeat(64 * 1024));
+  let written = 0;
+  let blocked = false;
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello[0]!);
+    const more = () => {
+      while (written < 200 * 1024 * 1024 && !res.destroyed) {
+        written += event.length;
+        if (!res.write(event)) {
+          blocked = true;
+          res.once("drain", more);
+          return;
+        }
+        blocked = false;
+      }
+    };
+    more();
+  };
+  const body = JSON.stringify({ model: "main/m", stream: true, messages: [{ role: "user", content: "x" }] });
+  const socket = connect(gateway.port, "127.0.0.1");
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${gateway.port}\r\nauthorization: Bearer ${gateway.token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  await new Promise((resolve) => socket.once("data", resolve));
+  socket.pause();
+  let last = -1;
+  await until("the upstream to be held", () => {
+    const same = blocked && written === last;
+    last = written;
+    return same;
+  });
+  assert.ok(written < 30 * 1024 * 1024, `${written} bytes went out`);
+  const held = written;
+  socket.resume();
+  await until("it to go on", () => written > held * 2);
+  socket.destroy();
+  await up.seen.at(-1)!.cut;
+});
+
+test("images: data URLs are taken, private addresses refused unless the channel allows them", async () => {
+  const ask = (model: string, url: string) =>
+    gateway.request("POST", "/v1/chat/completions", {
+      model,
+      messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
+    });
+  const taken = await ask("look/x", "data:image/gif;base64,R0lGODlh");
+  assert.is(((await taken.json()) as ReturnType<typeof JSON.parse>).choices[0].message.content, "image/gif 6");
+  assert.is(taken.headers.get("x-portico-dropped"), "temperature");
+  up.answer = (_, res) => res.writeHead(200, { "content-type": "image/png" }).end(Buffer.alloc(9));
+  const url = up.url.replace("/v1", "/a.png");
+  for (const address of [
+    url,
+    "http://169.254.169.254/x",
+    "http://[::1]/x",
+    "ftp://example.com/x",
+    "data:image/png",
+    "nonsense",
+  ]) {
+    const refused = await ask("look/x", address);
+    assert.is(refused.status, 400, address);
+    assert.is(((await refused.json()) as { error: { code: string } }).error.code, "invalid_request_error");
+  }
+  assert.is(
+    ((await (await ask("free/x", url)).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    "image/png 9",
+  );
+});
+
+test("a comment after each 15 s of silence, none while there is talk", () => {
+  mock.timers.enable({ apis: ["setInterval"] });
+  try {
+    const written: string[] = [];
+    const alive = keepAlive({
+      write: (text: string) => written.push(text) > 0,
+      writableNeedDrain: false,
+      writableEnded: false,
+    } as unknown as ServerResponse);
+    for (let second = 0; second < 40; second++) {
+      alive.touch();
+      mock.timers.tick(1000);
+    }
+    assert.is(written.length, 0);
+    mock.timers.tick(15_500);
+    assert.equal(written, [": keep-alive\n\n"]);
+    mock.timers.tick(15_000);
+    assert.is(written.length, 2);
+    alive.stop();
+    mock.timers.tick(60_000);
+    assert.is(written.length, 2);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test("long deadlines share a ticker and are never early", () => {
+  mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  try {
+    let late = 0;
+    const deadline = startDeadline(10_000, () => late++);
+    for (let i = 0; i < 5; i++) {
+      mock.timers.tick(9_500);
+      assert.is(late, 0);
+      deadline.touch();
+    }
+    mock.timers.tick(10_000);
+    assert.is(late, 0);
+    mock.timers.tick(500);
+    assert.is(late, 1);
+    const stopped = startDeadline(10_000, () => late++);
+    stopped.stop();
+    mock.timers.tick(60_000);
+    assert.is(late, 1);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test("the command lists and tests channels", async () => {
+  up.answer = (_, res) => json(res, completion("pong"));
+  const { packageDir } = await import("../../support/gateway.ts");
+  const { promisify } = await import("node:util");
+  const run = promisify((await import("node:child_process")).execFile);
+  const main = ["--import", "tsx", `${packageDir}/kernel/main.ts`];
+  const told = ["--url", gateway.url, "--token", gateway.token];
+  const { stdout } = await run(process.execPath, [...main, "channels", "list", "--json", ...told], { cwd: packageDir });
+  const names = (JSON.parse(stdout) as { channels: { name: string }[] }).channels.map(({ name }) => name);
+  for (const name of ["main", "echo"]) assert.ok(names.includes(name));
+  const test = await run(process.execPath, [...main, "channels", "test", "main", "--model", "m", ...told], {
+    cwd: packageDir,
+  });
+  assert.match(test.stdout, "pong");
+  const failed = await run(process.execPath, [...main, "channels", "test", "nobody", ...told], {
+    cwd: packageDir,
+  }).then(
+    () => undefined,
+    (error: { code: number; stderr: string }) => error,
+  );
+  assert.is(failed?.code, 1);
+  assert.match(failed!.stderr, "nobody");
+});
+
+test.run();
