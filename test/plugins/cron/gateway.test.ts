@@ -1,0 +1,201 @@
+/** Cron through a whole gateway: routes, the command line, the agent's tool, hooks, a changing configuration. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
+
+let gateway: InProcessGateway;
+const HOOK = `---
+name: report
+events: [report:daily, cron:fired]
+---
+`;
+const HANDLER = `import { appendFileSync } from "node:fs";
+export default (event, ctx) => appendFileSync(ctx.config.file, JSON.stringify([event.name, event.context]) + "\\n");`;
+const PROBE = `import { definePlugin } from "portico";
+export default definePlugin({ name: "probe", setup(ctx) {
+  ctx.route("POST", "/probe/:tool", { access: "gateway" }, async (call) => {
+    const tool = ctx.list("tool").find(({ name }) => name === call.params.tool);
+    return tool.handler(await call.json(), { signal: call.signal, log: ctx.log, sessionKey: "main" });
+  });
+} });`;
+const heardFile = join(mkdtempSync(join(tmpdir(), "portico-heard-")), "heard");
+const settings = (text: string) => ({
+  agents: { defaults: { model: "echo" } },
+  hooks: { entries: { report: { file: heardFile } } },
+  ...configured(text),
+});
+const configured = (text: string) => ({
+  cron: { jobs: { conf: { schedule: "@daily", payload: { kind: "systemEvent", text } } } },
+});
+
+const test = suite("cron in a gateway");
+test.before(async () => {
+  gateway = await startGateway({
+    config: settings("one"),
+    files: { "hooks/report/HOOK.md": HOOK, "hooks/report/handler.mjs": HANDLER, "plugins/probe/plugin.ts": PROBE },
+  });
+});
+test.after(async () => {
+  await gateway.stop();
+  rmSync(dirname(heardFile), { recursive: true, force: true });
+});
+
+const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+  const answer = await gateway.request(method, path, body);
+  return { status: answer.status, body: await answer.json() };
+};
+const cli = (...words: string[]) => portico(gateway.home, words);
+
+test("an interval starts turns, and the history tells of them", async () => {
+  const job = await gateway.json("POST", "/cron/jobs", {
+    name: "ticks",
+    schedule: { kind: "every", everyMs: 300 },
+    payload: { kind: "agentTurn", message: "say tick", session: "ticks" },
+  });
+  assert.match(job.id, /^job_/);
+  assert.is(job.nextDates.length, 5);
+  await until("two runs", async () => {
+    const { runs } = await gateway.json("GET", "/cron/jobs/ticks/runs");
+    return (
+      runs.filter((run: { status: string; result: string }) => run.status === "ok" && run.result.includes("say tick"))
+        .length >= 2
+    );
+  });
+  const disabled = await gateway.json("POST", `/cron/jobs/${job.id}/disable`);
+  assert.is(disabled.status, "disabled");
+  const session = await gateway.json("GET", "/sessions/ticks");
+  assert.ok(session.messages.length >= 4);
+  const slots = (await gateway.json("GET", "/cron/jobs/ticks/runs?limit=1000")).runs.map(
+    (run: { scheduledAt: string }) => run.scheduledAt,
+  );
+  assert.is(new Set(slots).size, slots.length, "no slot twice");
+});
+
+test("one-shot jobs fire at their time and stay, disabled", async () => {
+  const at = new Date(Date.now() + 300).toISOString();
+  await gateway.json("POST", "/cron/jobs", {
+    name: "once",
+    schedule: { kind: "at", at },
+    payload: { kind: "systemEvent", text: "x" },
+  });
+  const job = await until("the run", async () => {
+    const found = await gateway.json("GET", "/cron/jobs/once");
+    return found.status === "disabled" ? found : undefined;
+  });
+  assert.is(job.state.lastStatus, "ok");
+  const { runs } = await gateway.json("GET", "/cron/jobs/once/runs");
+  assert.is(runs.length, 1);
+  assert.is(runs[0].scheduledAt, at);
+  assert.match(runs[0].eventId, /^evt_/);
+});
+
+test("errors have the contract's form", async () => {
+  assert.is((await gateway.request("GET", "/cron/jobs", undefined, { token: null })).status, 401);
+  const missing = await call("GET", "/cron/jobs/none");
+  assert.is(missing.status, 404);
+  assert.is(missing.body.error.code, "not_found");
+  const bad = await call("POST", "/cron/jobs", {
+    schedule: { kind: "cron", expr: "0 0 31 2 *" },
+    payload: { kind: "systemEvent", text: "x" },
+  });
+  assert.is(bad.status, 400);
+  assert.is(bad.body.error.code, "invalid_request_error");
+  assert.is(bad.body.error.param, "schedule.expr");
+  assert.is((await call("PUT", "/cron/jobs/none")).status, 405);
+  assert.is((await call("PATCH", "/cron/jobs/conf", { name: "x" })).status, 409);
+  assert.is((await call("GET", "/cron/jobs/conf/runs?limit=x")).status, 400);
+});
+
+test("hooks hear of every run, and a hook payload reaches them directly", async () => {
+  await gateway.json("POST", "/cron/jobs", {
+    name: "daily",
+    schedule: "@daily",
+    payload: { kind: "hook", event: "report:daily", context: { pages: 3 } },
+  });
+  await gateway.json("POST", "/cron/jobs/daily/run");
+  await until(
+    "the run's end",
+    async () => (await gateway.json("GET", "/cron/jobs/daily/runs")).runs[0].status === "ok",
+  );
+  const heard = await until("both events", () => {
+    const lines = readFileSync(heardFile, "utf8")
+      .trim()
+      .split("\n")
+      .map((line): [string, any] => JSON.parse(line));
+    const mine = lines.filter(([, context]) => context.name === "daily");
+    return mine.length >= 2 ? mine : undefined;
+  });
+  assert.equal(heard.map(([name]) => name).sort(), ["cron:fired", "report:daily"]);
+  assert.is(heard.find(([name]) => name === "report:daily")![1].pages, 3);
+});
+
+test("the configuration's jobs follow it", async () => {
+  const before = await gateway.json("GET", "/cron/jobs/conf");
+  assert.is(before.source, "config");
+  gateway.write(
+    "portico.json",
+    JSON.stringify({
+      gateway: { port: 0, auth: { token: gateway.token } },
+      ...settings("two"),
+    }),
+  );
+  await until("the change", async () => (await gateway.json("GET", "/cron/jobs/conf")).payload.text === "two");
+  const after = await gateway.json("GET", "/cron/jobs/conf");
+  assert.is(after.state.nextRunAt, before.state.nextRunAt);
+});
+
+test("the command line", async () => {
+  const added = await cli(
+    "cron",
+    "add",
+    "report",
+    "--cron",
+    "0 8 * * 1-5",
+    "--tz",
+    "Europe/Berlin",
+    "--message",
+    "report",
+    "--timeout",
+    "5m",
+    "--json",
+  );
+  assert.is(added.code, 0, added.stderr);
+  const job = JSON.parse(added.stdout);
+  assert.equal(job.schedule, { kind: "cron", expr: "0 8 * * 1-5", tz: "Europe/Berlin" });
+  assert.is(job.timeoutMs, 300_000);
+  const shown = await cli("cron", "show", "report");
+  assert.match(shown.stdout, "Europe/Berlin");
+  assert.is(shown.stdout.match(/T0[67]:00:00/g)!.length >= 5, true, shown.stdout);
+  const edited = await cli("cron", "edit", "report", "--every", "2h", "--missed", "run-once", "--json");
+  assert.equal(JSON.parse(edited.stdout).schedule, { kind: "every", everyMs: 7_200_000 });
+  const run = await cli("cron", "run", "report");
+  assert.match(run.stdout, "turn_cron_");
+  assert.match((await cli("cron", "runs", "report")).stdout, "manual");
+  await gateway.json("DELETE", "/cron/jobs/report");
+  const gone = await cli("cron", "rm", "report");
+  assert.is(gone.code, 1);
+  assert.match(gone.stderr, "no cron job");
+  const nothing = await cli("cron", "add", "x");
+  assert.is(nothing.code, 1);
+  assert.match(nothing.stderr, "--cron EXPR, --every TIME or --at DATE");
+});
+
+test("the agent's tool plans and lists", async () => {
+  const tool =
+    gateway.gateway.plugins &&
+    (await callTool("cron", { action: "add", name: "tea", schedule: "in 20m", text: "tea" }));
+  assert.is(tool.status, "enabled");
+  assert.is(tool.source, "agent");
+  assert.ok((await callTool("cron", { action: "list" })).jobs.some((job: { name: string }) => job.name === "tea"));
+  assert.is((await callTool("cron", { action: "rm", id: "tea" })).ok, true);
+});
+
+/** Calls one of the agent's tools, as a turn does. */
+const callTool = (name: string, args: object): Promise<any> => gateway.json("POST", `/probe/${name}`, args);
+
+test.run();

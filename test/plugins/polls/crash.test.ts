@@ -1,0 +1,88 @@
+/** Killed 20 times while a list grows: each of its items becomes exactly one event. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { openStore } from "../../../kernel/store/index.ts";
+import { packageDir } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { quietLog } from "../cron/fake-gateway.ts";
+
+const KILLS = 20;
+
+test("no item lost, none twice, over 20 kills", async () => {
+  let size = 3;
+  const rows = () => JSON.stringify(Array.from({ length: size }, (_, id) => ({ id })));
+  const source = createServer((_req, res) => {
+    size += 2;
+    res.end(rows());
+  });
+  await new Promise<void>((resolve) => source.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(source.address() as AddressInfo).port}/`;
+  const dir = mkdtempSync(join(tmpdir(), "portico-polls-"));
+  const file = join(dir, "polls.db");
+  let child: ChildProcess | undefined;
+  // Compiled once: twenty starts through a TypeScript loader would take half a minute.
+  const worker = join(packageDir, "node_modules", ".cache", `polls-crash-worker-${process.pid}.mjs`);
+  await build({
+    entryPoints: [join(import.meta.dirname, "crash-worker.ts")],
+    outfile: worker,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    alias: { portico: join(packageDir, "kernel", "index.ts") },
+  });
+  const spawned = (): ChildProcess => fork(worker, [file, url], { execArgv: [], stdio: "inherit" });
+  try {
+    for (let kill = 0; kill < KILLS; kill++) {
+      child = spawned();
+      const gone = once(child, "exit");
+      await once(child, "message");
+      // Somewhere in the middle of its checks, which follow each other without a pause.
+      const target = size + 4 + (kill % 5) * 2;
+      await until("some checks", () => size >= target);
+      await new Promise((resolve) => setTimeout(resolve, kill % 7));
+      child.kill("SIGKILL");
+      await gone;
+      child = undefined;
+    }
+    // One last look in peace: whatever was cut off is found now.
+    const seen = await lastLook(file, url, dir);
+    assert.is(new Set(seen).size, seen.length, "none twice");
+    const first = Math.min(...seen);
+    assert.equal(
+      [...seen].sort((a, b) => a - b),
+      Array.from({ length: size - first }, (_, i) => first + i),
+      "none lost",
+    );
+    assert.ok(seen.length > KILLS * 2);
+  } finally {
+    child?.kill("SIGKILL");
+    source.closeAllConnections();
+    await new Promise((resolve) => source.close(resolve));
+    rmSync(dir, { recursive: true, force: true });
+    rmSync(worker, { force: true });
+  }
+});
+
+/** The ids of all events, after one more check. */
+async function lastLook(file: string, url: string, dir: string): Promise<number[]> {
+  const { makePolls } = await import("./fake-polls.ts");
+  const store = openStore({ url: `file:${file}`, log: quietLog as never });
+  const polls = await makePolls(store, dir);
+  await polls.book.freeLeases();
+  await polls.runner.runNow(await polls.book.find("grows"));
+  const items = await store.items.list({ kind: "wake", limit: 1_000 });
+  await store.close();
+  assert.ok(url);
+  return items.map(({ body }) => Number((body as { text: string }).text));
+}
+
+test.run();

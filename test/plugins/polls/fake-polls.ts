@@ -1,0 +1,38 @@
+/** The polls' parts on a given store, with cron's schedule tools and an agent that only makes items. */
+import type { PluginContext } from "portico";
+import type { Store } from "../../../kernel/store/types.ts";
+import { createScheduleTools } from "../../../plugins/cron/tools.ts";
+import { createBook } from "../../../plugins/polls/book.ts";
+import { createRunner } from "../../../plugins/polls/runner.ts";
+import type { PollsConfig } from "../../../plugins/polls/schema.ts";
+import { makeContext } from "../cron/fake-gateway.ts";
+
+export const settings: PollsConfig = {
+  enabled: true,
+  allowPrivateNetwork: false,
+  allowedHostnames: [],
+  hostnameAllowlist: [],
+  roots: [],
+  maxConcurrent: 8,
+  maxItems: 1_000,
+  maxBytes: 5_000_000,
+  timeoutMs: 10_000,
+  keepRuns: 100,
+  entries: {},
+};
+
+export async function makePolls(store: Store, workspace: string) {
+  const { ctx: base, bus } = makeContext(store);
+  bus.declare("poll:changed", { mode: "notify", description: "", sample: {} as never });
+  const ctx = {
+    ...base,
+    name: "polls",
+    paths: { workspace },
+    ports: () => [],
+    signal: new AbortController().signal,
+  } as unknown as PluginContext;
+  const tools = createScheduleTools(ctx, () => "UTC");
+  const book = createBook({ ctx, tools, settings: () => settings, changed: () => {} });
+  const runner = createRunner({ ctx, tools, settings: () => settings });
+  return { ctx, bus, tools, book, runner };
+}
