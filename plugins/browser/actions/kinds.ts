@@ -36,8 +36,11 @@ async function type(act: Act): Promise<undefined> {
     wish: EDITED,
     what: "The typing",
     async work(locator, limit) {
-      await locator.fill(input.slowly ? "" : text, { timeout: limit });
-      if (input.slowly) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
+      const keys = input.slowly && text !== "";
+      // The first key replaces what is selected; emptying the field would press a key of its own.
+      if (keys) await locator.selectText({ timeout: limit });
+      else await locator.fill(text, { timeout: limit });
+      if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
       if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
     },
   });

@@ -40,13 +40,25 @@ async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: num
   }
 }
 
+/** Asked again and again, from outside: a page that navigates meanwhile is asked anew. */
 async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promise<void> {
   const fn = pageFunction(source, "nothing");
-  await within(
-    timeoutMs + 200,
-    "The wait for fn",
-    tab.page.waitForFunction(fn as never, undefined, { timeout: timeoutMs }).then(() => {}),
-  );
+  const start = Date.now();
+  const ask = async (): Promise<boolean> => {
+    try {
+      return Boolean(await tab.page.evaluate(fn as never));
+    } catch (error) {
+      if (/Execution context was destroyed|navigat/i.test(String((error as Error).message))) return false;
+      throw error;
+    }
+  };
+  for (;;) {
+    const answer = await within(left(start, timeoutMs), "The wait for fn", ask());
+    if (answer) return;
+    if (Date.now() - start >= timeoutMs)
+      throw new PorticoError("timeout", `Waited ${timeoutMs} ms for fn to become true.`);
+    await pause(40);
+  }
 }
 
 export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
@@ -76,12 +88,7 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
     if (fn !== undefined) await functionTrue(tab, fn, rest());
   } catch (error) {
     if (error instanceof PorticoError || !isTimeout(error)) throw error;
-    const what =
-      url === undefined
-        ? loadState === undefined
-          ? "fn to become true"
-          : `the load state ${loadState}`
-        : `the address ${url.slice(0, 120)}`;
+    const what = loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;
     throw new PorticoError("timeout", `Waited ${timeoutMs} ms for ${what}.`, { cause: error });
   }
 }
