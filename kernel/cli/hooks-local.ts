@@ -115,7 +115,7 @@ async function checkByName(wanted: string | undefined, io: CommandIO): Promise<C
   const { groupByName } = await import("../hooks/slot.ts");
   const asked = await askGateway(wanted, io);
   if (asked) return asked;
-  const groups = groupByName(findCandidates(hookRoots(await pathsOf(io), [])));
+  const groups = groupByName(await findCandidates(hookRoots(await pathsOf(io), [])));
   const claims = [...groups].filter(([name]) => wanted === undefined || name === wanted);
   if (wanted !== undefined && claims.length === 0) {
     throw new Error(`There is no hook ${wanted}. Give its directory, or see portico hooks list.`);
@@ -150,7 +150,7 @@ async function askGateway(wanted: string | undefined, io: CommandIO): Promise<Ch
 async function checkDirectory(dir: string, io: CommandIO): Promise<CheckReport> {
   const { findCandidates } = await import("../hooks/candidate.ts");
   const root = { name: "directory", dir: dirname(dir), rank: 0 };
-  const candidate = findCandidates([root]).find((one) => basename(one.dir) === basename(dir));
+  const candidate = (await findCandidates([root])).find((one) => basename(one.dir) === basename(dir));
   if (!candidate) throw new Error(`${dir} is no hook: it has neither HOOK.md nor a handler.`);
   return check(candidate, io);
 }

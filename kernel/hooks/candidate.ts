@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { discover, type Found, isInside, type Root, sourceNames, whyUnsafe } from "../extensions/discover.ts";
-import { FrontMatterError, type HookMeta, parseHookMd } from "./front-matter.ts";
+import type { HookMeta } from "./front-matter.ts";
+import { createMetaReader, type ReadMeta } from "./meta-cache.ts";
 import type { Problem } from "./problem.ts";
 
 export interface Candidate {
@@ -28,13 +29,13 @@ export interface Candidate {
 export const handlerNames = sourceNames("handler", "index");
 
 /** Everything below the roots that is a hook or looks like one, lowest rank first, then by name. */
-export function findCandidates(roots: readonly Root[]): Candidate[] {
+export function findCandidates(roots: readonly Root[], readMeta: ReadMeta = createMetaReader()): Promise<Candidate[]> {
   // A link to the package's own hooks is no way around their root's safety: every root is looked at by itself.
-  return discover(roots, ["HOOK.md", ...handlerNames]).map(readCandidate);
+  return Promise.all(discover(roots, ["HOOK.md", ...handlerNames]).map((found) => readCandidate(found, readMeta)));
 }
 
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
-export function readCandidate(found: Found): Candidate {
+async function readCandidate(found: Found, readMeta: ReadMeta): Promise<Candidate> {
   const { dir, realDir, root } = found;
   const handler = handlerNames.map((name) => join(realDir, name)).find((path) => existsSync(path));
   const candidate: Candidate = {
@@ -56,13 +57,13 @@ export function readCandidate(found: Found): Candidate {
     if (handler) candidate.refused ??= whyUnsafe(realDir, handler, root);
     if (candidate.refused) return candidate;
     candidate.text = readFileSync(descriptor, "utf8");
-    const { meta, warnings } = parseHookMd(candidate.text);
+    const { meta, warnings } = await readMeta(candidate.text);
     Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
     if (!handler) {
       candidate.problem = { message: `there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, file: realDir };
     }
   } catch (error) {
-    const line = error instanceof FrontMatterError ? error.line : undefined;
+    const { line } = error as { line?: number };
     const at = line === undefined ? "HOOK.md: " : `HOOK.md:${line}: `;
     candidate.problem = { message: at + (error as Error).message, file: descriptor, line };
   }

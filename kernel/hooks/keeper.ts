@@ -9,6 +9,7 @@ import { fingerprint, openApprovals } from "./approval.ts";
 import { type Candidate, findCandidates } from "./candidate.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { createHookLogger, createRing } from "./hook-log.ts";
+import { createMetaReader } from "./meta-cache.ts";
 import { type Problem, problemOf, sayProblem } from "./problem.ts";
 import { missingRequirements } from "./requirements.ts";
 import { hookRoots } from "./roots.ts";
@@ -26,6 +27,7 @@ export function createKeeper(options: HookHostOptions) {
   const entry = (name: string): HookEntry => settings().entries[name] ?? {};
   const roots = () => hookRoots(paths, settings().extraDirs);
   const approvals = openApprovals(join(paths.state, "hook-approvals.json"));
+  const readMeta = createMetaReader(join(paths.state, "cache", "hook-descriptors.json"));
   const slots = new Map<string, Slot>();
   /** A directory whose HOOK.md cannot be read keeps the name that it had. */
   const lastName = new Map<string, string>();
@@ -51,7 +53,7 @@ export function createKeeper(options: HookHostOptions) {
   }
 
   async function scan(dirs: ReadonlySet<string> | undefined): Promise<void> {
-    const candidates = findCandidates(roots());
+    const candidates = await findCandidates(roots(), readMeta);
     for (const candidate of candidates) {
       if (candidate.meta) lastName.set(candidate.dir, candidate.name);
       else candidate.name = lastName.get(candidate.dir) ?? candidate.name;
