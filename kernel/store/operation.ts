@@ -7,6 +7,8 @@ export type Param = string | number | null;
 export interface Query {
   sql: string;
   params: readonly Param[];
+  /** Only the first row is wanted. */
+  one?: boolean;
 }
 export interface Result {
   rows: Record<string, unknown>[];
@@ -43,7 +45,7 @@ export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
 }
 
 export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefined> {
-  const result = yield { sql, params };
+  const result = yield { sql, params, one: true };
   return result.rows[0] as R | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The embedded engine: one SQLite file, write-ahead log, synchronous commits. The only importer of `libsql`.
  *
- * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; each is
- * in a savepoint of its own, so that one that fails takes nobody with it.
+ * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; one that
+ * fails takes nobody with it.
  */
 import { statSync } from "node:fs";
 import type { Logger } from "../types.ts";
@@ -15,6 +15,7 @@ import type { StoreHealth } from "./types.ts";
 interface Statement {
   readonly reader: boolean;
   run(...params: Param[]): { changes: number };
+  get(...params: Param[]): Record<string, unknown> | undefined;
   all(...params: Param[]): Record<string, unknown>[];
 }
 interface Database {
@@ -32,12 +33,20 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** What is to be told once the transaction is durable. */
+interface Settled {
+  settle: (() => void)[];
+  touched: Set<string>;
+}
+
 /** So that a flood of writes never holds the event loop for long. */
 const BATCH = 256;
 /** How long a write waits for another process's transaction. */
 const BUSY_MS = 5000;
 /** libsql waits for a lock inside the call, with the event loop standing still: keep that short and wait outside. */
 const BUSY_INSIDE_MS = 5;
+
+const NO_ROWS: Record<string, unknown>[] = [];
 
 export interface SqliteOptions {
   file: string;
@@ -69,6 +78,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       fresh.exec("PRAGMA synchronous = FULL");
       // pages of the hot indexes stay in memory: 8 MB at most, taken only as they are used
       fresh.exec("PRAGMA cache_size = -8000");
+      // the log is moved into the file after 16 MB: seldom enough for a page that changes all the time to be moved once
+      fresh.exec("PRAGMA wal_autocheckpoint = 4000");
       migrate(fresh);
       fresh.exec(`PRAGMA busy_timeout = ${BUSY_INSIDE_MS}`);
     } catch (error) {
@@ -100,7 +111,11 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       statement = database.prepare(query.sql.replace("{lock}", ""));
       statements.set(query.sql, statement);
     }
-    if (statement.reader) return { rows: statement.all(...query.params), changes: 0 };
+    if (statement.reader) {
+      if (!query.one) return { rows: statement.all(...query.params), changes: 0 };
+      const row = statement.get(...query.params);
+      return { rows: row ? [row] : NO_ROWS, changes: 0 };
+    }
     return { rows: [], changes: statement.run(...query.params).changes };
   }
 
@@ -155,34 +170,57 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
   }
 
-  /** Everything in here is one stretch of the event loop: nobody else sees the transaction half done. */
+  /**
+   * Everything in here is one stretch of the event loop: nobody else sees the transaction half done. Savepoints are
+   * only paid for where one of the batch has failed: then all of it is undone, and done again with them.
+   */
   function commit(database: Database, batch: readonly Waiting[]): Set<string> {
     synchronous(
       database,
       batch.every((one) => one.soft),
     );
     database.exec("BEGIN IMMEDIATE");
-    const touched = new Set<string>();
-    const done: (() => void)[] = [];
-    for (const one of batch) {
-      const tx: Transaction = { now: clock(), touch: (kind) => touched.add(kind) };
-      database.exec("SAVEPOINT one");
-      try {
-        const value = perform(database, one.operation(tx));
-        done.push(() => one.resolve(value));
-      } catch (error) {
-        // A full or failing disk ends the whole transaction: nothing of this batch will be there.
-        if (isDiskError(error) || !database.inTransaction) throw error;
-        database.exec("ROLLBACK TO one");
-        const shown = unavailable(error);
-        done.push(() => one.reject(shown));
-      }
-      database.exec("RELEASE one");
+    let done: Settled;
+    try {
+      done = performAll(database, batch);
+    } catch (error) {
+      // a full or failing disk ends the whole transaction: nothing of this batch will be there
+      if (isDiskError(error) || !database.inTransaction) throw error;
+      database.exec("ROLLBACK");
+      database.exec("BEGIN IMMEDIATE");
+      done = performEach(database, batch);
     }
     database.exec("COMMIT");
     problem = undefined;
-    for (const settle of done) settle();
-    return touched;
+    for (const settle of done.settle) settle();
+    return done.touched;
+  }
+
+  function performAll(database: Database, batch: readonly Waiting[]): Settled {
+    const done: Settled = { settle: [], touched: new Set() };
+    for (const one of batch) {
+      const value = perform(database, one.operation({ now: clock(), touch: (kind) => done.touched.add(kind) }));
+      done.settle.push(() => one.resolve(value));
+    }
+    return done;
+  }
+
+  function performEach(database: Database, batch: readonly Waiting[]): Settled {
+    const done: Settled = { settle: [], touched: new Set() };
+    for (const one of batch) {
+      database.exec("SAVEPOINT one");
+      try {
+        const value = perform(database, one.operation({ now: clock(), touch: (kind) => done.touched.add(kind) }));
+        done.settle.push(() => one.resolve(value));
+      } catch (error) {
+        if (isDiskError(error) || !database.inTransaction) throw error;
+        database.exec("ROLLBACK TO one");
+        const shown = unavailable(error);
+        done.settle.push(() => one.reject(shown));
+      }
+      database.exec("RELEASE one");
+    }
+    return done;
   }
 
   /** Without waiting for the disk, a commit is still safe from a crash of this process, and the next full one carries it. */
