@@ -4,9 +4,9 @@ import { createHash, randomBytes } from "node:crypto";
 /** Marks an id that we made up because the upstream had none. */
 const MINTED = "call_0p";
 
-/** An upstream's id as the client sees it. Taken back by {@link upstreamCallId}. */
-export function clientCallId(upstreamId: string): string {
-  return `call_${upstreamId}`;
+/** An upstream's id as the client sees it; a fresh one where it has none. Taken back by {@link upstreamCallId}. */
+export function clientCallId(upstreamId: string | undefined): string {
+  return upstreamId ? `call_${upstreamId}` : mintCallId();
 }
 
 /** A fresh id, for upstreams that give none. */

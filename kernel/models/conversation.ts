@@ -136,18 +136,18 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
 }
 
 /**
- * The turns as user and assistant in strict alternation, with the system texts apart. Turns without any content are
- * left out, since no strict format takes them.
+ * The turns as user and assistant in strict alternation, with the system texts apart. Blank texts and turns without any
+ * content are left out, since no strict format takes them; a request of system texts alone becomes the user's.
  */
 export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: (UserTurn | AssistantTurn)[] } {
   const system: TextPart[] = [];
   const merged: (UserTurn | AssistantTurn)[] = [];
   for (const turn of turns) {
     if (turn.role === "system") {
-      system.push(...turn.parts.filter(notEmpty));
+      system.push(...turn.parts.filter(hasContent));
       continue;
     }
-    const parts = turn.parts.filter(notEmpty);
+    const parts = turn.parts.filter(hasContent);
     const last = merged.at(-1);
     if (turn.role === "user") {
       if (parts.length === 0 && turn.results.length === 0) continue;
@@ -167,6 +167,8 @@ export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: 
       }
     }
   }
+  if (merged.length === 0 && system.length > 0)
+    return { system: [], turns: [{ role: "user", results: [], parts: system }] };
   return { system, turns: merged };
 }
 
@@ -175,8 +177,9 @@ export function textOf(parts: readonly Part[], joint = "\n"): string {
   return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join(joint);
 }
 
-function notEmpty(part: Part): boolean {
-  return part.kind !== "text" || part.text !== "";
+/** False for a text of white space alone. */
+export function hasContent(part: Part): boolean {
+  return part.kind !== "text" || part.text.trim() !== "";
 }
 
 function readParts(content: unknown, path: string, dropped: string[]): Part[] {

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, upstreamError } from "portico";
+import { carryThinking, clientCallId, errorInAnswer } from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -36,7 +36,7 @@ export interface MessageUsage {
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const message = parseObject(body) as Message | undefined;
   if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
-    throw upstreamError(readProblem(200, body), 200);
+    throw errorInAnswer(readProblem(200, body));
   }
   const { origin } = sent.state as Sent;
   const text: string[] = [];
@@ -51,7 +51,7 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
     } else if (block.type === "redacted_thinking") thinking.push({ sealed: block.data ?? "" });
     else if (block.type === "tool_use") {
       const fn = { name: block.name ?? "", arguments: JSON.stringify(block.input ?? {}) };
-      calls.push({ id: clientCallId(block.id ?? ""), type: "function", function: fn });
+      calls.push({ id: clientCallId(block.id), type: "function", function: fn });
     }
   }
   const content = text.join("");

@@ -1,5 +1,13 @@
 import type { AssistantTurn, ChatMessage, FilePart, Fields, Part, Target, UserTurn } from "portico";
-import { alternate, carriedThinking, parseDataUrl, readConversation, refused, upstreamCallId } from "portico";
+import {
+  alternate,
+  carriedThinking,
+  hasContent,
+  parseDataUrl,
+  readConversation,
+  refused,
+  upstreamCallId,
+} from "portico";
 import type { SystemText } from "./request.ts";
 
 type Block = Record<string, unknown>;
@@ -57,7 +65,7 @@ export async function encodeTurns(
 async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
   const results: Block[] = [];
   for (const result of turn.results) {
-    const content = await blocks(result.parts.filter(notEmpty), target);
+    const content = await blocks(result.parts.filter(hasContent), target);
     results.push({
       type: "tool_result",
       tool_use_id: upstreamCallId(result.callId),
@@ -65,10 +73,6 @@ async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
     });
   }
   return plainText([...results, ...(await blocks(turn.parts, target))]);
-}
-
-function notEmpty(part: Part): boolean {
-  return part.kind !== "text" || part.text !== "";
 }
 
 /** A lone text is sent as a string, the short form of the same. */

@@ -4,6 +4,7 @@ import {
   clientCallId,
   createChunkWriter,
   createTextLane,
+  errorInAnswer,
   createSseParser,
   upstreamError,
 } from "portico";
@@ -84,7 +85,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         close();
         break;
       case "error":
-        failure = upstreamError(readProblem(0, data), 0);
+        failure = errorInAnswer(readProblem(0, data));
         break;
       default:
         // Kinds of events that are newer than this file.
@@ -116,7 +117,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     blocks.set(index, open);
     if (block.type === "tool_use") {
       open.call = calls++;
-      out().toolCall(open.call, clientCallId(block.id ?? ""), block.name ?? "");
+      out().toolCall(open.call, clientCallId(block.id), block.name ?? "");
     } else if (block.type === "text" && block.text) {
       out().text(block.text);
     } else if (block.type === "thinking" && block.thinking) {
@@ -222,6 +223,7 @@ function cutShort(): Error {
   return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
 }
 
-function present(usage: MessageUsage): MessageUsage {
+/** Without the fields that say nothing. */
+export function present(usage: MessageUsage): MessageUsage {
   return Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null && value !== undefined));
 }

@@ -1,5 +1,6 @@
 import type { Target, WireProvider, WireRequest } from "portico";
 import { decodeMessage } from "./answer.ts";
+import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";
 import { encodeMessages, headersFor } from "./request.ts";
 import { decodeStream } from "./stream.ts";
@@ -10,6 +11,7 @@ export const anthropic: WireProvider = {
   decode: decodeMessage,
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
+  native: { anthropic: nativeMessages },
   listModels: { encode: encodeModelList, decode: decodeModelList },
 };
 

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, upstreamError } from "portico";
+import { carryThinking, clientCallId, errorInAnswer, upstreamError } from "portico";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -27,7 +27,7 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
   const answer = parseObject(body) as Converse | undefined;
   const blocks = answer?.output?.message?.content;
   if (answer === undefined || !Array.isArray(blocks)) {
-    throw upstreamError({ ...readException(undefined, body), kind: "upstream" }, 200);
+    throw errorInAnswer(readException(undefined, body));
   }
   const { origin } = sent.state as Sent;
   const text: string[] = [];
@@ -41,7 +41,7 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
     if (reasoningText?.signature) thinking.push({ text: reasoningText.text ?? "", signature: reasoningText.signature });
     if (redactedContent) thinking.push({ sealed: redactedContent });
     if (block.toolUse !== undefined) {
-      const { toolUseId = "", name = "", input } = block.toolUse;
+      const { toolUseId, name = "", input } = block.toolUse;
       calls.push({
         id: clientCallId(toolUseId),
         type: "function",

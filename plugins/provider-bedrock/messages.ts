@@ -1,5 +1,5 @@
 import type { AssistantTurn, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
-import { carriedThinking, parseDataUrl, refused, upstreamCallId } from "portico";
+import { carriedThinking, hasContent, parseDataUrl, refused, upstreamCallId } from "portico";
 
 type Block = Record<string, unknown>;
 interface Message {
@@ -34,7 +34,7 @@ export async function encodeTurns(
 async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
   const results: Block[] = [];
   for (const result of turn.results) {
-    const parts = result.parts.filter((part) => part.kind !== "text" || part.text !== "");
+    const parts = result.parts.filter(hasContent);
     results.push({ toolResult: { toolUseId: upstreamCallId(result.callId), content: await blocks(parts, target) } });
   }
   return [...results, ...(await blocks(turn.parts, target))];

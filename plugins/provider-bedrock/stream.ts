@@ -1,5 +1,5 @@
 import type { PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, createChunkWriter, upstreamError } from "portico";
+import { carryThinking, clientCallId, createChunkWriter, errorInAnswer, upstreamError } from "portico";
 import type { TokenUsage } from "./answer.ts";
 import { finishReason, parseObject, readUsage } from "./answer.ts";
 import type { Frame } from "./event-stream.ts";
@@ -45,7 +45,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (kind === "exception" || kind === "error") {
       const type = frame.headers[":exception-type"] ?? frame.headers[":error-code"];
       const problem = readException(type, frame.payload);
-      failure = upstreamError({ ...problem, message: frame.headers[":error-message"] ?? problem.message }, 0);
+      failure = errorInAnswer({ ...problem, message: frame.headers[":error-message"] ?? problem.message });
       return;
     }
     const payload = parseObject(frame.payload) as Payload | undefined;
@@ -88,7 +88,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     const use = payload.start?.toolUse;
     if (use === undefined) return;
     openBlock(index).call = calls;
-    writer.toolCall(calls++, clientCallId(use.toolUseId ?? ""), use.name ?? "");
+    writer.toolCall(calls++, clientCallId(use.toolUseId), use.name ?? "");
   }
 
   /** Texts and reasoning begin without a start of their own. */

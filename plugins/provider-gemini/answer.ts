@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { carrySignature, clientCallId, mintCallId, upstreamError } from "portico";
+import { carrySignature, clientCallId, errorInAnswer, upstreamError } from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -40,7 +40,7 @@ export interface UsageMetadata {
 /** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
 export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Generated | undefined;
-  if (answer === undefined || answer.error !== undefined) throw upstreamError(readProblem(200, body), 200);
+  if (answer === undefined || answer.error !== undefined) throw errorInAnswer(readProblem(200, body));
   const { origin } = sent.state as Sent;
   const choices = (answer.candidates ?? []).map((candidate, i) => readCandidate(candidate, i, origin));
   if (choices.length === 0) {
@@ -90,7 +90,7 @@ function choice(index: number, message: ChatMessage, finish: string): ChatComple
 export function readCall(part: GeneratedPart, origin: string): ToolCallPart & { extra_content?: unknown } {
   const call = part.functionCall ?? {};
   return {
-    id: call.id ? clientCallId(call.id) : mintCallId(),
+    id: clientCallId(call.id),
     type: "function",
     function: { name: call.name ?? "", arguments: JSON.stringify(call.args ?? {}) },
     ...(part.thoughtSignature && { extra_content: carrySignature(origin, part.thoughtSignature) }),
@@ -141,7 +141,7 @@ export function readUsage(usage: UsageMetadata): Usage {
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    total_tokens: prompt + completion,
+    total_tokens: usage.totalTokenCount ?? prompt + completion,
     prompt_tokens_details: { cached_tokens: usage.cachedContentTokenCount ?? 0 },
     completion_tokens_details: { reasoning_tokens: reasoning },
   };

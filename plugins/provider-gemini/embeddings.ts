@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { refused, upstreamError } from "portico";
+import { errorInAnswer, refused } from "portico";
 import { addressOf, headersFor } from "./address.ts";
 import { parseObject } from "./answer.ts";
 import { readProblem } from "./problem.ts";
@@ -32,7 +32,7 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
 
 function decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> {
   const answer = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
-  if (!Array.isArray(answer?.embeddings)) throw upstreamError(readProblem(200, body), 200);
+  if (!Array.isArray(answer?.embeddings)) throw errorInAnswer(readProblem(200, body));
   const { base64 } = sent.state as { base64: boolean };
   const data = answer.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",

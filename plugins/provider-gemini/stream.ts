@@ -1,5 +1,5 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createSseParser, createTextLane, upstreamError } from "portico";
+import { createChunkWriter, createSseParser, createTextLane, errorInAnswer, upstreamError } from "portico";
 import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
 import { finishReason, imagePart, parseObject, readCall, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
@@ -27,7 +27,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       return;
     }
     if (event.error !== undefined) {
-      failure = upstreamError(readProblem(0, data), 0);
+      failure = errorInAnswer(readProblem(0, data));
       return;
     }
     if (event.usageMetadata !== undefined) {

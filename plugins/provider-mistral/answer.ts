@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { clientCallId, upstreamError } from "portico";
+import { clientCallId, errorInAnswer, upstreamError } from "portico";
 import { readProblem } from "./problem.ts";
 
 /** A whole answer, or one event of a stream. */
@@ -47,7 +47,7 @@ interface MistralUsage {
 /** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
 export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Answer | undefined;
-  if (!Array.isArray(answer?.choices)) throw upstreamError({ ...readProblem(200, body), kind: "upstream" }, 200);
+  if (!Array.isArray(answer?.choices)) throw errorInAnswer(readProblem(200, body));
   return {
     id: answer.id ? `chatcmpl-${answer.id}` : target.id,
     object: "chat.completion",
@@ -84,7 +84,7 @@ export function readContent(content: Message["content"]): { text: string; reason
 
 function readCall(call: MistralCall): ToolCallPart {
   const fn = { name: call.function?.name ?? "", arguments: readArguments(call.function?.arguments) || "{}" };
-  return { id: clientCallId(call.id ?? ""), type: "function", function: fn };
+  return { id: clientCallId(call.id === "null" ? undefined : call.id), type: "function", function: fn };
 }
 
 /** Arguments come as text or as an object. */

@@ -1,5 +1,12 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { clientCallId, createChunkWriter, createSseParser, createTextLane, upstreamError } from "portico";
+import {
+  clientCallId,
+  createChunkWriter,
+  createSseParser,
+  createTextLane,
+  errorInAnswer,
+  upstreamError,
+} from "portico";
 import type { Answer, Message } from "./answer.ts";
 import { finishReason, parseObject, readArguments, readContent, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
@@ -33,7 +40,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     const event = parseObject(data) as Answer | undefined;
     if (!Array.isArray(event?.choices)) {
       if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
-        failure = upstreamError({ ...readProblem(0, data), kind: "upstream" }, 0);
+        failure = errorInAnswer(readProblem(0, data));
       }
       return;
     }
@@ -69,7 +76,13 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         index = calls.fragments.length;
         calls.known.set(key, index).set(`#${call.index ?? index}`, index);
         calls.fragments.push(args !== "");
-        out.toolCall(index, clientCallId(call.id ?? ""), call.function?.name ?? "", args, choice);
+        out.toolCall(
+          index,
+          clientCallId(call.id === "null" ? undefined : call.id),
+          call.function?.name ?? "",
+          args,
+          choice,
+        );
       } else if (args !== "") {
         calls.fragments[index] = true;
         out.toolArguments(index, args, choice);

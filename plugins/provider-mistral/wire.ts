@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { upstreamError } from "portico";
+import { errorInAnswer } from "portico";
 import { decodeAnswer, parseObject } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat, headersFor } from "./request.ts";
@@ -46,7 +46,7 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
 
 function decodeEmbeddings(body: Buffer, sent: WireRequest): Record<string, unknown> {
   const answer = parseObject(body);
-  if (!Array.isArray(answer?.data)) throw upstreamError({ ...readProblem(200, body), kind: "upstream" }, 200);
+  if (!Array.isArray(answer?.data)) throw errorInAnswer(readProblem(200, body));
   const { base64 } = sent.state as { base64: boolean };
   if (!base64) return answer;
   const data = (answer.data as { embedding: number[] }[]).map((one) => ({

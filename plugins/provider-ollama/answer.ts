@@ -1,5 +1,5 @@
 import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { mintCallId, readOpenAiProblem, upstreamError } from "portico";
+import { errorInAnswer, mintCallId, readOpenAiProblem } from "portico";
 
 /** A whole answer, or one line of a stream. */
 export interface Answer {
@@ -71,8 +71,8 @@ export function readUsage(answer: Answer): Usage {
 }
 
 /** The error for an answer (status 200) or a line of a stream (status 0) that is one. */
-export function failureIn(body: Buffer, status: number): ReturnType<typeof upstreamError> {
-  return upstreamError({ ...readOpenAiProblem(status, body), kind: "upstream" }, status);
+export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInAnswer> {
+  return errorInAnswer(readOpenAiProblem(status, body));
 }
 
 export function parseObject(body: Buffer): Record<string, unknown> | undefined {

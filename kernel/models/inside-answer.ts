@@ -1,0 +1,11 @@
+import type { UpstreamError, UpstreamProblem } from "../stream/index.ts";
+import { upstreamError } from "../stream/index.ts";
+
+/**
+ * The error for a problem that came inside an answer of status 200. The upstream had taken the request by then, so it is
+ * the upstream's failure; only overload and limits are told apart.
+ */
+export function errorInAnswer(problem: UpstreamProblem): UpstreamError {
+  const kind = problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
+  return upstreamError({ ...problem, kind }, 200);
+}

@@ -1,0 +1,117 @@
+/** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
+import type { NativeForm, NativeRequest, PorticoError, StreamDecoder, Target, WireRequest } from "portico";
+import { createSseParser, originOf, upstreamError } from "portico";
+import { decodeMessage, finishReason, type MessageUsage, parseObject, readUsage } from "./answer.ts";
+import { readProblem } from "./problem.ts";
+import { headersFor, type Sent } from "./request.ts";
+import { present } from "./stream.ts";
+
+type Block = Record<string, unknown>;
+
+export const nativeMessages: NativeForm = { encode, decode: decodeMessage, decoder };
+
+function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
+  const state: Sent = { includeUsage: false, origin: originOf(target) };
+  return {
+    method: "POST",
+    url: `${target.baseUrl}/v1/messages`,
+    headers: { ...headersFor(target), ...headers, ...target.headers, "content-type": "application/json" },
+    body: JSON.stringify({ ...body, model: target.model, messages: (body.messages as Block[]).map(withoutForeign) }),
+    dropped: [],
+    state,
+  };
+}
+
+/** Reasoning that another provider answered has no signature that Anthropic would take. */
+function withoutForeign(message: Block): Block {
+  const content = message.content;
+  if (message.role !== "assistant" || !Array.isArray(content) || !content.some(isForeign)) return message;
+  return { ...message, content: content.filter((block: Block) => !isForeign(block)) };
+}
+
+function isForeign(block: Block): boolean {
+  if (block.type === "thinking") return typeof block.signature !== "string" || block.signature === "";
+  return block.type === "redacted_thinking" && typeof block.data === "string" && block.data.startsWith("portico.");
+}
+
+interface Event {
+  type?: string;
+  message?: { usage?: MessageUsage };
+  content_block?: { type?: string; text?: string };
+  delta?: { text?: string; stop_reason?: string | null };
+  usage?: MessageUsage;
+}
+
+/** Events go out as they came; an error event becomes the failure. */
+function decoder(): StreamDecoder {
+  let out: string[] = [];
+  let usage: MessageUsage | undefined;
+  let text = "";
+  let called = false;
+  let finish: string | undefined;
+  let done = false;
+  let failure: PorticoError | undefined;
+
+  const parser = createSseParser((data, name) => {
+    if (done || failure !== undefined) return;
+    const event = parseObject(data) as Event | undefined;
+    const type = event?.type ?? name;
+    if (event === undefined) {
+      failure = upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+      return;
+    }
+    if (type === "error") {
+      failure = upstreamError(readProblem(0, data), 0);
+      return;
+    }
+    out.push(`event: ${type}\ndata: ${data.toString("utf8")}\n\n`);
+    if (type === "message_start") usage = event.message?.usage;
+    else if (type === "content_block_start") {
+      called ||= event.content_block?.type === "tool_use";
+      text += event.content_block?.text ?? "";
+    } else if (type === "content_block_delta") text += event.delta?.text ?? "";
+    else if (type === "message_delta") {
+      usage = { ...usage, ...present(event.usage ?? {}) };
+      if (event.delta?.stop_reason) finish = finishReason(event.delta.stop_reason, called);
+    } else if (type === "message_stop") done = true;
+  });
+
+  function taken(): Buffer | undefined {
+    if (out.length === 0) {
+      if (failure !== undefined) throw failure;
+      return undefined;
+    }
+    const bytes = Buffer.from(out.join(""));
+    out = [];
+    return bytes;
+  }
+
+  return {
+    push(bytes) {
+      parser.push(bytes);
+      return taken();
+    },
+    end() {
+      if (failure !== undefined) throw failure;
+      parser.end();
+      if (!done && failure === undefined)
+        throw upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+      return taken();
+    },
+    get usage() {
+      return usage === undefined ? undefined : readUsage(usage);
+    },
+    get finishReason() {
+      return finish;
+    },
+    get text() {
+      return text;
+    },
+    get failure() {
+      return failure;
+    },
+    get done() {
+      return done;
+    },
+  };
+}

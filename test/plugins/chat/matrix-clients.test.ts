@@ -1,0 +1,130 @@
+/** The AI SDK and LangChain as clients of every provider: text, streams, tools and their results, as they send and read them. */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { ChatOpenAI } from "@langchain/openai";
+import { generateText, stepCountIs, streamText, tool } from "ai";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { z } from "zod";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type Dialect, dialects, type FakeProvider, startProvider } from "../../support/upstreams/index.ts";
+
+const CALLS = [
+  { id: "abcdefgh1", name: "weather", args: { city: "Oslo" } },
+  { id: "abcdefgh2", name: "weather", args: { city: "Rome" } },
+];
+const fakes = new Map<Dialect, FakeProvider>();
+let gateway: InProcessGateway;
+
+const test = suite("clients");
+
+test.before(async () => {
+  const channels: Record<string, unknown> = {};
+  for (const dialect of dialects) {
+    const fake = await startProvider(dialect);
+    fakes.set(dialect, fake);
+    channels[dialect.name] = { ...dialect.channel(fake.root), models: ["*"], maxRetries: 0 };
+  }
+  gateway = await startGateway({ config: { channels } });
+});
+
+test.after(async () => {
+  await gateway?.stop();
+  for (const fake of fakes.values()) await fake.close();
+});
+
+for (const dialect of dialects) {
+  const fake = () => fakes.get(dialect) as FakeProvider;
+  const name = (what: string) => `${dialect.name}: ${what}`;
+  const model = `${dialect.name}/${dialect.model}`;
+  const results = () =>
+    fake()
+      .views.at(-1)
+      ?.turns.flatMap((turn) => turn.results.map((one) => one.text));
+
+  test(name("AI SDK"), async () => {
+    const provider = createOpenAICompatible({
+      name: "portico",
+      baseURL: `${gateway.url}/v1`,
+      apiKey: gateway.token,
+      includeUsage: true,
+    });
+    fake().next = { answer: { text: ["Hello ", "you"], reasoning: "hm" } };
+    const answer = await generateText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
+    assert.equal([answer.text, answer.reasoningText, answer.finishReason], ["Hello you", "hm", "stop"]);
+    const streamed = streamText({ model: provider(model), prompt: "Hi", maxRetries: 0 });
+    let text = "";
+    for await (const part of streamed.textStream) text += part;
+    assert.is(text, "Hello you");
+    assert.is((await streamed.usage).inputTokens, 20);
+
+    // The first step calls, the second one sees the results.
+    const tools = {
+      weather: tool({
+        description: "w",
+        inputSchema: z.object({ city: z.string() }),
+        execute: async ({ city }: { city: string }) => {
+          fake().next = { answer: { text: ["Done"] } };
+          return `sunny in ${city}`;
+        },
+      }),
+    };
+    fake().next = { answer: { calls: CALLS } };
+    const worked = await generateText({
+      model: provider(model),
+      prompt: "Hi",
+      tools,
+      stopWhen: stepCountIs(3),
+      maxRetries: 0,
+    });
+    assert.is(worked.text, "Done");
+    assert.equal(results(), ["sunny in Oslo", "sunny in Rome"]);
+    fake().next = { answer: { calls: CALLS } };
+    const working = streamText({
+      model: provider(model),
+      prompt: "Hi",
+      tools,
+      stopWhen: stepCountIs(3),
+      maxRetries: 0,
+    });
+    let last = "";
+    for await (const part of working.textStream) last += part;
+    assert.is(last, "Done");
+    assert.equal(results(), ["sunny in Oslo", "sunny in Rome"]);
+  });
+
+  test(name("LangChain"), async () => {
+    const chat = new ChatOpenAI({
+      model,
+      apiKey: gateway.token,
+      configuration: { baseURL: `${gateway.url}/v1` },
+      maxRetries: 0,
+    });
+    fake().next = { answer: { text: ["Hello ", "you"] } };
+    assert.is((await chat.invoke("Hi")).content, "Hello you");
+    let text = "";
+    for await (const part of await chat.stream("Hi")) text += part.content;
+    assert.is(text, "Hello you");
+
+    const weather = {
+      type: "function" as const,
+      function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+    };
+    const bound = chat.bindTools([weather]);
+    fake().next = { answer: { calls: CALLS } };
+    const asked = await bound.invoke("Hi");
+    assert.equal(
+      asked.tool_calls?.map((call) => [call.name, call.args]),
+      CALLS.map((call) => [call.name, call.args]),
+    );
+    fake().next = { answer: { text: ["Done"] } };
+    const answers = (asked.tool_calls ?? []).map(
+      (call, i) => new ToolMessage({ tool_call_id: call.id ?? "", content: `result ${i}` }),
+    );
+    const done = await bound.invoke([new HumanMessage("Hi"), asked, ...answers]);
+    assert.is(done.content, "Done");
+    assert.equal(results(), ["result 0", "result 1"]);
+  });
+}
+
+test.run();
