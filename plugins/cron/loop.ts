@@ -4,6 +4,8 @@ import type { DueLoop, DueLoopOptions } from "portico";
 const LOOK_MS = 1_000;
 /** How often the store is asked though nothing seems due: another gateway may have added something. */
 const ASK_MS = 10_000;
+/** What is due within this is foreseen. */
+const FORESEE_MS = 3_000;
 const PAUSE_AFTER_FAILURE_MS = 1_000;
 
 /**
@@ -18,6 +20,7 @@ export function startLoop(options: DueLoopOptions): DueLoop {
   let timer: NodeJS.Timeout | undefined;
   let work: Promise<void> | undefined;
   let pausedUntil = 0;
+  let foreseenUntil = Number.NEGATIVE_INFINITY;
 
   function arm(): void {
     if (stopped) return;
@@ -34,13 +37,24 @@ export function startLoop(options: DueLoopOptions): DueLoop {
     // A clock that went back makes `askedAt` lie in the future: ask again then too.
     const stale = now - askedAt >= ASK_MS || now < askedAt;
     if (!dirty && !stale && (nextAt === undefined || now < nextAt)) {
-      arm();
-      return;
-    }
-    work = round().finally(() => {
+      if (nextAt === undefined || !soon(nextAt, now)) {
+        arm();
+        return;
+      }
+      work = ahead(now);
+    } else work = round();
+    work = work.finally(() => {
       work = undefined;
       arm();
     });
+  }
+
+  const soon = (at: number, now: number): boolean =>
+    options.foresee !== undefined && at > foreseenUntil && at - now < FORESEE_MS && at - now > 100;
+
+  async function ahead(now: number): Promise<void> {
+    foreseenUntil = now + FORESEE_MS;
+    await options.foresee?.(foreseenUntil).catch(options.failed);
   }
 
   async function round(): Promise<void> {

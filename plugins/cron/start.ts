@@ -37,6 +37,7 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
       now: () => store().now(),
       nextDueAt: () => store().schedules.nextDueAt(KIND),
       run: runner.runDue,
+      foresee: runner.foresee,
       wentBack: book.rewindIntervals,
       failed: (error) => ctx.log.error({ err: error }, "cron jobs could not be looked up"),
     });

@@ -75,6 +75,8 @@ declare module "portico" {
     nextDueAt(): Promise<number | undefined>;
     /** Works off what is due. Answers how many made progress; 0 makes the loop wait a moment. */
     run(now: number): Promise<number>;
+    /** Called shortly before something comes due, with the time that it may look ahead to. */
+    foresee?(until: number): Promise<void>;
     /** The clock went back: dates that were reckoned from now (`every`) may lie too far ahead. */
     wentBack?(now: number): Promise<void>;
     failed(error: unknown): void;
