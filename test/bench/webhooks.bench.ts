@@ -1,0 +1,133 @@
+/** Durable wakes a second over 64 connections, beside bare servers that sync by themselves or in groups. */
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+import { Client } from "undici";
+import { packageDir } from "../support/gateway.ts";
+import type { Bench } from "./run.ts";
+
+const connections = 64;
+const rounds = 5;
+const roundMs = 2000;
+const body = JSON.stringify({ text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } });
+
+interface Subject {
+  name: string;
+  child: ChildProcess;
+  port: number;
+}
+
+export default async function bench(): Promise<Bench> {
+  const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
+  const subjects: Subject[] = [];
+  try {
+    const outfile = join(dir, "subject.mjs");
+    await build({
+      entryPoints: [join(import.meta.dirname, "webhooks-subject.ts")],
+      outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      logLevel: "error",
+    });
+    subjects.push(await bare("each", outfile, dir), await bare("group", outfile, dir), await portico(dir));
+    const seen = subjects.map((): { perSecond: number; latencies: number[] }[] => []);
+    // in turn, so that a busy machine slows all of them alike
+    for (let round = 0; round <= rounds; round++) {
+      for (const [i, { port }] of subjects.entries()) {
+        const result = await load(port);
+        if (round > 0) seen[i]?.push(result);
+      }
+    }
+    const [each = 0, group = 0, ours = 0] = seen.map((all) => median(all.map(({ perSecond }) => perSecond)));
+    const p99 = seen.map((all) =>
+      percentile(
+        all.flatMap(({ latencies }) => latencies),
+        0.99,
+      ),
+    );
+    return {
+      name: "webhooks",
+      figures: [
+        { what: "durable wakes, 64 connections", value: ours, unit: "req/s" },
+        { what: "the same: 99th percentile", value: p99[2] ?? 0, unit: "ms", limit: 50 },
+        { what: "bare server, a sync for each request", value: each, unit: "req/s" },
+        { what: "bare server, a sync for each group", value: group, unit: "req/s" },
+        { what: "bare server, a sync for each group: 99th percentile", value: p99[1] ?? 0, unit: "ms" },
+        { what: "ratio", value: ours / each, unit: "×", ratioTo: "a sync for each request", limit: 3, bound: "min" },
+        { what: "ratio", value: ours / group, unit: "×", ratioTo: "a sync for each group", limit: 0.3, bound: "min" },
+      ],
+    };
+  } finally {
+    for (const { child } of subjects) child.kill("SIGKILL");
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  }
+}
+
+async function bare(mode: string, file: string, dir: string): Promise<Subject> {
+  const child = fork(file, [mode, join(dir, `${mode}.log`)], { execArgv: [] });
+  const [port] = (await once(child, "message")) as [number];
+  return { name: mode, child, port };
+}
+
+/** The build, as users run it. */
+async function portico(dir: string): Promise<Subject> {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
+  const config = {
+    gateway: { port: 0 },
+    agents: { defaults: { heartbeat: { every: "0" } } },
+    webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
+  };
+  writeFileSync(join(dir, "portico.json"), JSON.stringify(config));
+  const child = spawn(process.execPath, [join(packageDir, ".build/portico.js"), "start", "--home", dir], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+      const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
+      if (found) resolve(Number(found[1]));
+    });
+    child.on("exit", (code) => reject(new Error(`the gateway ended with ${code}: ${output}`)));
+  });
+  return { name: "portico", child, port };
+}
+
+async function load(port: number): Promise<{ perSecond: number; latencies: number[] }> {
+  const clients = Array.from({ length: connections }, () => new Client(`http://127.0.0.1:${port}`));
+  const headers = { authorization: "Bearer bench-token", "content-type": "application/json" };
+  const latencies: number[] = [];
+  const began = performance.now();
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() - began < roundMs) {
+        const sent = performance.now();
+        const { statusCode, body: answer } = await client.request({
+          path: "/hooks/wake",
+          method: "POST",
+          headers,
+          body,
+        });
+        await answer.dump();
+        if (statusCode !== 200) throw new Error(`unexpected status ${statusCode}`);
+        latencies.push(performance.now() - sent);
+      }
+      await client.close();
+    }),
+  );
+  return { perSecond: (latencies.length * 1000) / (performance.now() - began), latencies };
+}
+
+function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

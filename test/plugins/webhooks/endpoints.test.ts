@@ -1,0 +1,284 @@
+/** `wake` and `agent` as outside systems see them: answers, errors and their order, keys, limits. */
+import { connect } from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { until } from "../../support/until.ts";
+import { type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
+
+const test = suite("endpoints");
+let gateway: Receiver;
+
+test.before(async () => {
+  gateway = await startReceiver({
+    maxBodyBytes: 2000,
+    keys: {
+      ci: { token: "ci-token", paths: ["wake"], rateLimit: { maxRequests: 3, windowMs: 60_000 } },
+    },
+    rateLimit: { maxRequests: 500, windowMs: 60_000 },
+  });
+});
+test.after(() => gateway.stop());
+
+/** A request as bytes, where fetch would mend it. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(gateway.port, "127.0.0.1");
+    let answer = "";
+    socket.on("data", (chunk) => (answer += chunk));
+    socket.on("close", () => resolve(answer));
+    socket.on("error", reject);
+    socket.end(text.replace("HOST", `Host: 127.0.0.1:${gateway.port}\r\nConnection: close`));
+  });
+}
+
+test("wake answers with an event id, and the event can be looked at", async () => {
+  const { status, body, headers } = await gateway.send("/hooks/wake", {
+    text: "the build is red",
+    metadata: { source: "ci" },
+  });
+  assert.is(status, 200);
+  assert.is(body.status, 200);
+  assert.type(body.message, "string");
+  assert.match(body.eventId, /^evt_\w+$/);
+  for (const name of ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"])
+    assert.match(headers.get(name) ?? "", /^\d+$/, name);
+  const event = await gateway.status(`/hooks/events/${body.eventId}`);
+  assert.is(event.status, 200);
+  assert.is(event.body.state, "queued");
+  assert.ok(Date.parse(event.body.createdAt));
+});
+
+test("a wake with mode now reaches a finished turn", async () => {
+  const { body } = await gateway.send("/hooks/wake", { text: "at once please", mode: "now" });
+  const event = await until("the event's turn", async () => {
+    const { body: state } = await gateway.status(`/hooks/events/${body.eventId}`);
+    return state.state === "done" && state;
+  });
+  assert.match(event.result, /at once please/);
+});
+
+test("agent answers with a turn in the given session; it ends with a result", async () => {
+  const { status, body } = await gateway.send("/hooks/agent", {
+    message: "say hello",
+    session: "webhook:test",
+    context: { k: "v" },
+  });
+  assert.is(status, 200);
+  assert.is(body.sessionId, "webhook:test");
+  assert.match(body.turnId, /^turn_\w+$/);
+  const turn = await gateway.ended(body.turnId);
+  assert.is(turn.state, "done");
+  assert.match(turn.result, /say hello/);
+  assert.match(turn.result, /<<<UNTRUSTED context id=[0-9a-f]+>>>/);
+});
+
+test("without a session each turn has one of its own", async () => {
+  const [one, two] = await Promise.all([1, 2].map(() => gateway.send("/hooks/agent", { message: "x" })));
+  assert.match(one?.body.sessionId, /^webhook:/);
+  assert.is.not(one?.body.sessionId, two?.body.sessionId);
+});
+
+test("wait answers at the turn's end with the result", async () => {
+  const { status, body } = await gateway.send("/hooks/agent", { message: "wait for me", wait: true });
+  assert.is(status, 200);
+  assert.is(body.result, "wait for me");
+});
+
+test("wait answers with the turn's error", async () => {
+  const { status, body } = await gateway.send("/hooks/agent", { message: "x", model: "no-such-model", wait: true });
+  assert.is(status, 404);
+  assert.is(body.error.code, "model_not_found");
+  assert.is(body.status, 404);
+});
+
+const bad: [string, string, unknown, Record<string, string> | undefined, number, string][] = [
+  ["no JSON", "/hooks/wake", "{oops", undefined, 400, "invalid_json"],
+  ["an empty body", "/hooks/wake", "", undefined, 400, "invalid_json"],
+  ["bytes that are no UTF-8", "/hooks/wake", Buffer.from([0x22, 0xff, 0x22]), undefined, 400, "invalid_json"],
+  ["a missing field", "/hooks/wake", {}, undefined, 400, "invalid_request_error"],
+  ["a field of the wrong kind", "/hooks/agent", { message: 7 }, undefined, 400, "invalid_request_error"],
+  ["an array", "/hooks/agent", [], undefined, 400, "invalid_request_error"],
+  ["null", "/hooks/wake", "null", undefined, 400, "invalid_request_error"],
+  [
+    "another content type",
+    "/hooks/wake",
+    "a=1",
+    withToken({ "content-type": "text/plain" }),
+    415,
+    "unsupported_media_type",
+  ],
+  [
+    "a form",
+    "/hooks/wake",
+    "text=1",
+    withToken({ "content-type": "application/x-www-form-urlencoded" }),
+    415,
+    "unsupported_media_type",
+  ],
+  ["a compressed body", "/hooks/wake", "{}", withToken({ "content-encoding": "gzip" }), 415, "unsupported_media_type"],
+  ["a huge body", "/hooks/wake", { text: "x".repeat(3000) }, undefined, 413, "body_too_large"],
+  ["no credentials", "/hooks/wake", { text: "x" }, {}, 401, "unauthorized"],
+  ["an unknown path", "/hooks/a/b", { text: "x" }, undefined, 404, "not_found"],
+  ["no mapping", "/hooks", { text: "x" }, undefined, 404, "no_mapping"],
+  ["an unknown turn", "/hooks/turns/turn_1", { text: "x" }, undefined, 405, "method_not_allowed"],
+];
+for (const [what, path, body, headers, status, code] of bad) {
+  test(`${what} is answered with ${status} ${code}`, async () => {
+    const answer = await gateway.send(path, body, headers);
+    assert.is(answer.status, status, answer.text);
+    assert.is(answer.body.status, status);
+    assert.is(answer.body.error.code, code);
+    assert.type(answer.body.error.message, "string");
+    assert.ok(answer.headers.get("ratelimit-limit"), "RateLimit-Limit");
+    assert.ok(answer.headers.get("x-request-id"));
+  });
+}
+
+test("the order of the checks: method, size, credentials, key, limit, content type, JSON, schema", async () => {
+  const big = "x".repeat(3000);
+  const get = await fetch(`${gateway.url}/hooks/wake`);
+  assert.is(get.status, 405);
+  assert.is(get.headers.get("allow"), "POST");
+  await get.text();
+  assert.is((await gateway.send("/hooks/wake", big, { "content-type": "text/plain" })).status, 413);
+  assert.is((await gateway.send("/hooks/wake", "oops", { "content-type": "text/plain" })).status, 401);
+  assert.is((await gateway.send("/hooks/wake", "oops", withToken({ "content-type": "text/plain" }))).status, 415);
+  const keyed = withToken({ "idempotency-key": "order-1" });
+  const first = await gateway.send("/hooks/wake", { text: "x" }, keyed);
+  const again = await gateway.send("/hooks/wake", "oops", { ...keyed, "content-type": "text/plain" });
+  assert.is(again.status, 200);
+  assert.equal(again.body, first.body);
+});
+
+test("a token is taken from either header, and never otherwise", async () => {
+  const ok = { text: "x" };
+  const statusWith = async (headers: Record<string, string>, path = "/hooks/wake") =>
+    (await gateway.send(path, ok, headers)).status;
+  assert.is(await statusWith({ "x-service-token": TOKEN }), 200);
+  assert.is(await statusWith({ authorization: `bearer ${TOKEN}` }), 200);
+  for (const headers of [
+    { authorization: TOKEN },
+    { authorization: `Bearer  ${TOKEN}` },
+    { authorization: `Bearer ${TOKEN}x` },
+    { authorization: `Basic ${Buffer.from(`x:${TOKEN}`).toString("base64")}` },
+    { authorization: `Bearer ${gateway.token}` },
+    { "x-service-token": `x ${TOKEN}` },
+  ] as Record<string, string>[])
+    assert.is(await statusWith(headers), 401, JSON.stringify(headers));
+  assert.is(await statusWith({}, `/hooks/wake?token=${TOKEN}`), 401);
+  const body = '{"text":"x"}';
+  const twice = await raw(
+    `POST /hooks/wake HTTP/1.1\r\nHOST\r\nAuthorization: Bearer ${TOKEN}\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  assert.match(twice, /^HTTP\/1\.1 401 /);
+});
+
+test("the same idempotency key gets the first answer and starts nothing", async () => {
+  for (const name of ["idempotency-key", "x-github-delivery", "webhook-id"]) {
+    const headers = withToken({ [name]: `key-${name}` });
+    const first = await gateway.send("/hooks/agent", { message: "once", session: `s:${name}` }, headers);
+    const second = await gateway.send("/hooks/agent", { message: "twice", session: `s:${name}` }, headers);
+    assert.equal(second.body, first.body);
+    await gateway.ended(first.body.turnId);
+    const session = await gateway.json("GET", `/sessions/${encodeURIComponent(`s:${name}`)}`);
+    assert.is(session.messageCount, 2);
+    assert.is(
+      second.headers.get("ratelimit-remaining"),
+      first.headers.get("ratelimit-remaining"),
+      "a duplicate costs nothing",
+    );
+  }
+});
+
+test("concurrent duplicates start one turn, with wait too, and all get its result", async () => {
+  for (const wait of [false, true]) {
+    const headers = withToken({ "idempotency-key": `many-${wait}` });
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => gateway.send("/hooks/agent", { message: `number ${i}`, wait }, headers)),
+    );
+    assert.is(new Set(answers.map(({ body }) => JSON.stringify(body))).size, 1);
+    assert.is(answers[0]?.status, 200);
+    assert.is(typeof answers[0]?.body.result, wait ? "string" : "undefined");
+  }
+});
+
+test("a key counts for its token and path only; a refused request is not remembered", async () => {
+  const headers = withToken({ "idempotency-key": "scope" });
+  const refused = await gateway.send("/hooks/wake", {}, headers);
+  assert.is(refused.status, 400);
+  const wake = await gateway.send("/hooks/wake", { text: "x" }, headers);
+  assert.is(wake.status, 200);
+  const agent = await gateway.send("/hooks/agent", { message: "x" }, headers);
+  assert.ok(agent.body.turnId);
+  const other = await gateway.send(
+    "/hooks/wake",
+    { text: "x" },
+    { "x-service-token": "ci-token", "idempotency-key": "scope" },
+  );
+  assert.is.not(other.body.eventId, wake.body.eventId);
+});
+
+test("a named key has a limit of its own, and only its paths", async () => {
+  const headers = { authorization: "Bearer ci-token" };
+  assert.is((await gateway.send("/hooks/agent", { message: "x" }, headers)).status, 403);
+  let remaining = 3;
+  for (let i = 0; i < 4; i++) {
+    const { status, headers: seen } = await gateway.send("/hooks/wake", { text: "x" }, headers);
+    if (status !== 200) break;
+    remaining = Number(seen.get("ratelimit-remaining"));
+    assert.is(seen.get("ratelimit-limit"), "3");
+  }
+  assert.is(remaining, 0);
+  const limited = await gateway.send("/hooks/wake", "oops", { ...headers, "content-type": "text/plain" });
+  assert.is(limited.status, 429);
+  assert.is(limited.body.error.code, "rate_limit_exceeded");
+  assert.match(limited.headers.get("retry-after") ?? "", /^([1-9]|[1-5]\d|60)$/);
+  assert.is(limited.headers.get("ratelimit-remaining"), "0");
+  assert.is((await gateway.send("/hooks/wake", { text: "x" })).status, 200, "the other token is not limited");
+});
+
+test("message:received and webhook:received are emitted", async () => {
+  const seen: { name: string; context: Record<string, unknown> }[] = [];
+  const stop = gateway.gateway.bus.onAny(({ name, context }) => seen.push({ name, context: context as never }));
+  const { body } = await gateway.send("/hooks/agent", { message: "seen by hooks" });
+  await gateway.ended(body.turnId);
+  await stop();
+  const webhook = seen.find(({ name }) => name === "webhook:received")?.context as Record<string, unknown>;
+  assert.is(webhook["source"], "agent");
+  assert.is(webhook["turnId"], body.turnId);
+  assert.equal(webhook["body"], { message: "seen by hooks" });
+  assert.is((webhook["headers"] as Record<string, string>)["authorization"], "********");
+  const message = seen.find(({ name }) => name === "message:received")?.context as Record<string, unknown>;
+  assert.is(message["content"], "seen by hooks");
+});
+
+test("states are for webhooks' own turns, and for those who hold a token", async () => {
+  const { turnId } = await gateway.json("POST", "/agent", { message: "private", wait: true });
+  assert.is((await gateway.status(`/hooks/turns/${turnId}`)).status, 404);
+  const open = await fetch(`${gateway.url}/hooks/turns/${turnId}`);
+  assert.is(open.status, 401);
+  await open.text();
+});
+
+// last: it uses up what this address may get wrong
+test("refused credentials have a bucket of their own, and a right token always passes", async () => {
+  const statuses: number[] = [];
+  let last: Awaited<ReturnType<Receiver["send"]>> | undefined;
+  for (let i = 0; i < 25; i++) {
+    last = await gateway.send("/hooks/wake", { text: "x" }, { authorization: "Bearer wrong" });
+    statuses.push(last.status);
+  }
+  assert.ok(statuses.includes(401));
+  assert.is(last?.status, 429);
+  assert.is(last?.body.error.code, "too_many_attempts");
+  assert.match(last?.headers.get("retry-after") ?? "", /^\d+$/);
+  assert.is((await gateway.send("/hooks/wake", { text: "x" })).status, 200);
+  const spoofed = await gateway.send(
+    "/hooks/wake",
+    { text: "x" },
+    { authorization: "Bearer wrong", "x-forwarded-for": "9.9.9.9" },
+  );
+  assert.is(spoofed.status, 429, "X-Forwarded-For does not count");
+});
+
+test.run();
