@@ -7,5 +7,6 @@ export * from "./fields.ts";
 export * from "./headers.ts";
 export * from "./read-value.ts";
 export * from "./inside-answer.ts";
+export * from "./sealed-extras.ts";
 export * from "./strict-schema.ts";
 export * from "./tools.ts";

@@ -32,7 +32,7 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<v
   const { res } = call;
   if (res.destroyed) return;
   if (answer.stream === undefined) {
-    endWith(res, answer.body!);
+    endWith(res, answer.body!, answer.latin1);
     return;
   }
   void endpoint.busy(pass(res, answer));
@@ -42,10 +42,10 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
-function endWith(res: ServerResponse, body: Buffer): void {
+function endWith(res: ServerResponse, body: Buffer, latin1: string | undefined): void {
   res.writeHead(200, { "content-type": JSON_TYPE, "content-length": body.length });
   // Latin-1 is bytes as they are: head and body leave in one write.
-  if (body.length <= ONE_WRITE_BYTES) res.end(body.toString("latin1"), "latin1");
+  if (body.length <= ONE_WRITE_BYTES) res.end(latin1 ?? body.toString("latin1"), "latin1");
   else res.end(body);
 }
 

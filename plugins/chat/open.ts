@@ -32,6 +32,8 @@ export interface Incoming {
   native?: NativeRequest;
   /** The answer will be translated: it must be there as a whole, and be an answer in OpenAI's form. */
   translated?: boolean;
+  /** What the translation left out. */
+  dropped?: readonly string[];
 }
 
 export interface Opened {
@@ -81,6 +83,8 @@ export async function openExchange({ engine, events }: Endpoint, call: Call, inc
     markFailure(res, job, error);
     throw error;
   }
+  if (answer.native !== true && incoming.dropped !== undefined)
+    job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
   traceHeaders(res, job);
   if (pushed.length > 0) prefix(answer, pushed, job.request);
   return { job, answer };
@@ -121,6 +125,7 @@ function prefix(answer: Answer, pushed: string[], request: ChatRequest): void {
 
 function setCompletion(answer: Answer, completion: ChatCompletion): void {
   answer.completion = completion;
+  delete answer.latin1;
   answer.body = Buffer.from(JSON.stringify(completion));
 }
 

@@ -32,27 +32,20 @@ export function readCompletion(
   return { completion: parsed as unknown as ChatCompletion, changed };
 }
 
-const PLAIN = ['"object":"chat.completion"', '"index":0', '"role":"assistant"', '"usage":{', '"total_tokens":'].map(
-  (text) => Buffer.from(text),
-);
-const NOT_PLAIN = ['"error"', '"tool_calls"', '"reasoning"', '"content":['].map((text) => Buffer.from(text));
-const ENDS = ['"finish_reason":"stop"', '"finish_reason":"length"'].map((text) => Buffer.from(text));
-const HEAD = Buffer.from('{"id":"');
-const SECOND = Buffer.from('"index":1');
-const CLOSE = 125;
-/** Searching a longer answer costs more than it saves, and nobody counts microseconds there. */
-const PLAIN_BYTES = 8192;
+const PLAIN = ['"object":"chat.completion"', '"index":0', '"role":"assistant"', '"usage":{', '"total_tokens":'];
+const NOT_PLAIN = ['"error"', '"tool_calls"', '"reasoning"', '"content":[', '"index":1'];
+/** Longer answers are parsed: nobody counts microseconds there. */
+export const PLAIN_BYTES = 8192;
 
 /**
- * True for the answer of the usual server to a plain question, told by its bytes alone: nothing in it needs mending, and
- * it need not be parsed. Whatever leaves a doubt is not plain.
+ * True for the answer of the usual server to a plain question, told by its bytes (as Latin-1) alone: nothing in it needs
+ * mending, and it need not be parsed. Whatever leaves a doubt is not plain.
  */
-export function isPlainCompletion(body: Buffer): boolean {
-  if (body.length > PLAIN_BYTES || body[body.length - 1] !== CLOSE || body.compare(HEAD, 0, 7, 0, 7) !== 0)
-    return false;
-  for (const text of PLAIN) if (!body.includes(text)) return false;
-  for (const text of NOT_PLAIN) if (body.includes(text)) return false;
-  return ENDS.some((text) => body.includes(text)) && !body.includes(SECOND);
+export function isPlainCompletion(text: string): boolean {
+  if (!text.startsWith('{"id":"') || !text.endsWith("}")) return false;
+  for (const part of PLAIN) if (!text.includes(part)) return false;
+  for (const part of NOT_PLAIN) if (text.includes(part)) return false;
+  return text.includes('"finish_reason":"stop"') || text.includes('"finish_reason":"length"');
 }
 
 function notAnAnswer(body: Buffer): UpstreamError {

@@ -25,6 +25,8 @@ const QUOTE = 34;
 const DATA = Buffer.from("data: ");
 const DONE = Buffer.from("data: [DONE]\n\n");
 const NOTHING = Buffer.alloc(0);
+/** So far the end of a common event is looked for byte by byte. */
+const NEAR_BYTES = 512;
 /** Longer single events are refused: they would have to be held in memory whole. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
@@ -180,9 +182,10 @@ export class OpenAiStream implements StreamDecoder {
     let at = start;
     let passFrom = start;
     while (at < bytes.length) {
-      const end = blockEnd(bytes, at);
-      if (end === -1) break;
-      if (!this.#isCommon(bytes, at, end)) {
+      let end = this.#commonEnd(bytes, at);
+      if (end === -1) {
+        end = blockEnd(bytes, at);
+        if (end === -1) break;
         let out: Buffer | undefined;
         try {
           out = this.#block(bytes, at, end);
@@ -211,24 +214,35 @@ export class OpenAiStream implements StreamDecoder {
     return true;
   }
 
-  /** The bytes differ from an event that was found good only inside its one string. */
-  #isCommon(bytes: Buffer, start: number, end: number): boolean {
+  /** The end of an event that differs from one found good only inside its one string; -1 for any other. */
+  #commonEnd(bytes: Buffer, start: number): number {
+    // Plain loops: for so few bytes each step into native code costs more than it saves.
+    const { length } = bytes;
     for (const template of this.#templates) {
       const { prefix, suffix } = template;
-      const literalEnd = end - suffix.length;
-      if (literalEnd < start + prefix.length) continue;
+      const from = start + prefix.length;
+      if (from + suffix.length > length) continue;
       // From behind: the fields that vary stand at the end of the prefix.
       let i = prefix.length - 1;
       while (i >= 0 && bytes[start + i] === prefix[i]) i--;
       if (i >= 0) continue;
+      let lf = from;
+      const near = Math.min(length, from + NEAR_BYTES);
+      while (lf < near && bytes[lf] !== LF) lf++;
+      if (lf === near) {
+        lf = near === length ? -1 : bytes.indexOf(LF, near);
+        if (lf === -1) return -1;
+      }
+      const end = lf + 2;
+      const literalEnd = end - suffix.length;
+      if (end > length || literalEnd < from) continue;
       let j = suffix.length - 1;
       while (j >= 0 && bytes[literalEnd + j] === suffix[j]) j--;
       if (j >= 0) continue;
-      if (template.text && this.#options.capture === true)
-        this.#literal += bytes.toString("utf8", start + prefix.length, literalEnd);
-      return true;
+      if (template.text && this.#options.capture === true) this.#literal += bytes.toString("utf8", from, literalEnd);
+      return end;
     }
-    return false;
+    return -1;
   }
 
   /** One block up to its blank line. Undefined: it may pass as it is. */

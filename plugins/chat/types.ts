@@ -256,6 +256,8 @@ declare module "portico" {
     stream: boolean;
     /** The caller's own request: a channel that speaks its form gets it as it is. */
     native?: NativeRequest;
+    /** What the translation into this request left out: named in `x-portico-dropped`, unless the answer is native. */
+    dropped?: readonly string[];
   }
   type OpenedChat =
     | {

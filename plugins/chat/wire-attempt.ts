@@ -13,7 +13,7 @@ import {
 } from "portico";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
-import { completionAsStream, isPlainCompletion, readCompletion } from "./openai-answer.ts";
+import { completionAsStream, isPlainCompletion, PLAIN_BYTES, readCompletion } from "./openai-answer.ts";
 import { OpenAiStream } from "./openai-stream.ts";
 import { sendableBytes } from "./splice.ts";
 import type { AttemptTarget } from "./target.ts";
@@ -90,6 +90,7 @@ class Exchange implements Receiver, AnswerStream {
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
+  #batch: Buffer[] = [];
   #size = 0;
   #decoder: StreamDecoder | undefined;
   /** Reads along where the text is wanted and the decoder does not keep it. */
@@ -155,7 +156,8 @@ class Exchange implements Receiver, AnswerStream {
     } else this.#deadline?.touch();
     switch (this.#mode) {
       case "stream":
-        this.#push(bytes);
+        // undici hands on each chunk of the transfer coding by itself: what one read brought leaves as one write.
+        if (this.#batch.push(bytes) === 1) queueMicrotask(this.#flush);
         return;
       case "sniff":
         this.#sniff(bytes);
@@ -171,6 +173,7 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   end(): void {
+    this.#flush();
     try {
       switch (this.#mode) {
         case "stream": {
@@ -200,6 +203,7 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   fail(error: Error): void {
+    this.#flush();
     if (this.#mode === "over") return;
     if (this.#mode === "error") {
       this.#refused();
@@ -245,6 +249,13 @@ class Exchange implements Receiver, AnswerStream {
     this.#parts = [];
     this.#push(all);
   }
+
+  readonly #flush = (): void => {
+    if (this.#batch.length === 0) return;
+    const batch = this.#batch;
+    this.#batch = [];
+    if (this.#mode === "stream") this.#push(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
+  };
 
   #push(bytes: Buffer): void {
     this.#decoder ??= this.#newDecoder();
@@ -396,11 +407,14 @@ class Exchange implements Receiver, AnswerStream {
         this.#status,
       );
     }
-    if (wire.decode === undefined && !job.stream && !job.capture && isPlainCompletion(body)) {
-      const resolve = this.#resolve!;
-      this.#close();
-      resolve({ body, firstByteMs: this.#firstByteMs });
-      return;
+    if (wire.decode === undefined && !job.stream && !job.capture && body.length <= PLAIN_BYTES) {
+      const text = body.toString("latin1");
+      if (isPlainCompletion(text)) {
+        const resolve = this.#resolve!;
+        this.#close();
+        resolve({ body, latin1: text, firstByteMs: this.#firstByteMs });
+        return;
+      }
     }
     const { completion, changed } =
       native !== undefined

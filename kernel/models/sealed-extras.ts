@@ -1,0 +1,49 @@
+/**
+ * `extra_content` of an answer (signatures that a provider wants to see again) for formats that have no such field: sealed
+ * into one opaque text, which clients send back as it is.
+ */
+
+export interface Extras {
+  /** Of the message. */
+  message?: unknown;
+  /** Of its tool calls, by id. */
+  calls?: Record<string, unknown>;
+}
+
+interface CallLike {
+  id?: string;
+  extra_content?: unknown;
+}
+
+const MARK = "portico.";
+
+/** What an answer brings of it, sealed; undefined where there is nothing. */
+export function sealExtras(message: unknown, calls: readonly CallLike[]): string | undefined {
+  const ofCalls: Record<string, unknown> = {};
+  for (const { id, extra_content: extra } of calls) if (extra != null && id !== undefined) ofCalls[id] = extra;
+  const any = Object.keys(ofCalls).length > 0;
+  if (message == null && !any) return undefined;
+  const extras: Extras = { ...(message != null && { message }), ...(any && { calls: ofCalls }) };
+  return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
+}
+
+/** Undefined for a text that is somebody else's. */
+export function openExtras(sealed: unknown): Extras | undefined {
+  if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8"));
+    return typeof value === "object" && value !== null ? (value as Extras) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The call with its `extra_content`, where one of these has it. */
+export function withExtras<C extends { id?: string }>(call: C, all: readonly Extras[]): C {
+  const { id } = call;
+  if (id === undefined) return call;
+  for (const { calls } of all) {
+    if (calls !== undefined && Object.hasOwn(calls, id)) return { ...call, extra_content: calls[id] };
+  }
+  return call;
+}

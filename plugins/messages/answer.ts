@@ -1,0 +1,80 @@
+/** An answer in OpenAI's form as a Message. */
+import { type ChatCompletion, sealExtras, type Usage } from "portico";
+
+export interface MessageUsage {
+  input_tokens: number;
+  cache_creation_input_tokens: number;
+  cache_read_input_tokens: number;
+  output_tokens: number;
+}
+
+export function messageOf(completion: ChatCompletion): Record<string, unknown> {
+  const choice = completion.choices[0];
+  const message = choice?.message ?? { role: "assistant" };
+  const calls = message.tool_calls ?? [];
+  const content: Record<string, unknown>[] = [];
+  const sealed = sealExtras(message["extra_content"], calls);
+  if (sealed !== undefined) content.push({ type: "redacted_thinking", data: sealed });
+  if (message.reasoning_content) content.push({ type: "thinking", thinking: message.reasoning_content, signature: "" });
+  const text = typeof message.content === "string" && message.content !== "" ? message.content : message["refusal"];
+  if (typeof text === "string" && text !== "") content.push({ type: "text", text, citations: null });
+  for (const call of calls) {
+    content.push({
+      type: "tool_use",
+      id: call.id ?? "",
+      name: call.function?.name ?? "",
+      input: inputOf(call.function?.arguments ?? ""),
+    });
+  }
+  return {
+    id: messageId(completion.id),
+    type: "message",
+    role: "assistant",
+    model: completion.model,
+    content,
+    stop_reason: stopReason(choice?.finish_reason, calls.length > 0),
+    stop_sequence: null,
+    usage: usageOf(completion.usage),
+  };
+}
+
+export function messageId(id: string): string {
+  return id.startsWith("msg_") ? id : `msg_${id.replace(/^chatcmpl-(?:msg_)?/, "")}`;
+}
+
+/** An object in any case: what is no JSON object stands in one, so that nothing is lost. */
+export function inputOf(text: string): Record<string, unknown> {
+  if (text.trim() === "") return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (value === null) return {};
+  } catch {}
+  return { arguments: text };
+}
+
+export function stopReason(reason: string | null | undefined, called: boolean): string {
+  switch (reason) {
+    case "length":
+      return "max_tokens";
+    case "tool_calls":
+    case "function_call":
+      return "tool_use";
+    case "content_filter":
+      return "refusal";
+    default:
+      return called ? "tool_use" : "end_turn";
+  }
+}
+
+/** Anthropic counts what the cache gave and took beside the input, OpenAI within it. Zeros where nothing is known. */
+export function usageOf(usage: Usage | null | undefined): MessageUsage {
+  const read = usage?.prompt_tokens_details?.cached_tokens ?? 0;
+  const written = usage?.prompt_tokens_details?.cache_write_tokens ?? 0;
+  return {
+    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - read - written),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    output_tokens: usage?.completion_tokens ?? 0,
+  };
+}

@@ -1,0 +1,38 @@
+/** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
+import { type Call, type ChatService, objectAt, reply } from "portico";
+import { messageOf } from "./answer.ts";
+import { estimateTokens } from "./count.ts";
+import { readMessages } from "./request.ts";
+import { createTranslator } from "./stream.ts";
+
+/** Headers of the caller that belong to the format and go on to a channel that speaks it. */
+const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
+
+export async function createMessage(chat: ChatService, call: Call): Promise<unknown> {
+  call.res.setHeader("request-id", call.id);
+  const body = objectAt(await call.json(), "body");
+  const { request, dropped } = readMessages(body);
+  const headers: Record<string, string> = {};
+  for (const name of OWN_HEADERS) {
+    const value = call.req.headers[name];
+    if (typeof value === "string") headers[name] = value;
+  }
+  const opened = await chat.open(call, request, {
+    stream: request.stream === true,
+    native: { form: "anthropic", body, headers },
+    dropped,
+  });
+  if (opened.kind === "stream") {
+    void opened.pipe(createTranslator(request.model, call.id));
+    return undefined;
+  }
+  return reply(200, opened.native ?? messageOf(opened.completion), { "content-type": "application/json" });
+}
+
+export async function countTokens(call: Call): Promise<{ input_tokens: number }> {
+  call.res.setHeader("request-id", call.id);
+  const body = objectAt(await call.json(), "body");
+  // The limit is of no interest here; all else must be well-formed.
+  readMessages({ ...body, max_tokens: 1 });
+  return { input_tokens: estimateTokens(body) };
+}

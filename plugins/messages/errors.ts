@@ -1,0 +1,34 @@
+/** Errors as Anthropic's clients expect them. */
+import type { ErrorForm } from "portico";
+
+export const anthropicForm: ErrorForm = ({ message, status, param, requestId }) => ({
+  type: "error",
+  error: {
+    type: errorType(status),
+    message: param === undefined || message.includes(param) ? message : `${param}: ${message}`,
+  },
+  request_id: requestId ?? null,
+});
+
+/** The type that belongs to a status. */
+export function errorType(status: number): string {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+    case 529:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}

@@ -1,0 +1,22 @@
+/** Anthropic's Messages API as a way in to all channels. */
+import { definePlugin } from "portico";
+
+export default definePlugin({
+  name: "messages",
+  description: "POST /v1/messages: clients of Anthropic's format over all channels",
+  needs: ["chat"],
+  async setup(ctx) {
+    const { anthropicForm } = await import("./errors.ts");
+    const { countTokens, createMessage } = await import("./endpoint.ts");
+    ctx.errors("/v1/messages", anthropicForm);
+    ctx.route("POST", "/v1/messages", { access: "keys", summary: "A message in Anthropic's format" }, (call) =>
+      createMessage(ctx.use("chat"), call),
+    );
+    ctx.route(
+      "POST",
+      "/v1/messages/count_tokens",
+      { access: "keys", summary: "An estimate of a message's tokens" },
+      countTokens,
+    );
+  },
+});

@@ -1,0 +1,143 @@
+/** A request of the Messages API in OpenAI's form. */
+import { createHash } from "node:crypto";
+import {
+  type ChatRequest,
+  type ChatTool,
+  type JsonObject,
+  listAt,
+  objectAt,
+  optionalBoolean,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  refused,
+  stringAt,
+} from "portico";
+import { readTurn, textOfSystem } from "./content.ts";
+
+export interface ReadRequest {
+  request: ChatRequest;
+  /** Fields that OpenAI's form has no word for. */
+  dropped: string[];
+}
+
+/** Fields that mean something to Anthropic only. */
+const ONLY_ANTHROPIC = ["container", "context_management", "mcp_servers", "inference_geo", "speed"];
+
+/** Throws 400 with `param`. What only Anthropic knows (tools of its own, kinds of blocks) stays as it is. */
+export function readMessages(body: JsonObject): ReadRequest {
+  const model = stringAt(body.model, "model");
+  if (model === "") throw refused("model", "`model` must not be empty");
+  const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 1, Number.MAX_SAFE_INTEGER);
+  if (maxTokens === undefined) throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
+  if (!Number.isInteger(maxTokens)) throw refused("max_tokens", "`max_tokens` must be an integer");
+  const list = listAt(body.messages, "messages");
+  if (list.length === 0) throw refused("messages", "`messages` is empty: give at least one message");
+
+  const messages = list.flatMap((message, i) => readTurn(message, `messages[${i}]`));
+  const system = textOfSystem(body.system, "system");
+  if (system !== undefined) messages.unshift({ role: "system", content: system });
+  const stream = optionalBoolean(body.stream, "stream") === true;
+  const temperature = optionalNumber(body.temperature, "temperature", 0, 1);
+  const topP = optionalNumber(body.top_p, "top_p", 0, 1);
+  const topK = optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER);
+  const stops = body.stop_sequences == null ? [] : listAt(body.stop_sequences, "stop_sequences");
+  const user = optionalString(optionalObject(body.metadata, "metadata")?.user_id, "metadata.user_id");
+  const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
+
+  return {
+    request: {
+      model,
+      messages,
+      max_tokens: maxTokens,
+      ...(stream && { stream: true, stream_options: { include_usage: true } }),
+      ...(temperature !== undefined && { temperature }),
+      ...(topP !== undefined && { top_p: topP }),
+      ...(topK !== undefined && { top_k: topK }),
+      ...(stops.length > 0 && { stop: stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`)) }),
+      ...(tools.length > 0 && { tools, ...readToolChoice(body.tool_choice) }),
+      ...readThinking(body),
+      ...readFormat(body),
+      ...(user !== undefined && { user: shortUser(user) }),
+      ...(body.service_tier === "standard_only" && { service_tier: "default" }),
+    },
+    dropped: ONLY_ANTHROPIC.filter((name) => body[name] != null),
+  };
+}
+
+function readTool(value: unknown, i: number): ChatTool {
+  const path = `tools[${i}]`;
+  const tool = objectAt(value, path);
+  // Tools that Anthropic runs itself: a channel of its own gets the whole request as it is, others refuse them.
+  if (typeof tool.type === "string" && tool.type !== "custom") return { ...tool, type: tool.type };
+  const name = stringAt(tool.name, `${path}.name`);
+  if (name === "") throw refused(`${path}.name`, "A tool needs a name");
+  const description = optionalString(tool.description, `${path}.description`);
+  const strict = optionalBoolean(tool.strict, `${path}.strict`);
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      parameters: objectAt(tool.input_schema, `${path}.input_schema`),
+      ...(strict !== undefined && { strict }),
+    },
+  };
+}
+
+function readToolChoice(value: unknown): JsonObject {
+  const choice = optionalObject(value, "tool_choice");
+  if (choice === undefined) return {};
+  const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
+  return { tool_choice: choiceOf(choice), ...(single === true && { parallel_tool_calls: false }) };
+}
+
+function choiceOf(choice: JsonObject): unknown {
+  switch (choice.type) {
+    case "auto":
+    case "none":
+      return choice.type;
+    case "any":
+      return "required";
+    case "tool":
+      return { type: "function", function: { name: stringAt(choice.name, "tool_choice.name") } };
+    default:
+      throw refused("tool_choice.type", "`tool_choice.type` must be auto, any, tool or none");
+  }
+}
+
+/** `thinking` and `output_config.effort` as `reasoning_effort`. */
+function readThinking(body: JsonObject): JsonObject {
+  const thinking = optionalObject(body.thinking, "thinking");
+  const effort = optionalString(optionalObject(body.output_config, "output_config")?.effort, "output_config.effort");
+  if (thinking?.type === "enabled") {
+    const budget = optionalNumber(thinking.budget_tokens, "thinking.budget_tokens", 1024, Number.MAX_SAFE_INTEGER);
+    if (budget === undefined) throw refused("thinking.budget_tokens", "`thinking.budget_tokens` is missing");
+    return { reasoning_effort: effortOfBudget(budget) };
+  }
+  if (thinking?.type === "disabled" || effort === undefined) return {};
+  return { reasoning_effort: effort === "max" ? "high" : effort };
+}
+
+/** The same steps as the way out to Claude takes. */
+function effortOfBudget(tokens: number): string {
+  if (tokens <= 2048) return "low";
+  return tokens <= 8192 ? "medium" : "high";
+}
+
+function readFormat(body: JsonObject): JsonObject {
+  const format = optionalObject(
+    optionalObject(body.output_config, "output_config")?.format ?? body.output_format,
+    "output_config.format",
+  );
+  if (format?.type !== "json_schema") return {};
+  const schema = objectAt(format.schema, "output_config.format.schema");
+  return { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } } };
+}
+
+/** Longer ids are refused by OpenAI. */
+const MAX_USER = 64;
+
+function shortUser(user: string): string {
+  return user.length <= MAX_USER ? user : `user_${createHash("sha256").update(user).digest("hex").slice(0, 40)}`;
+}

@@ -1,0 +1,158 @@
+/** A stream of chunks as the Messages API's events. */
+import {
+  type ChatChunk,
+  type PorticoError,
+  sealExtras,
+  type StreamTranslator,
+  type ToolCallPart,
+  type Usage,
+} from "portico";
+import { messageId, stopReason, usageOf } from "./answer.ts";
+import { errorType } from "./errors.ts";
+
+interface Call extends ToolCallPart {
+  /** Of its content block. */
+  block: number;
+  args: string;
+  open: boolean;
+}
+
+/** `model` is what the caller asked for, until the answer names its own. */
+export function createTranslator(model: string, requestId: string): StreamTranslator {
+  let out = "";
+  let started = false;
+  let blocks = 0;
+  /** The text or thinking block that is being written. */
+  let open: { type: "text" | "thinking"; index: number } | undefined;
+  const calls = new Map<number, Call>();
+  let extra: unknown;
+  let finish: string | null = null;
+  let usage: Usage | undefined;
+
+  function event(type: string, fields: object): void {
+    out += `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+  }
+
+  function start(chunk?: ChatChunk): void {
+    if (started) return;
+    started = true;
+    const message = {
+      id: messageId(chunk?.id ?? `msg_${requestId}`),
+      type: "message",
+      role: "assistant",
+      model: chunk?.model ?? model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: usageOf(usage),
+    };
+    event("message_start", { message });
+    event("ping", {});
+  }
+
+  function openBlock(contentBlock: object): number {
+    const index = blocks++;
+    event("content_block_start", { index, content_block: contentBlock });
+    return index;
+  }
+
+  function close(): void {
+    if (open === undefined) return;
+    event("content_block_stop", { index: open.index });
+    open = undefined;
+  }
+
+  function write(type: "text" | "thinking", piece: string): void {
+    if (open?.type !== type) {
+      close();
+      closeCalls(true);
+      const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
+      open = { type, index: openBlock(empty) };
+    }
+    const delta = type === "text" ? { type: "text_delta", text: piece } : { type: "thinking_delta", thinking: piece };
+    event("content_block_delta", { index: open.index, delta });
+  }
+
+  function callPart(part: ToolCallPart): void {
+    const index = part.index ?? 0;
+    let call = calls.get(index);
+    if (call === undefined) {
+      close();
+      closeCalls(false);
+      const { id = "", function: fn } = part;
+      const block = openBlock({ type: "tool_use", id, name: fn?.name ?? "", input: {} });
+      call = { ...part, block, args: "", open: true };
+      calls.set(index, call);
+    } else {
+      const more = (part as { extra_content?: unknown }).extra_content;
+      if (more != null) Object.assign(call, { extra_content: more });
+    }
+    const piece = part.function?.arguments ?? "";
+    if (piece !== "" && call.open) argumentsDelta(call, piece);
+  }
+
+  function argumentsDelta(call: Call, piece: string): void {
+    call.args += piece;
+    event("content_block_delta", { index: call.block, delta: { type: "input_json_delta", partial_json: piece } });
+  }
+
+  /** One block ends before the next begins; a call that is not whole yet (its pieces come mixed with another's) stays open. */
+  function closeCalls(all: boolean): void {
+    for (const call of calls.values()) {
+      if (!call.open || (!all && !isWhole(call.args))) continue;
+      if (call.args === "") argumentsDelta(call, "{}");
+      call.open = false;
+      event("content_block_stop", { index: call.block });
+    }
+  }
+
+  function take(): string {
+    const text = out;
+    out = "";
+    return text;
+  }
+
+  return {
+    chunk(chunk) {
+      if (chunk.usage != null) usage = chunk.usage;
+      start(chunk);
+      const choice = chunk.choices.find((one) => one.index === 0);
+      if (choice === undefined) return take();
+      const { delta } = choice;
+      if (delta.reasoning_content) write("thinking", delta.reasoning_content);
+      if (typeof delta.content === "string" && delta.content !== "") write("text", delta.content);
+      if (typeof delta["refusal"] === "string" && delta["refusal"] !== "") write("text", delta["refusal"]);
+      for (const part of delta.tool_calls ?? []) callPart(part);
+      if (delta["extra_content"] != null) extra = delta["extra_content"];
+      finish = choice.finish_reason ?? finish;
+      return take();
+    },
+
+    end() {
+      start();
+      close();
+      closeCalls(true);
+      const sealed = sealExtras(extra, [...calls.values()]);
+      if (sealed !== undefined)
+        event("content_block_stop", { index: openBlock({ type: "redacted_thinking", data: sealed }) });
+      const delta = { stop_reason: stopReason(finish, calls.size > 0), stop_sequence: null };
+      event("message_delta", { delta, usage: usageOf(usage) });
+      event("message_stop", {});
+      return take();
+    },
+
+    fail({ status, message }: PorticoError) {
+      event("error", { error: { type: errorType(status), message }, request_id: requestId });
+      return take();
+    },
+  };
+}
+
+function isWhole(args: string): boolean {
+  try {
+    JSON.parse(args);
+    return true;
+  } catch {
+    return false;
+  }
+}
