@@ -60,7 +60,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   const listeners = new Map<string, Set<() => void>>();
   let db: Database | undefined;
   let opening: Promise<Database> | undefined;
-  let statements = new Map<string, Statement>();
+  let statements = new Map<string, { statement: Statement; reader: boolean }>();
   let waiting: Waiting[] = [];
   let scheduled = false;
   let closed = false;
@@ -106,17 +106,17 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   }
 
   function execute(database: Database, query: Query): Result {
-    let statement = statements.get(query.sql);
-    if (!statement) {
-      statement = database.prepare(query.sql.replace("{lock}", ""));
-      statements.set(query.sql, statement);
+    let known = statements.get(query.sql);
+    if (!known) {
+      const statement = database.prepare(query.sql.replace("{lock}", ""));
+      known = { statement, reader: statement.reader };
+      statements.set(query.sql, known);
     }
-    if (statement.reader) {
-      if (!query.one) return { rows: statement.all(...query.params), changes: 0 };
-      const row = statement.get(...query.params);
-      return { rows: row ? [row] : NO_ROWS, changes: 0 };
-    }
-    return { rows: [], changes: statement.run(...query.params).changes };
+    const { statement, reader } = known;
+    if (!reader) return { rows: NO_ROWS, changes: statement.run(...query.params).changes };
+    if (!query.one) return { rows: statement.all(...query.params), changes: 0 };
+    const row = statement.get(...query.params);
+    return { rows: row ? [row] : NO_ROWS, changes: 0 };
   }
 
   function perform<T>(database: Database, operation: Operation<T>): T {

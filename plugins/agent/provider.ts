@@ -18,6 +18,7 @@ const PASSED = [
   "max_completion_tokens",
   "seed",
   "stop",
+  "response_format",
 ];
 
 export function agentProvider(parts: Parts): ChatProvider {
@@ -41,9 +42,12 @@ async function chatTurn(
   const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
   const settings = parts.settings(agentId);
   const sessionId = sessionOf(info);
-  const { history, message } = split(request.messages);
-  for (const key of ["tools", "tool_choice", "response_format"]) if (request[key] != null) info.dropped.push(key);
-  const body: TurnBody = { message, source: "chat", agent: agentId, received: true };
+  const { history, prompt } = split(request.messages);
+  if (typeof request["n"] === "number" && request["n"] > 1) {
+    throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", { param: "n" });
+  }
+  for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);
+  const body: TurnBody = { message: textOf(prompt), source: "chat", agent: agentId, received: true };
   const names = { turnId, sessionId, agentId, source: "chat" };
   const began = performance.now();
   const { ctx } = parts;
@@ -54,6 +58,7 @@ async function chatTurn(
         turnId,
         sessionId,
         body,
+        prompt,
         settings,
         history: { messages: history },
         parameters: Object.fromEntries(PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]]))),
@@ -111,7 +116,7 @@ function asOwn(thrown: unknown): unknown {
   });
 }
 
-function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; message: string } {
+function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; prompt: ChatMessage } {
   const last = messages.findLastIndex((message) => message.role === "user");
   const found = messages[last];
   if (!found) {
@@ -119,7 +124,7 @@ function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; mess
       param: "messages",
     });
   }
-  return { history: messages.filter((_, index) => index !== last), message: textOf(found) };
+  return { history: messages.filter((_, index) => index !== last), prompt: found };
 }
 
 function completion(end: TurnEnd, info: Info): ChatCompletion {

@@ -27,7 +27,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
   const starting = setTimeout(() => {
     worker.start();
     heartbeat.start();
-  }, 50);
+  }, 150);
   ctx.on("gateway:shutdown", () => worker.rest());
   ctx.defer(() => {
     clearTimeout(starting);

@@ -24,6 +24,8 @@ export interface TurnInput {
   body: TurnBody;
   settings: AgentSettings;
   history: History;
+  /** The user message as it came, where it is more than `body.message` (images). */
+  prompt?: ChatMessage;
   /** Parameters of the caller's (temperature, max_tokens, …). */
   parameters?: Record<string, unknown>;
   signal: AbortSignal;
@@ -77,7 +79,7 @@ function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBod
 
 export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> {
   const { body, settings, signal } = input;
-  const prompt: ChatMessage = { role: "user", content: userMessage(body) };
+  const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const ended = (text: string, rest: Omit<TurnEnd, "text">): TurnEnd => ({
     ...rest,
     text: [...(body.notes ?? []), text].filter((part) => part !== "").join("\n\n"),
