@@ -1,8 +1,8 @@
 /** The store's face, made of the operations and whichever engine runs them. */
-import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./key-value.ts";
-import { drain, pending } from "./drain.ts";
-import { firstUse, knownKey, remember } from "./known.ts";
-import { take } from "./limits.ts";
+import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./operations/key-value.ts";
+import { drain, pending } from "./operations/drain.ts";
+import { firstUse, knownKey, remember } from "./operations/known.ts";
+import { take } from "./operations/limits.ts";
 import {
   addDelivery,
   getDelivery,
@@ -13,9 +13,9 @@ import {
   pruneRuns,
   putRun,
   updateDelivery,
-} from "./logs.ts";
+} from "./operations/logs.ts";
 import type { Engine, Operation, Transaction } from "./operation.ts";
-import { getItem, laneStatus, listItems, pruneItems, queueProblems, queueStats } from "./queue-views.ts";
+import { getItem, laneStatus, listItems, pruneItems, queueProblems, queueStats } from "./operations/queue-views.ts";
 import {
   commitPoll,
   deleteSchedule,
@@ -26,7 +26,7 @@ import {
   putSchedule,
   scheduleCursor,
   tick,
-} from "./schedules.ts";
+} from "./operations/schedules.ts";
 import {
   appendMessages,
   clearSession,
@@ -36,10 +36,20 @@ import {
   pruneSessions,
   putSession,
   transcript,
-} from "./sessions.ts";
+} from "./operations/sessions.ts";
 import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
-import { addUsage, pruneUsage, sumUsage } from "./usage.ts";
-import { abandon, addItems, anythingReady, cancel, claim, extend, finish, nextWorkAt, replay } from "./work.ts";
+import { addUsage, pruneUsage, sumUsage } from "./operations/usage.ts";
+import {
+  abandon,
+  addItems,
+  anythingReady,
+  cancel,
+  claim,
+  extend,
+  finish,
+  nextWorkAt,
+  replay,
+} from "./operations/work.ts";
 
 function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (!batch) return;

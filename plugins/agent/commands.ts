@@ -1,8 +1,8 @@
 /** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
 import type { AgentService, ChatMessage } from "portico";
-import { textOf } from "./ask.ts";
+import { textOf } from "./turns/ask.ts";
 import type { Parts } from "./parts.ts";
-import type { Worker } from "./worker.ts";
+import type { Worker } from "./turns/worker.ts";
 
 export interface Command {
   name: "new" | "reset" | "stop";

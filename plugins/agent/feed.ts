@@ -1,7 +1,7 @@
 /** `GET /events`: the bus as it happens. */
 import { openSse } from "portico";
 import type { BusEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
-import { clip } from "./prompt.ts";
+import { clip } from "./turns/prompt.ts";
 
 const SECRET_KEY = /token|password|passwd|secret|api[-_]?key|authorization|cookie|credential|signature/i;
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { PorticoError } from "portico";
 import type { NewItem, WorkItem } from "portico";
 import { durationMs, MAIN_SESSION, type Parts } from "./parts.ts";
-import { clip } from "./prompt.ts";
-import type { TurnBody } from "./turn.ts";
-import { readText } from "./workspace.ts";
+import { clip } from "./turns/prompt.ts";
+import type { TurnBody } from "./turns/turn.ts";
+import { readText } from "./turns/workspace.ts";
 
 /** Wakes that wait for the next beat, and those that cannot. */
 export const WAKE = "wake";

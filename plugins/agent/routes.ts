@@ -3,11 +3,11 @@ import { compile, openSse, PorticoError } from "portico";
 import type { AgentService, Call, ChatMessage, Session, StoredMessage, TurnStatus } from "portico";
 import { parseCommand, runCommand } from "./commands.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "./turns/progress.ts";
 import { agentRequest } from "./schema.ts";
 import { iso } from "./service.ts";
-import { received, type TurnBody } from "./turn.ts";
-import type { Worker } from "./worker.ts";
+import { received, type TurnBody } from "./turns/turn.ts";
+import type { Worker } from "./turns/worker.ts";
 
 interface RouteParts {
   parts: Parts;

@@ -2,13 +2,13 @@
 import { randomUUID } from "node:crypto";
 import { PorticoError } from "portico";
 import type { AgentService, NewItem, TurnRequest, TurnStatus, Usage, WakeRequest, WakeStatus, WorkItem } from "portico";
-import { announcement } from "./conduct.ts";
+import { announcement } from "./turns/conduct.ts";
 import { type Heartbeat, WAKE, WAKE_NOW } from "./heartbeat.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
-import type { Progress } from "./progress.ts";
-import { fence } from "./prompt.ts";
-import type { TurnBody } from "./turn.ts";
-import type { Worker } from "./worker.ts";
+import type { Progress } from "./turns/progress.ts";
+import { fence } from "./turns/prompt.ts";
+import type { TurnBody } from "./turns/turn.ts";
+import type { Worker } from "./turns/worker.ts";
 
 /** Between two looks at a turn that may run in another gateway. */
 const LOOK_MS = 1000;

@@ -3,11 +3,11 @@ import type { PluginContext } from "portico";
 import { eventFeed } from "./feed.ts";
 import { createHeartbeat, isActive } from "./heartbeat.ts";
 import { type AgentConfig, createParts, durationMs } from "./parts.ts";
-import { createProgress } from "./progress.ts";
+import { createProgress } from "./turns/progress.ts";
 import { agentProvider } from "./provider.ts";
 import { mountRoutes } from "./routes.ts";
 import { createService } from "./service.ts";
-import { createWorker } from "./worker.ts";
+import { createWorker } from "./turns/worker.ts";
 
 export function setUp(ctx: PluginContext, initial: AgentConfig): void {
   let config = initial;

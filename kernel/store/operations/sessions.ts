@@ -11,8 +11,8 @@ import {
   run,
   toJson,
   type Transaction,
-} from "./operation.ts";
-import type { NewMessage, Session, StoredMessage } from "./types.ts";
+} from "../operation.ts";
+import type { NewMessage, Session, StoredMessage } from "../types.ts";
 
 interface SessionRow {
   id: string;

@@ -1,10 +1,10 @@
 /** One claimed turn from its beginning to what is written of its end. */
 import { PorticoError } from "portico";
 import type { Batch, Claim, ClaimOutcome, NewMessage } from "portico";
-import type { Heartbeat } from "./heartbeat.ts";
+import type { Heartbeat } from "../heartbeat.ts";
 import { loadHistory } from "./history.ts";
 import { outcomeOf, Stopped } from "./outcome.ts";
-import { MAIN_SESSION, type Parts, shownError } from "./parts.ts";
+import { MAIN_SESSION, type Parts, shownError } from "../parts.ts";
 import type { Progress } from "./progress.ts";
 import { received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
 

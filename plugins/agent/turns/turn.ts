@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import type { ChatMessage, TurnRequest, Usage } from "portico";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
-import type { AgentSettings, Parts } from "./parts.ts";
+import type { AgentSettings, Parts } from "../parts.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";

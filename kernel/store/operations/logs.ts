@@ -10,9 +10,9 @@ import {
   run,
   toJson,
   type Transaction,
-} from "./operation.ts";
+} from "../operation.ts";
 import { mergeMeta } from "./sessions.ts";
-import type { Delivery, NewDelivery, Run } from "./types.ts";
+import type { Delivery, NewDelivery, Run } from "../types.ts";
 
 interface DeliveryRow {
   id: string;

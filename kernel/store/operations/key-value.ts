@@ -9,7 +9,7 @@ import {
   run,
   toJson,
   type Transaction,
-} from "./operation.ts";
+} from "../operation.ts";
 
 const ALIVE = "(expires_at IS NULL OR expires_at > ?)";
 

@@ -1,6 +1,6 @@
 /** Events that one turn takes together, and that end with it. */
-import { all, first, type Operation, run, type Transaction } from "./operation.ts";
-import type { WorkItem } from "./types.ts";
+import { all, first, type Operation, run, type Transaction } from "../operation.ts";
+import type { WorkItem } from "../types.ts";
 import { type ItemRow, openLane, settleLane, toItem } from "./lanes.ts";
 
 /** What an item had drained is done with it, or goes back to its lane where the item came to nothing. */

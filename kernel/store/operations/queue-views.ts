@@ -1,6 +1,6 @@
 /** Looking at the queue, and forgetting what has ended. */
-import { all, first, type Operation, optional, type Param, pageSize, run } from "./operation.ts";
-import type { ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "./types.ts";
+import { all, first, type Operation, optional, type Param, pageSize, run } from "../operation.ts";
+import type { ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
 import { type ItemRow, toItem } from "./lanes.ts";
 
 export function* getItem(id: string): Operation<WorkItem | undefined> {

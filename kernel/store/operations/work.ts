@@ -1,8 +1,8 @@
 /** Work in lanes: adding it, leasing it, ending it. */
 import { endDrained } from "./drain.ts";
 import { holdLane, type ItemRow, type LaneRow, openLane, settleLane, toItem } from "./lanes.ts";
-import { all, first, type Operation, optional, run, toJson, type Transaction } from "./operation.ts";
-import type { Claim, ClaimOutcome, NewItem } from "./types.ts";
+import { all, first, type Operation, optional, run, toJson, type Transaction } from "../operation.ts";
+import type { Claim, ClaimOutcome, NewItem } from "../types.ts";
 
 export function* addItems(tx: Transaction, items: readonly NewItem[]): Operation<void> {
   // sorted, so that two transactions that add to the same lanes never wait for each other crosswise

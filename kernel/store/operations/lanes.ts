@@ -1,6 +1,6 @@
 /** The rows of the queue, and when a lane comes ready. */
-import { first, fromJson, type Operation, run, type Transaction } from "./operation.ts";
-import type { ItemError, ItemState, NewItem, WorkItem } from "./types.ts";
+import { first, fromJson, type Operation, run, type Transaction } from "../operation.ts";
+import type { ItemError, ItemState, NewItem, WorkItem } from "../types.ts";
 
 export interface ItemRow {
   seq: number;

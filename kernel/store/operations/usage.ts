@@ -1,6 +1,6 @@
 /** Usage of models, summed up per minute. */
-import { all, type Operation, type Param, run, type Transaction } from "./operation.ts";
-import type { UsageFilter, UsageRecord, UsageSum } from "./types.ts";
+import { all, type Operation, type Param, run, type Transaction } from "../operation.ts";
+import type { UsageFilter, UsageRecord, UsageSum } from "../types.ts";
 
 const MINUTE = 60_000;
 const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;

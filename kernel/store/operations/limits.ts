@@ -1,6 +1,6 @@
 /** Rate limits: a log of hits that slides with the clock. */
-import { first, type Operation, run, type Transaction } from "./operation.ts";
-import type { Take } from "./types.ts";
+import { first, type Operation, run, type Transaction } from "../operation.ts";
+import type { Take } from "../types.ts";
 
 /** Above this many hits the log keeps slots instead of single milliseconds. */
 const EXACT = 1000;

@@ -1,6 +1,6 @@
 /** Keys that were used already, and what their first user was told. */
-import { first, fromJson, type Operation, run, toJson, type Transaction } from "./operation.ts";
-import type { Dedup, KnownKey } from "./types.ts";
+import { first, fromJson, type Operation, run, toJson, type Transaction } from "../operation.ts";
+import type { Dedup, KnownKey } from "../types.ts";
 
 export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
   const row = yield* first<{ answer: string | null; at: number }>(

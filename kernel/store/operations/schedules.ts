@@ -1,6 +1,6 @@
 /** Cron slots and polls: rows that move forward by compare-and-swap. */
-import { all, first, fromJson, type Operation, optional, run, toJson, type Transaction } from "./operation.ts";
-import type { NewSchedule, PollCommit, Schedule, ScheduleSlot } from "./types.ts";
+import { all, first, fromJson, type Operation, optional, run, toJson, type Transaction } from "../operation.ts";
+import type { NewSchedule, PollCommit, Schedule, ScheduleSlot } from "../types.ts";
 
 interface ScheduleRow {
   kind: string;

@@ -2,9 +2,9 @@
 import { hostname } from "node:os";
 import type { Claim } from "portico";
 import { createConductor } from "./conduct.ts";
-import type { Heartbeat } from "./heartbeat.ts";
+import type { Heartbeat } from "../heartbeat.ts";
 import { Stopped } from "./outcome.ts";
-import type { Parts } from "./parts.ts";
+import type { Parts } from "../parts.ts";
 import type { Progress } from "./progress.ts";
 import type { TurnBody } from "./turn.ts";
 
