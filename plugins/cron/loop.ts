@@ -50,7 +50,7 @@ export function startLoop(options: DueLoopOptions): DueLoop {
   }
 
   const soon = (at: number, now: number): boolean =>
-    options.foresee !== undefined && at > foreseenUntil && at - now < FORESEE_MS && at - now > 100;
+    options.foresee !== undefined && at > foreseenUntil && at - now < FORESEE_MS && at - now > 0;
 
   async function ahead(now: number): Promise<void> {
     foreseenUntil = now + FORESEE_MS;

@@ -108,7 +108,8 @@ async function lateness(home: string): Promise<number[]> {
   for (let i = 0; i < TOGETHER; i++) {
     const [run] = await store.runs.list({ owner: `cron:due${i}`, limit: 10 });
     const item = run?.itemId === undefined ? undefined : await store.items.get(run.itemId);
-    if (run !== undefined && item !== undefined) late.push(item.createdAt - (run.data as { slotAt: number }).slotAt);
+    if (run !== undefined && item !== undefined)
+      late.push(Math.max(item.createdAt, item.runAt ?? 0) - (run.data as { slotAt: number }).slotAt);
   }
   await store.close();
   return late.sort((a, b) => a - b);

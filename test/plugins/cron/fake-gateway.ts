@@ -49,6 +49,7 @@ export function makeContext(store: Store) {
   const services: Record<string, unknown> = { store, agent: { ...agent, turn } };
   const ctx = {
     name: "cron",
+    signal: new AbortController().signal,
     log: quietLog,
     use: (name: string) => services[name],
     find: (name: string) => services[name],

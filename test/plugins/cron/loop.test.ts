@@ -1,0 +1,102 @@
+/** The one timer, and bursts that are taken ahead of their time. */
+import type { DueLoop } from "portico";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { startLoop } from "../../../plugins/cron/loop.ts";
+import { until } from "../../support/until.ts";
+import { makeCron } from "./fake-gateway.ts";
+
+/** A loop over a list of due times, on a clock that the test may step. */
+function fakeLoop(due: number[]) {
+  let step = 0;
+  const fired: number[] = [];
+  const errors: unknown[] = [];
+  let asked = 0;
+  let rewound = 0;
+  const now = (): number => Date.now() + step;
+  const loop: DueLoop = startLoop({
+    now,
+    async nextDueAt() {
+      asked++;
+      return due.length === 0 ? undefined : Math.min(...due);
+    },
+    async run(at) {
+      const ready = due.filter((time) => time <= at);
+      for (const time of ready) {
+        due.splice(due.indexOf(time), 1);
+        fired.push(time);
+      }
+      return ready.length;
+    },
+    async wentBack() {
+      rewound++;
+    },
+    failed: (error) => errors.push(error),
+  });
+  return { loop, fired, errors, asked: () => asked, rewound: () => rewound, step: (ms: number) => (step += ms), due };
+}
+
+test("fires at the due time, and what is added is seen at once", async () => {
+  const first = Date.now() + 60;
+  const it = fakeLoop([first]);
+  await until("the first", () => it.fired.includes(first));
+  const second = Date.now() + 30;
+  it.due.push(second);
+  it.loop.poke();
+  await until("the second", () => it.fired.includes(second));
+  assert.equal(it.errors, []);
+  await it.loop.stop();
+});
+
+test("asks nobody while nothing is due", async () => {
+  const it = fakeLoop([Date.now() + 3_600_000]);
+  await until("the first look", () => it.asked() > 0);
+  const before = it.asked();
+  await new Promise((resolve) => setTimeout(resolve, 1_300));
+  assert.is(it.asked(), before);
+  await it.loop.stop();
+});
+
+test("notices a step forward within a second or so, and a step back", async () => {
+  const it = fakeLoop([Date.now() + 3_600_000]);
+  await until("the first look", () => it.asked() > 0);
+  it.step(3_600_000);
+  await until("the slot after the step", () => it.fired.length === 1);
+  it.step(-7_200_000);
+  await until("the step back", () => it.rewound() > 0);
+  await it.loop.stop();
+});
+
+test("a failing store is asked again, not hammered", async () => {
+  const errors: unknown[] = [];
+  const loop = startLoop({
+    now: Date.now,
+    nextDueAt: () => Promise.reject(new Error("disk full")),
+    run: async () => 0,
+    failed: (error) => errors.push(error),
+  });
+  await until("the second attempt", () => errors.length >= 2);
+  assert.ok(errors.length <= 3);
+  await loop.stop();
+});
+
+test("a burst is taken ahead: durable before its moment, startable at it, announced at it", async () => {
+  const cron = makeCron("2026-05-01T07:59:59Z");
+  const payload = { kind: "systemEvent", text: "x" } as const;
+  const schedule = { kind: "cron", expr: "0 8 * * *", tz: "UTC" } as const;
+  for (let i = 0; i < 120; i++) await cron.book.add({ name: `j${i}`, schedule, payload }, "api");
+  await cron.book.add({ name: "hook", schedule, payload: { kind: "hook", event: "x:y" } }, "api");
+  const moment = Date.parse("2026-05-01T08:00:00Z");
+  await cron.runner.foresee(moment + 2_000);
+  await until("the burst", async () => (await cron.store.items.list({ kind: "wake", limit: 1_000 })).length === 120);
+  assert.equal(cron.emitted, [], "nobody hears of it before its time");
+  for (const { runAt } of await cron.store.items.list({ kind: "wake", limit: 1_000 })) assert.is(runAt, moment);
+  cron.jump(moment);
+  await until("the announcements", () => cron.emitted.length === 120);
+  assert.is(await cron.look(), 1, "the hook's slot is left for its moment");
+  assert.equal(await cron.fired("j7"), ["2026-05-01T08:00:00.000Z"]);
+  assert.is(await cron.look(), 0);
+  await cron.close();
+});
+
+test.run();
