@@ -10,7 +10,11 @@ test.before(async () => {
     config: {
       agents: {
         defaults: { maxSteps: 4 },
-        list: { poet: { systemPrompt: "Rhyme.", tools: { allow: [] } }, hasty: { timeoutMs: 60 } },
+        list: {
+          poet: { systemPrompt: "Rhyme.", tools: { allow: [] } },
+          hasty: { timeoutMs: 60 },
+          patient: { maxSteps: 50 },
+        },
       },
     },
     files: { "workspace/AGENTS.md": "Always be brief.", "workspace/SOUL.md": "Calm." },
@@ -96,6 +100,22 @@ test("a model that never stops calling tools is stopped by maxSteps, and the tra
   assert.is(g.asked[3]?.["tool_choice"], "none");
   const said = (await transcript(session)) as { role: string; tool_calls?: unknown[] }[];
   assert.is(said.filter((each) => each.role === "tool").length, said.filter((each) => each.tool_calls).length);
+});
+
+test("a model that goes in a circle is stopped long before maxSteps", async () => {
+  g.script(() => call("lookup", { key: "same" }));
+  const answer = await ask("go", { agent: "patient" });
+  assert.match(answer.result ?? "", /again and again with the same result/);
+  assert.is(g.asked.length, 4);
+});
+
+test("an image reaches the model whole", async () => {
+  const content = [
+    { type: "text", text: "what is this?" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+  ];
+  await g.json("POST", "/v1/chat/completions", { model: "agent", messages: [{ role: "user", content }] });
+  assert.equal(g.asked[0]?.messages.at(-1)?.content, content);
 });
 
 test("turns of one session run one after another, of different ones side by side", async () => {
