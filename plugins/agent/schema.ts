@@ -10,13 +10,10 @@ const tools = Type.Object(
 );
 
 const heartbeat = Type.Object({
-  every: Type.Union(
-    [Type.String({ pattern: "^\\s*\\d+(\\.\\d+)?\\s*(ms|s|m|h|d)?\\s*$" }), Type.Number({ minimum: 0 })],
-    {
-      default: "30m",
-      description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "2h"; "0" switches it off.',
-    },
-  ),
+  every: Type.Union([Type.String(), Type.Number({ minimum: 0 })], {
+    default: "30m",
+    description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "2h"; "0" switches it off.',
+  }),
   activeHours: Type.Optional(
     Type.Object({
       start: Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", description: "08:00" }),
