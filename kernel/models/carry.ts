@@ -8,9 +8,12 @@ import { createHash } from "node:crypto";
 /** One block of reasoning: readable with its signature, or sealed. */
 export type ThinkingBlock = { text: string; signature: string } | { sealed: string };
 
-/** For whom signatures are good: one model behind one address and key. Twelve characters. */
-export function originOf(target: { baseUrl: string; model: string; apiKey?: string }): string {
-  const hash = createHash("sha256").update(`${target.baseUrl}\n${target.model}\n${target.apiKey ?? ""}`);
+/**
+ * For whom signatures are good, in twelve characters. Claude's are good for the model, by whatever key; Gemini's for one
+ * model behind one address and key.
+ */
+export function originOf(target: { model: string; baseUrl?: string; apiKey?: string }): string {
+  const hash = createHash("sha256").update(`${target.baseUrl ?? ""}\n${target.model}\n${target.apiKey ?? ""}`);
   return hash.digest("base64url").slice(0, 12);
 }
 

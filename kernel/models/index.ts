@@ -5,6 +5,7 @@ export * from "./claude-settings.ts";
 export * from "./conversation.ts";
 export * from "./fields.ts";
 export * from "./headers.ts";
+export * from "./images.ts";
 export * from "./read-value.ts";
 export * from "./inside-answer.ts";
 export * from "./sealed-extras.ts";

@@ -1,10 +1,12 @@
-import type { AssistantTurn, ChatMessage, FilePart, Fields, Part, Target, UserTurn } from "portico";
+import type { AssistantTurn, ChatMessage, Fields, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
 import {
   alternate,
   carriedThinking,
   hasContent,
+  isWebUrl,
   parseDataUrl,
   readConversation,
+  readImage,
   refused,
   upstreamCallId,
 } from "portico";
@@ -104,7 +106,7 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
     case "text":
       return { type: "text", text: part.text };
     case "image":
-      return { type: "image", source: await imageSource(part.url, part.path, target) };
+      return { type: "image", source: await imageSource(part, target) };
     case "file":
       return fileBlock(part);
     default:
@@ -112,22 +114,12 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
   }
 }
 
-const BASE64_IMAGE = /^data:(image\/[a-z.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
-
-async function imageSource(url: string, path: string, target: Target): Promise<Block> {
-  if (/^https?:/i.test(url)) return { type: "url", url };
-  // The usual form goes through as it is, without a turn through bytes.
-  const [, mediaType, data] = BASE64_IMAGE.exec(url) ?? [];
-  const image = mediaType === undefined ? await fetched(url, path, target) : { mediaType, data };
-  const type = image.mediaType === "image/jpg" ? "image/jpeg" : image.mediaType;
-  if (!IMAGES.includes(type)) throw refused(`${path}.url`, `Claude takes images of type ${IMAGES.join(", ")}`);
-  return { type: "base64", media_type: type, data: image.data };
-}
-
-async function fetched(url: string, path: string, target: Target): Promise<{ mediaType: string; data: string }> {
-  if (!/^data:/i.test(url)) throw refused(`${path}.url`, "An image URL must begin with data:, http: or https:");
-  const { mediaType, data } = await target.fetchImage(url);
-  return { mediaType, data: data.toString("base64") };
+async function imageSource(part: ImagePart, target: Target): Promise<Block> {
+  if (isWebUrl(part.url)) return { type: "url", url: part.url };
+  const { mediaType, base64 } = await readImage(part, target);
+  if (!IMAGES.includes(mediaType))
+    throw refused(`${part.path}.url`, `Claude takes images of type ${IMAGES.join(", ")}`);
+  return { type: "base64", media_type: mediaType, data: base64 };
 }
 
 function fileBlock(part: FilePart): Block {

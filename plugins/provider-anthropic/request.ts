@@ -26,7 +26,7 @@ export interface Sent {
 export async function encodeMessages(request: ChatRequest, target: Target): Promise<WireRequest> {
   const fields = readFields(request);
   const model = claudeModel(target.model);
-  const origin = originOf(target);
+  const origin = originOf({ model: target.model });
   onlyOneChoice(fields);
 
   const use = readTools(request);

@@ -1,5 +1,5 @@
 import type { AssistantTurn, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
-import { carriedThinking, hasContent, parseDataUrl, refused, upstreamCallId } from "portico";
+import { carriedThinking, hasContent, parseDataUrl, readImage, refused, upstreamCallId } from "portico";
 
 type Block = Record<string, unknown>;
 interface Message {
@@ -65,21 +65,15 @@ async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> 
 const IMAGES: Record<string, string> = {
   "image/png": "png",
   "image/jpeg": "jpeg",
-  "image/jpg": "jpeg",
   "image/gif": "gif",
   "image/webp": "webp",
 };
-const BASE64_IMAGE = /^data:(image\/[a-z]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
 async function image(part: ImagePart, target: Target): Promise<Block> {
-  if (!/^(data|https?):/i.test(part.url)) {
-    throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
-  }
-  const [, plainType, plain] = BASE64_IMAGE.exec(part.url) ?? [];
-  const fetched = plainType === undefined ? await target.fetchImage(part.url) : undefined;
-  const format = IMAGES[plainType ?? fetched?.mediaType ?? ""];
+  const { mediaType, base64 } = await readImage(part, target);
+  const format = IMAGES[mediaType];
   if (format === undefined) throw refused(`${part.path}.url`, "Bedrock takes images of type png, jpeg, gif and webp");
-  return { image: { format, source: { bytes: plain ?? fetched?.data.toString("base64") } } };
+  return { image: { format, source: { bytes: base64 } } };
 }
 
 const DOCUMENTS: Record<string, string> = {

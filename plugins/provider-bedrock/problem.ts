@@ -27,7 +27,7 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
 /** An error answer: `{"message"}` and the exception's name in a header. */
 export function readProblem(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem {
   const type = headers["x-amzn-errortype"];
-  return named(typeof type === "string" ? type : typeInBody(body), status, body);
+  return named(typeof type === "string" ? type : textIn(body, "__type"), status, body);
 }
 
 /** An exception inside a stream; its payload is the same as an answer's. */
@@ -38,16 +38,17 @@ export function readException(type: string | undefined, payload: Buffer): Upstre
 function named(type: string | undefined, status: number, body: Buffer): UpstreamProblem {
   // `ThrottlingException:http://internal…`, `com.amazon#ThrottlingException`
   const name = type?.replace(/^.*#/, "").split(":")[0];
-  const message = readOpenAiProblem(status, body).message;
+  const message = textIn(body, "message") ?? textIn(body, "Message") ?? readOpenAiProblem(status, body).message;
   const key = name?.replace(/Exception$/, "").toLowerCase() ?? "";
   const kind = KINDS[key] ?? kindOfStatus(status);
   return { message, kind, ...(name && { code: name }) };
 }
 
-function typeInBody(body: Buffer): string | undefined {
+/** AWS writes some names in two ways. */
+function textIn(body: Buffer, name: string): string | undefined {
   try {
-    const parsed = JSON.parse(body.toString("utf8")) as { __type?: unknown } | null;
-    return typeof parsed?.__type === "string" ? parsed.__type : undefined;
+    const value = (JSON.parse(body.toString("utf8")) as Record<string, unknown> | null)?.[name];
+    return typeof value === "string" && value !== "" ? value : undefined;
   } catch {
     return undefined;
   }

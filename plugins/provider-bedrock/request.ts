@@ -40,7 +40,7 @@ export async function encodeConverse(
   const fields = readFields(request);
   onlyOneChoice(fields);
   const claude = isClaude(target.model) ? claudeModel(target.model) : undefined;
-  const origin = originOf(target);
+  const origin = originOf({ model: target.model });
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const { system, turns } = alternate(conversation.turns);

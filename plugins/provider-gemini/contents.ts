@@ -1,5 +1,14 @@
-import type { AssistantTurn, GeminiModel, Part, ResultPart, Target, Turn, UserTurn } from "portico";
-import { alternate, carriedSignature, isMintedCallId, parseDataUrl, refused, textOf, upstreamCallId } from "portico";
+import type { AssistantTurn, GeminiModel, ImagePart, Part, ResultPart, Target, Turn, UserTurn } from "portico";
+import {
+  alternate,
+  carriedSignature,
+  isMintedCallId,
+  parseDataUrl,
+  readImage,
+  refused,
+  textOf,
+  upstreamCallId,
+} from "portico";
 
 type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
 
@@ -78,7 +87,7 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
     case "text":
       return { text: part.text };
     case "image":
-      return image(part.url, part.path, target);
+      return image(part, target);
     case "audio":
       return {
         inlineData: { mimeType: part.format === "mp3" ? "audio/mp3" : `audio/${part.format}`, data: part.data },
@@ -94,17 +103,11 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
   }
 }
 
-const BASE64_IMAGE = /^data:([a-z]+\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
-
-async function image(url: string, path: string, target: Target): Promise<Record<string, unknown>> {
+async function image(part: ImagePart, target: Target): Promise<Record<string, unknown>> {
   // Google's own storage is read by Google.
-  if (/^(gs:|https:\/\/generativelanguage\.googleapis\.com\/.*\/files\/)/.test(url)) {
-    return { fileData: { fileUri: url } };
+  if (/^(gs:|https:\/\/generativelanguage\.googleapis\.com\/.*\/files\/)/.test(part.url)) {
+    return { fileData: { fileUri: part.url } };
   }
-  const [, mimeType, data] = BASE64_IMAGE.exec(url) ?? [];
-  if (mimeType !== undefined) return { inlineData: { mimeType, data } };
-  if (!/^(data|https?):/i.test(url))
-    throw refused(`${path}.url`, "An image URL must begin with data:, http: or https:");
-  const fetched = await target.fetchImage(url);
-  return { inlineData: { mimeType: fetched.mediaType, data: fetched.data.toString("base64") } };
+  const { mediaType, base64 } = await readImage(part, target);
+  return { inlineData: { mimeType: mediaType, data: base64 } };
 }

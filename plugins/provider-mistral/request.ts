@@ -1,8 +1,10 @@
 import type { ChatRequest, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
 import {
+  isWebUrl,
   readConversation,
   readEffort,
   readFields,
+  readImage,
   readResponseFormat,
   readTools,
   refused,
@@ -146,13 +148,9 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
     case "text":
       return { type: "text", text: part.text };
     case "image": {
-      if (/^https?:/i.test(part.url)) return { type: "image_url", image_url: part.url };
-      if (!/^data:/i.test(part.url)) {
-        throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
-      }
-      if (/^data:[^,]*;base64,/i.test(part.url)) return { type: "image_url", image_url: part.url };
-      const { mediaType, data } = await target.fetchImage(part.url);
-      return { type: "image_url", image_url: `data:${mediaType};base64,${data.toString("base64")}` };
+      if (isWebUrl(part.url)) return { type: "image_url", image_url: part.url };
+      const { mediaType, base64 } = await readImage(part, target);
+      return { type: "image_url", image_url: `data:${mediaType};base64,${base64}` };
     }
     case "audio":
       return { type: "input_audio", input_audio: part.data };

@@ -4,6 +4,7 @@ import {
   readConversation,
   readEffort,
   readFields,
+  readImage,
   readResponseFormat,
   readTools,
   refused,
@@ -82,8 +83,6 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
   return [{ role: "user", content: textOf(turn.parts), ...(await imagesOf(turn.parts, target)) }];
 }
 
-const BASE64_IMAGE = /^data:image\/[a-z.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/;
-
 async function imagesOf(parts: readonly Part[], target: Target): Promise<{ images?: string[] }> {
   const images: string[] = [];
   for (const part of parts) {
@@ -91,13 +90,7 @@ async function imagesOf(parts: readonly Part[], target: Target): Promise<{ image
     if (part.kind !== "image") {
       throw refused(part.path, `Ollama takes text and images only, not ${part.kind === "file" ? "files" : "audio"}`);
     }
-    const plain = BASE64_IMAGE.exec(part.url)?.[1];
-    if (plain !== undefined) images.push(plain);
-    else if (/^(data|https?):/i.test(part.url)) {
-      images.push((await target.fetchImage(part.url)).data.toString("base64"));
-    } else {
-      throw refused(`${part.path}.url`, "An image URL must begin with data:, http: or https:");
-    }
+    images.push((await readImage(part, target)).base64);
   }
   return images.length > 0 ? { images } : {};
 }

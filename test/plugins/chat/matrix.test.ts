@@ -49,10 +49,13 @@ test.before(async () => {
     channels[dialect.name] = channel;
     channels[`${dialect.name}-slow`] = { ...channel, timeoutMs: 150, idleTimeoutMs: 150 };
     channels[`${dialect.name}-broken`] = channel;
+    channels[`${dialect.name}-guarded`] = { ...channel, allowPrivateImages: false };
     // A failure rests the channel: each kind has one of its own.
     for (const problem of PROBLEMS) channels[`${dialect.name}-${problem}`] = channel;
   }
-  gateway = await startGateway({ config: { channels } });
+  const by = (name: string) => `${name}/${dialects.find((dialect) => dialect.name === name)?.model}`;
+  const models = { any: { targets: ["anthropic", "gemini", "mistral", "bedrock"].map(by), strategy: "fallback" } };
+  gateway = await startGateway({ config: { channels, models } });
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
 });
 
@@ -269,6 +272,16 @@ for (const dialect of dialects) {
     const takesUrls = ["openai", "azure", "anthropic", "mistral"].includes(dialect.name);
     const bytes = PNG.toString("base64");
     assert.equal(view().turns[0]?.images, [bytes, takesUrls ? imageUrl : bytes]);
+    if (!takesUrls) {
+      // Without leave, private addresses are not fetched from.
+      const messages: Messages = [{ role: "user", content: parts }];
+      const attempt = client.chat.completions.create({
+        ...requestOf(dialect, {}, `${dialect.name}-guarded`),
+        messages,
+      });
+      const refused = await failure(attempt);
+      assert.equal([refused.status, refused.param], [400, "messages[0].content[2].image_url.url"]);
+    }
     if (takesUrls && dialect.name !== "anthropic") return;
     const audio = { type: "input_audio" as const, input_audio: { data: "AAAA", format: "wav" as const } };
     if (dialect.name !== "gemini") {
@@ -392,5 +405,32 @@ for (const dialect of dialects) {
     await fake().left;
   });
 }
+
+test("a conversation with signed reasoning fails over, and every next provider takes it", async () => {
+  const fakeOf = (name: string) =>
+    fakes.get(dialects.find((dialect) => dialect.name === name) as Dialect) as FakeProvider;
+  const names = ["anthropic", "gemini", "mistral", "bedrock"];
+  let messages: Messages = ask;
+  for (const [i, name] of names.entries()) {
+    for (const before of names.slice(0, i)) fakeOf(before).next = { refuse: "overloaded" };
+    fakeOf(name).next = { answer: { reasoning: "hm", calls: [{ id: `abcdefgh${i}`, name: "now" }] } };
+    const { data, response } = await client.chat.completions
+      .create({ model: "any", messages, tools, reasoning_effort: "low" })
+      .withResponse();
+    assert.is(response.headers.get("x-portico-channel"), name);
+    const message = data.choices[0]?.message as OpenAI.ChatCompletionMessage;
+    const call = message.tool_calls?.[0] as Call;
+    messages = [...messages, message, { role: "tool", tool_call_id: call.id, content: `noon in ${name}` }];
+    const results = fakeOf(name)
+      .views.at(-1)
+      ?.turns.flatMap((turn) => turn.results.map((one) => one.text));
+    assert.equal(
+      results,
+      names.slice(0, i).map((one) => `noon in ${one}`),
+    );
+    const raw = JSON.stringify(fakeOf(name).seen.at(-1)?.body);
+    assert.not.match(raw, /"signed"/, "a signature of another provider");
+  }
+});
 
 test.run();

@@ -273,7 +273,9 @@ test("signed thinking comes back, but only to where it came from", async () => {
   const back = await encode({ messages, reasoning_effort: "low" });
   assert.equal(back.json.messages[1].content.slice(0, 2), answer.content.slice(0, 2));
   assert.equal(back.json.thinking, { type: "enabled", budget_tokens: 2048 });
-  const elsewhere = await encode({ messages, reasoning_effort: "low" }, { apiKey: "another" });
+  const otherKey = await encode({ messages, reasoning_effort: "low" }, { apiKey: "another" });
+  assert.is(otherKey.json.messages[1].content[0].type, "thinking");
+  const elsewhere = await encode({ messages, reasoning_effort: "low" }, { model: "claude-haiku-4-5" });
   assert.is(elsewhere.json.messages[1].content[0].type, "tool_use");
   assert.equal(elsewhere.dropped, ["reasoning_effort"]);
 });

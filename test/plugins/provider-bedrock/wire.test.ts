@@ -241,6 +241,8 @@ test("errors by the exception's name", () => {
   for (const [status, code, expected] of kinds) {
     assert.equal(kind(status, code), { message: "why", kind: expected, code });
   }
+  const body = Buffer.from('{"__type":"com.amazon#AccessDeniedException","Message":"no"}');
+  assert.equal(bedrock.error(400, {}, body), { message: "no", kind: "auth", code: "AccessDeniedException" });
 });
 
 const text = (value: string) => event("contentBlockDelta", { contentBlockIndex: 0, delta: { text: value } });
