@@ -3,31 +3,22 @@
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
 import { randomUUID } from "node:crypto";
-import {
-  type Call,
-  isPorticoError,
-  type KnownKey,
-  type NewDelivery,
-  type PluginContext,
-  PorticoError,
-  reply,
-  type Take,
-} from "portico";
-import { hashOf, deliveryId, headersOf, queryOf } from "./content.ts";
-import { checkAddress, type Presented, presentedSignature, presentedToken, unauthorized } from "./credentials.ts";
+import { type Call, isPorticoError, type KnownKey, type PluginContext, PorticoError, reply, type Take } from "portico";
+import { admitted, identify } from "./admission.ts";
+import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
+import { presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "./delivery-log.ts";
 import type { Job } from "./jobs.ts";
-import { maskFields, maskText } from "./mask.ts";
+import { limited, limitHeaders } from "./limit.ts";
 import type { Request } from "./paths.ts";
-import { type Plan, type Planner, readTarget, type Target } from "./plan.ts";
+import { type Planner, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./received.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Credential, Mapping, Settings } from "./settings.ts";
 import { endOf, eventState, turnState } from "./status.ts";
+import { acceptedRow, refusedRow, rowOf, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
-/** Of a refused request's body; an accepted one is kept whole, to be replayed. */
-const REFUSED_PAYLOAD_CHARS = 64 * 1024;
 
 /** What is kept for a key: the answer, or the turn whose end makes it. */
 interface FirstAnswer {
@@ -43,20 +34,6 @@ export interface IntakeParts {
   refusals: Refusals;
   log: DeliveryLog;
   planner: Planner;
-}
-
-/** One request while it is looked at. */
-interface Visit {
-  call: Call;
-  id: string;
-  target: Target;
-  settings: Settings;
-  headers: Record<string, string>;
-  raw?: Buffer;
-  credential?: Credential;
-  limit?: Take;
-  plan?: Plan;
-  duplicate?: boolean;
 }
 
 export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknown> {
@@ -78,7 +55,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
       return reply(status, body, limitHeaders(visit.limit ?? refusals.look(call.address)));
     } catch (error) {
       if (isPorticoError(error) && error.code === "client_closed") throw error;
-      const limit = await stateFor(visit);
+      const limit = await stateFor(visit, error);
       for (const [name, value] of Object.entries(limitHeaders(limit))) call.res.setHeader(name, value);
       log.note(refusedRow(visit, error));
       throw error;
@@ -88,7 +65,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
   async function lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<{ status: number; body: unknown }> {
     const { call, settings } = visit;
     if (call.method !== "GET" && call.method !== "HEAD") throw methodNotAllowed(call.method, "GET, HEAD");
-    visit.credential = admitted(visit, presentedToken(settings, call.req));
+    visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
     visit.limit = await peek(visit.credential);
     const state = target.what === "events" ? await eventState(ctx, target.id) : await turnState(ctx, target.id);
     if (!state)
@@ -103,7 +80,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const { call, target, settings } = visit;
     if (call.method !== "POST" && target.kind !== "unknown") throw methodNotAllowed(call.method, "POST");
     const unreadable = await readRaw(visit);
-    const admission = identify(visit);
+    const admission = identify(visit, refusals);
     const { credential } = admission;
     visit.credential = credential;
     if (target.kind === "unknown")
@@ -203,70 +180,15 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     }
   }
 
-  /** Who is calling, and which mappings that opens. Throws 401, 403 or 429. */
-  function identify(visit: Visit): {
-    credential: Credential;
-    mapping?: Mapping;
-    allowed: (mapping: Mapping) => boolean;
-  } {
-    const { call, settings, target, headers } = visit;
-    checkAddress(settings, call.address);
-    const token = presentedToken(settings, call.req);
-    const signed = { headers, body: visit.raw ?? Buffer.alloc(0), now: Date.now() };
-    if (target.kind === "mapping" && target.mapping.verifier) {
-      const { mapping } = target;
-      const credential = admitted(visit, presentedSignature(mapping, signed));
-      return { credential, mapping, allowed: () => true };
-    }
-    const verified = target.kind === "root" ? signedMappings(settings, signed) : [];
-    const [mapping] = verified;
-    if (mapping && !token.credential) {
-      return { credential: mapping.credential, mapping, allowed: (one) => verified.includes(one) };
-    }
-    const credential = admitted(visit, token);
-    const path = target.kind === "root" ? "" : target.path;
-    const allowed = (one: Mapping) =>
-      one.verifier ? verified.includes(one) : credential.allows("") || credential.allows(one.name);
-    if (target.kind !== "root" && !credential.allows(path)) {
-      throw new PorticoError("forbidden", "This key may not call this path: webhooks.keys says which it may.");
-    }
-    return { credential, allowed, ...(mapping ? { mapping } : {}) };
-  }
-
-  function signedMappings({ mappings }: Settings, signed: Parameters<typeof presentedSignature>[1]): Mapping[] {
-    return [...mappings.values()].filter(
-      (mapping) => mapping.verifier && mapping.match && presentedSignature(mapping, signed).credential,
-    );
-  }
-
-  /** A wrong credential counts against its address; a right one always passes. */
-  function admitted(visit: Visit, { credential, problem }: Presented): Credential {
-    checkAddress(visit.settings, visit.call.address);
-    if (credential) return credential;
-    if (problem !== undefined) {
-      const bucket = refusals.note(visit.call.address);
-      visit.limit = bucket;
-      if (!bucket.allowed) {
-        const seconds = secondsOf(bucket.retryAfterMs);
-        throw new PorticoError(
-          "too_many_attempts",
-          `Too many refused credentials from this address. Try again in ${seconds} s.`,
-          {
-            headers: { "retry-after": String(seconds) },
-          },
-        );
-      }
-    }
-    throw unauthorized(problem);
-  }
-
   function peek({ name, limit }: Credential): Promise<Take> {
     return store().take(`webhook:${name}`, 0, limit.maxRequests, limit.windowMs);
   }
 
   /** What an answer says about limits when the request came to nothing. */
-  async function stateFor(visit: Visit): Promise<Take> {
+  async function stateFor(visit: Visit, error: unknown): Promise<Take> {
     if (visit.limit) return visit.limit;
+    // a store that has just failed is not asked again
+    if (isPorticoError(error) && error.status >= 500) return refusals.look(visit.call.address);
     const credential = visit.credential ?? presentedToken(visit.settings, visit.call.req).credential;
     return (credential && (await peek(credential).catch(() => undefined))) ?? refusals.look(visit.call.address);
   }
@@ -294,84 +216,8 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const id = deliveryId(visit.headers, raw, body, mapping?.verifier);
     return id === undefined ? undefined : `webhook:${visit.credential?.name}:${visit.target.path}:${hashOf(id)}`;
   }
-
-  function rowOf({ id, call, target, settings, headers, credential, raw, plan }: Visit): Omit<NewDelivery, "outcome"> {
-    return {
-      id,
-      source: plan?.source ?? target.source,
-      meta: {
-        method: call.method,
-        path: call.path.slice(0, 500),
-        target: target.path,
-        query: maskFields(queryOf(call.query), settings.secrets),
-        headers: maskFields(headers, settings.secrets),
-        address: call.address,
-        requestId: call.id,
-        bytes: raw?.length ?? 0,
-        ...(credential ? { credential: credential.name } : {}),
-      },
-    };
-  }
-
-  function acceptedRow(visit: Visit, job: Job): NewDelivery {
-    const row = rowOf(visit);
-    const { missing, challenge } = visit.plan ?? {};
-    return {
-      ...row,
-      outcome: job.action !== "none" ? "accepted" : challenge ? "challenge" : "skipped",
-      ...(job.itemId === undefined ? {} : { itemId: job.itemId }),
-      meta: { ...row.meta, status: job.status, action: job.action, ...(missing?.length ? { missing } : {}) },
-      payload: maskText(visit.raw?.toString("utf8") ?? "", visit.settings.secrets),
-    };
-  }
-
-  function refusedRow(visit: Visit, error: unknown): NewDelivery {
-    const row = rowOf(visit);
-    const { status, code, message } = isPorticoError(error)
-      ? error
-      : { status: 500, code: "internal_error", message: "" };
-    const outcome =
-      status === 429
-        ? "limited"
-        : status === 401 || status === 403
-          ? "unauthorized"
-          : status >= 500
-            ? "failed"
-            : "refused";
-    // whoever is nobody gets no room on our disk
-    const payload = visit.credential && visit.raw ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS) : undefined;
-    return {
-      ...row,
-      outcome,
-      meta: { ...row.meta, status, error: { code, message } },
-      ...(payload === undefined ? {} : { payload: maskText(payload, visit.settings.secrets) }),
-    };
-  }
 }
 
 function methodNotAllowed(method: string, allow: string): PorticoError {
   return new PorticoError("method_not_allowed", `${method} is not taken here. Use ${allow}.`, { headers: { allow } });
-}
-
-function limited(limit: Take): PorticoError {
-  const seconds = secondsOf(limit.retryAfterMs);
-  return new PorticoError(
-    "rate_limit_exceeded",
-    `The limit of ${limit.limit} requests is used up. Try again in ${seconds} s.`,
-    {
-      headers: { "retry-after": String(seconds) },
-    },
-  );
-}
-
-function secondsOf(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
-}
-
-function limitHeaders({ limit, remaining, resetMs }: Take): Record<string, string> {
-  return {
-    "ratelimit-limit": String(limit),
-    "ratelimit-remaining": String(remaining),
-    "ratelimit-reset": String(Math.ceil(resetMs / 1000)),
-  };
 }

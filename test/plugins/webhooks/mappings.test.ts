@@ -278,7 +278,7 @@ test("a changed configuration is in force at once, the prefix too; a wrong one c
   writeFileSync(file, config({ path: "/in/", mappings: { fresh: { message: "New {body.x}" } } }));
   const moved = await until("the new prefix", async () => {
     const answer = await gateway.send("/in/fresh", { x: 1 });
-    return answer.status === 200 && answer;
+    return answer.status === 200 ? answer : undefined;
   });
   assert.match(moved.body.turnId, /^turn_/);
   assert.is((await gateway.send("/hooks/wake", { text: "x" })).status, 404);

@@ -1,0 +1,68 @@
+/** Lets a caller in, or answers 401, 403 or 429. */
+import { PorticoError } from "portico";
+import { checkAddress, type Presented, presentedSignature, presentedToken, unauthorized } from "./credentials.ts";
+import { retrySeconds } from "./limit.ts";
+import type { Refusals } from "./refusals.ts";
+import type { Credential, Mapping, Settings } from "./settings.ts";
+import type { Visit } from "./visit.ts";
+
+export interface Admission {
+  credential: Credential;
+  /** Whose signature fits. */
+  mapping?: Mapping;
+  /** Which mappings this opens. */
+  allowed: (mapping: Mapping) => boolean;
+}
+
+/** Who sends something, and what that opens. Throws `unauthorized`, `forbidden`, `too_many_attempts`. */
+export function identify(visit: Visit, refusals: Refusals): Admission {
+  const { call, settings, target, headers } = visit;
+  const token = presentedToken(settings, call.req);
+  const signed = { headers, body: visit.raw ?? Buffer.alloc(0), now: Date.now() };
+  if (target.kind === "mapping" && target.mapping.verifier) {
+    const { mapping } = target;
+    const credential = admitted(visit, presentedSignature(mapping, signed), refusals);
+    return { credential, mapping, allowed: () => true };
+  }
+  checkAddress(settings, call.address);
+  const verified = target.kind === "root" ? signedMappings(settings, signed) : [];
+  const [mapping] = verified;
+  if (mapping && !token.credential) {
+    return { credential: mapping.credential, mapping, allowed: (one) => verified.includes(one) };
+  }
+  const credential = admitted(visit, token, refusals);
+  const path = target.kind === "root" ? "" : target.path;
+  const allowed = (one: Mapping) =>
+    one.verifier ? verified.includes(one) : credential.allows("") || credential.allows(one.name);
+  if (target.kind !== "root" && !credential.allows(path)) {
+    throw new PorticoError("forbidden", "This key may not call this path: webhooks.keys says which it may.");
+  }
+  return { credential, allowed, ...(mapping ? { mapping } : {}) };
+}
+
+function signedMappings({ mappings }: Settings, signed: Parameters<typeof presentedSignature>[1]): Mapping[] {
+  return [...mappings.values()].filter(
+    (mapping) => mapping.verifier && mapping.match && presentedSignature(mapping, signed).credential,
+  );
+}
+
+/** A wrong credential counts against its address; a right one always passes. */
+export function admitted(visit: Visit, { credential, problem }: Presented, refusals: Refusals): Credential {
+  checkAddress(visit.settings, visit.call.address);
+  if (credential) return credential;
+  if (problem !== undefined) {
+    const bucket = refusals.note(visit.call.address);
+    visit.limit = bucket;
+    if (!bucket.allowed) {
+      const seconds = retrySeconds(bucket);
+      throw new PorticoError(
+        "too_many_attempts",
+        `Too many refused credentials from this address. Try again in ${seconds} s.`,
+        {
+          headers: { "retry-after": String(seconds) },
+        },
+      );
+    }
+  }
+  throw unauthorized(problem);
+}

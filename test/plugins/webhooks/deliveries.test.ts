@@ -1,0 +1,204 @@
+/** The delivery log, replays and dry runs, over HTTP and the command line; who may call; what is on without settings. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
+import { clientOf, type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
+
+const test = suite("deliveries");
+let gateway: Receiver;
+
+test.before(async () => {
+  gateway = await startReceiver({
+    rateLimit: { maxRequests: 200, windowMs: 60_000 },
+    mappings: {
+      ci: {
+        match: { "headers.x-ci": { exists: true } },
+        message: "Build {body.build} of {query.team}",
+        session: "ci:{body.build}",
+      },
+    },
+  });
+});
+test.after(() => gateway.stop());
+
+interface Row {
+  id: string;
+  source: string;
+  outcome: string;
+  itemId?: string;
+  status?: number;
+  error?: { code: string };
+}
+const newest = async (filter = "") =>
+  (await gateway.json<{ deliveries: Row[] }>("GET", `/webhooks/deliveries${filter}`)).deliveries;
+
+test("every request is in the log with what became of it", async () => {
+  const { body } = await gateway.send("/hooks/agent", { message: "x" }, withToken({ "idempotency-key": "one" }));
+  await gateway.send("/hooks/agent", { message: "x" }, withToken({ "idempotency-key": "one" }));
+  await gateway.send("/hooks/wake", {});
+  await gateway.send("/hooks/wake", { text: "x" }, {});
+  await gateway.send("/hooks", { y: 1 });
+  const rows = await newest();
+  assert.equal(
+    rows
+      .slice(0, 5)
+      .map(({ source, outcome, status, error }) => [source, outcome, status ?? 0, error?.code ?? ""])
+      .reverse(),
+    [
+      ["agent", "accepted", 200, ""],
+      ["agent", "duplicate", 0, ""],
+      ["wake", "refused", 400, "invalid_request_error"],
+      ["wake", "unauthorized", 401, "unauthorized"],
+      ["/", "refused", 404, "no_mapping"],
+    ],
+  );
+  assert.is(rows[4]?.itemId, body.turnId);
+  assert.is(rows[3]?.itemId, body.turnId);
+  assert.equal(
+    (await newest("?outcome=unauthorized")).map(({ source }) => source),
+    ["wake"],
+  );
+});
+
+test("secrets are masked in headers, query and body; a stranger's body is not kept", async () => {
+  const body = { message: `my token is ${TOKEN}`, context: { password: "hunter2", team: "red" } };
+  await gateway.send("/hooks/agent?api_key=abc&team=red", body, { "x-service-token": TOKEN, cookie: "session=1" });
+  const [row] = await newest();
+  const shown = JSON.stringify(await gateway.json("GET", `/webhooks/deliveries/${row?.id}`));
+  for (const secret of [TOKEN, "hunter2", "session=1", "abc"]) assert.not.ok(shown.includes(secret), secret);
+  assert.match(shown, /red/);
+  await gateway.send("/hooks/wake", { text: "stranger" }, { authorization: "Bearer guess" });
+  const [refused] = await newest();
+  assert.is((await gateway.json("GET", `/webhooks/deliveries/${refused?.id}`)).payload, null);
+  assert.not.ok(JSON.stringify(gateway.lines).includes(TOKEN), "no token in the log");
+});
+
+test("a delivery can be replayed: it starts once more, under a row of its own", async () => {
+  const first = await gateway.send(
+    "/hooks/ci?team=red",
+    { build: 7 },
+    withToken({ "x-ci": "1", "idempotency-key": "build-7" }),
+  );
+  const [row] = await newest();
+  const replayed = await gateway.json("POST", `/webhooks/deliveries/${row?.id}/replay`);
+  assert.is.not(replayed.turnId, first.body.turnId);
+  assert.is(replayed.sessionId, "ci:7");
+  assert.match((await gateway.ended(replayed.turnId)).result, /Build 7 of red/);
+  const [again] = await newest();
+  assert.is((again as Row & { replayOf?: string }).replayOf, row?.id);
+});
+
+test("a dry run shows mapping, words and session, and starts nothing", async () => {
+  const before = (await newest("?limit=1000")).length;
+  const turns = (await gateway.json("GET", "/turns?limit=1000")).turns.length;
+  const shown = await gateway.json("POST", "/webhooks/test", { headers: { "X-CI": "1" }, body: { build: 8 } });
+  assert.is(shown.source, "ci");
+  assert.is(shown.action, "agent");
+  assert.is(shown.session, "ci:8");
+  assert.is(shown.text, "Build 8 of ");
+  assert.equal(shown.missing, ["{query.team}"]);
+  assert.is((await newest("?limit=1000")).length, before);
+  assert.is((await gateway.json("GET", "/turns?limit=1000")).turns.length, turns);
+  const none = await gateway.request("POST", "/webhooks/test", { body: {} });
+  assert.is(none.status, 404);
+  await none.text();
+});
+
+test("the log is for the owner only", async () => {
+  for (const token of [null, TOKEN]) {
+    const answer = await gateway.request("GET", "/webhooks/deliveries", undefined, { token });
+    assert.is(answer.status, 401);
+    await answer.text();
+  }
+});
+
+test("the command line lists, shows, replays and tests", async () => {
+  await gateway.send("/hooks/ci?team=blue", { build: 9 }, withToken({ "x-ci": "1" }));
+  const list = await portico(gateway.home, ["webhooks", "list"]);
+  assert.is(list.code, 0, list.stderr);
+  assert.match(list.stdout, /on at \/hooks[\s\S]*ci +\/hooks\/ci/);
+  const deliveries = await portico(gateway.home, [
+    "webhooks",
+    "deliveries",
+    "--source",
+    "ci",
+    "--limit",
+    "1",
+    "--json",
+  ]);
+  const { id } = JSON.parse(deliveries.stdout).deliveries[0];
+  const show = await portico(gateway.home, ["webhooks", "show", id]);
+  assert.match(show.stdout, /accepted[\s\S]*"build":9/);
+  const replay = await portico(gateway.home, ["webhooks", "replay", id]);
+  assert.match(replay.stdout, /started turn_/);
+  const dry = await portico(gateway.home, [
+    "webhooks",
+    "test",
+    "ci",
+    "--header",
+    "X-CI: 1",
+    "--query",
+    "team=x",
+    "--body",
+    '{"build":1}',
+  ]);
+  assert.match(dry.stdout, /ci → agent in the session ci:1[\s\S]*Build 1 of x/);
+  const wrong = await portico(gateway.home, ["webhooks", "show", "del_none"]);
+  assert.is(wrong.code, 1);
+  assert.match(wrong.stderr, /no delivery del_none/);
+});
+
+test("only allowed addresses may call", async () => {
+  const fenced = await startReceiver({ allowedIps: ["10.0.0.0/8", "2001:db8::/32"] });
+  try {
+    const answer = await fenced.send("/hooks/wake", { text: "x" });
+    assert.is(answer.status, 403);
+    assert.is(answer.body.error.code, "forbidden");
+  } finally {
+    await fenced.stop();
+  }
+});
+
+test("without a section there are no webhooks; with a token they are on; without credentials nobody gets in", async () => {
+  for (const [webhooks, headers, status] of [
+    [undefined, {}, 404],
+    [{ token: "t0ken" }, { authorization: "Bearer t0ken" }, 200],
+    [{ token: "t0ken", enabled: false }, { authorization: "Bearer t0ken" }, 404],
+    [{ enabled: true }, {}, 401],
+    [{ enabled: true }, { authorization: "Bearer " }, 401],
+  ] as const) {
+    const other = await startGateway({ config: webhooks ? { webhooks } : {} });
+    try {
+      const answer = await clientOf(() => other.url).send("/hooks/wake", { text: "x" }, { ...headers });
+      assert.is(answer.status, status, JSON.stringify(webhooks));
+      assert.is(answer.body.status, status, "the webhooks' own form");
+    } finally {
+      await other.stop();
+    }
+  }
+});
+
+test("the limit holds in any window", async () => {
+  const limited = await startReceiver({ rateLimit: { maxRequests: 5, windowMs: 1500 } });
+  try {
+    const accepted: number[] = [];
+    await until(
+      "three windows",
+      async () => {
+        const { status } = await limited.send("/hooks/wake", { text: "x" });
+        if (status === 200) accepted.push(Date.now());
+        return accepted.length >= 15;
+      },
+      20_000,
+    );
+    // a request is counted before it is answered, so answers may come a little closer together than they were counted
+    for (let i = 5; i < accepted.length; i++)
+      assert.ok((accepted[i] as number) - (accepted[i - 5] as number) >= 1400, `${i}: ${accepted}`);
+  } finally {
+    await limited.stop();
+  }
+});
+
+test.run();

@@ -1,0 +1,129 @@
+/**
+ * Nothing acknowledged is lost: senders at work, `kill -9` at random moments, again and again. Every acknowledged event
+ * and turn must reach its end, each session in order, each request once.
+ */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { makeHome, spawnGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { clientOf, TOKEN, withToken } from "./sender.ts";
+
+const mostRounds = Number(process.env["PORTICO_KILL_ROUNDS"] ?? 20);
+/** On a busy machine, where each start takes seconds, there are fewer rounds; `PORTICO_KILL_ROUNDS` always counts. */
+const patienceMs = process.env["PORTICO_KILL_ROUNDS"] ? Number.POSITIVE_INFINITY : 60_000;
+const senders = 6;
+
+interface Acknowledged {
+  id: string;
+  path: "events" | "turns";
+}
+
+test("kills lose nothing", async () => {
+  const began = performance.now();
+  let rounds = 0;
+  const home = makeHome("portico-kill-");
+  const config = {
+    gateway: { port: 0 },
+    agents: { defaults: { model: "echo", heartbeat: { every: "0", cooldownMs: 50 } } },
+    webhooks: { token: TOKEN, rateLimit: { maxRequests: 1_000_000, windowMs: 60_000 } },
+  };
+  writeFileSync(join(home, "portico.json"), JSON.stringify(config), { mode: 0o600 });
+  const acknowledged: Acknowledged[] = [];
+  /** The number of the next request of each sender: one that was not answered is sent again after the crash. */
+  const next = Array.from({ length: senders }, () => 1);
+  let url = "";
+  const client = clientOf(() => url);
+
+  async function work(sender: number, stopped: () => boolean): Promise<void> {
+    while (!stopped()) {
+      const n = next[sender] as number;
+      const headers = withToken({ "idempotency-key": `${sender}.${n}` });
+      const answer =
+        sender % 2 === 0
+          ? await client.send("/hooks/agent", { message: `number ${n}.`, session: `kill:${sender}` }, headers)
+          : await client.send("/hooks/wake", { text: `event ${sender}.${n}.`, mode: "now" }, headers);
+      assert.is(answer.status, 200, answer.text);
+      const { turnId, eventId } = answer.body;
+      acknowledged.push(turnId ? { id: turnId, path: "turns" } : { id: eventId, path: "events" });
+      next[sender] = n + 1;
+    }
+  }
+
+  for (; rounds < mostRounds && performance.now() - began < patienceMs; rounds++) {
+    const gateway = await spawnGateway({ home });
+    url = gateway.url;
+    let over = false;
+    const working = Array.from({ length: senders }, (_, sender) => work(sender, () => over));
+    const ended = Promise.allSettled(working);
+    await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 500));
+    await gateway.kill("SIGKILL");
+    over = true;
+    // a refused answer is a failure of the test, a broken connection is what was to be expected
+    for (const outcome of await ended)
+      if (outcome.status === "rejected" && outcome.reason?.code === "ERR_ASSERTION") throw outcome.reason;
+  }
+
+  const gateway = await spawnGateway({ home });
+  url = gateway.url;
+  try {
+    assert.ok(acknowledged.length > rounds * senders, `${acknowledged.length} acknowledged`);
+    let repeats = 0;
+    for (const { id, path } of acknowledged) {
+      const state = await until(
+        `${id} to end`,
+        async () => {
+          const { body } = await client.status(`/hooks/${path}/${id}`);
+          return body.state !== "queued" && body.state !== "running" && body;
+        },
+        60_000,
+      );
+      assert.is(state.state, "done", JSON.stringify(state));
+      repeats += Math.max(0, state.attempts - 1);
+    }
+    let requests = 0;
+    for (let sender = 0; sender < senders; sender += 2) {
+      const numbers = await wordsOf(gateway, `kill:${sender}`, /^number (\d+)\.$/);
+      const done = (next[sender] as number) - 1;
+      // the last request of all may have been accepted without its answer being seen
+      assert.ok(numbers.length === done || numbers.length === done + 1, `${sender}: ${numbers.length} of ${done}`);
+      assert.equal(
+        numbers,
+        Array.from(numbers, (_, i) => String(i + 1)),
+        `session ${sender} in order, each once`,
+      );
+      requests += numbers.length;
+    }
+    for (let sender = 1; sender < senders; sender += 2) {
+      const events = await wordsOf(gateway, "main", new RegExp(`event ${sender}\\.(\\d+)\\.`, "g"));
+      const wanted = Array.from({ length: (next[sender] as number) - 1 }, (_, i) => String(i + 1));
+      assert.equal(events.slice(0, wanted.length), wanted, `events of ${sender} in order, each once`);
+      requests += events.length;
+    }
+    console.log(
+      `  ${rounds} kills, ${acknowledged.length} acknowledged, ${requests} done, ${repeats} attempts repeated`,
+    );
+  } finally {
+    await gateway.stop();
+    rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  }
+});
+
+/** What a pattern finds in the user messages of a session. */
+async function wordsOf(
+  gateway: { json<T>(method: string, path: string): Promise<T> },
+  session: string,
+  pattern: RegExp,
+): Promise<string[]> {
+  const { messages } = await gateway.json<{ messages: { role: string; content: string }[] }>(
+    "GET",
+    `/sessions/${encodeURIComponent(session)}`,
+  );
+  const all = new RegExp(pattern.source, "gm");
+  return messages
+    .filter(({ role }) => role === "user")
+    .flatMap(({ content }) => [...content.matchAll(all)].map((found) => found[1] as string));
+}
+
+test.run();
