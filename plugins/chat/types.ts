@@ -74,6 +74,8 @@ declare module "portico" {
     id?: string;
     type?: string;
     function?: { name?: string; arguments?: string };
+    /** What a provider wants to see again with the call (signatures). */
+    extra_content?: unknown;
   }
   interface Usage {
     prompt_tokens: number;

@@ -84,8 +84,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       call = { ...part, block, args: "", open: true };
       calls.set(index, call);
     } else {
-      const more = (part as { extra_content?: unknown }).extra_content;
-      if (more != null) Object.assign(call, { extra_content: more });
+      if (part.extra_content != null) call.extra_content = part.extra_content;
     }
     const piece = part.function?.arguments ?? "";
     if (piece !== "" && call.open) argumentsDelta(call, piece);

@@ -1,0 +1,119 @@
+/** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
+import { randomBytes } from "node:crypto";
+import {
+  type Call,
+  type ChatMessage,
+  type ChatService,
+  type JsonObject,
+  type Logger,
+  objectAt,
+  PorticoError,
+  refused,
+} from "portico";
+import type { Archive } from "./archive.ts";
+import { readItems } from "./items.ts";
+import { readSettings, type ReadSettings } from "./request.ts";
+import { newResponse, responseOf } from "./response.ts";
+import { createTranslator } from "./stream.ts";
+
+export interface Parts {
+  chat: ChatService;
+  archive: Archive;
+  log: Logger;
+}
+
+export async function createResponse({ chat, archive, log }: Parts, call: Call): Promise<JsonObject | undefined> {
+  const body = objectAt(await call.json(), "body");
+  const settings = readSettings(body);
+  const input = await withReferences(archive, call, settings.input);
+  const messages = await readConversation(archive, call, settings, input);
+  const stored = settings.store && archive.on;
+  const response = newResponse(`resp_${randomBytes(16).toString("hex")}`, body, stored);
+
+  async function keep(ended: JsonObject): Promise<void> {
+    const { previous } = settings;
+    try {
+      await archive.put(call.client, { response: ended, input, ...(previous !== undefined && { previous }) });
+    } catch (error) {
+      // The answer is there; only going on from it by its id will not be possible.
+      log.warn({ id: call.id, err: error }, "a response could not be stored");
+    }
+  }
+
+  const opened = await chat.open(
+    call,
+    { ...settings.request, model: String(body.model), messages },
+    { stream: settings.stream, dropped: settings.dropped },
+  );
+  if (opened.kind === "stream") {
+    void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined)));
+    return undefined;
+  }
+  const ended = responseOf(response, opened.completion);
+  if (stored) await keep(ended);
+  return ended;
+}
+
+async function readConversation(
+  archive: Archive,
+  call: Call,
+  { instructions, previous }: ReadSettings,
+  input: JsonObject[],
+): Promise<ChatMessage[]> {
+  const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
+  const before = earlier.length;
+  const messages = readItems([...earlier, ...input], (i) =>
+    i < before ? `previous_response_id[${i}]` : `input[${i - before}]`,
+  );
+  if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
+  if (messages.length === 0) throw refused("input", "`input` holds nothing to answer");
+  return messages;
+}
+
+/** Items that are only named are taken from the archive. */
+function withReferences(archive: Archive, call: Call, items: readonly JsonObject[]): Promise<JsonObject[]> {
+  return Promise.all(
+    items.map(async (item, i) => {
+      if (item.type !== "item_reference") return item;
+      const found = typeof item.id === "string" ? await archive.item(call.client, item.id) : undefined;
+      if (found !== undefined) return found;
+      throw refused(
+        `input[${i}].id`,
+        `There is no item ${JSON.stringify(item.id)}: it was not stored, or it is too old`,
+      );
+    }),
+  );
+}
+
+export async function getResponse(archive: Archive, call: Call): Promise<JsonObject> {
+  return (await archive.get(call.client, idOf(call))).response;
+}
+
+export async function deleteResponse(archive: Archive, call: Call): Promise<JsonObject> {
+  const id = idOf(call);
+  await archive.get(call.client, id);
+  await archive.delete(call.client, id);
+  return { id, object: "response", deleted: true };
+}
+
+export async function listInputItems(archive: Archive, call: Call): Promise<JsonObject> {
+  const { input } = await archive.get(call.client, idOf(call));
+  const data = input.map((item, i) => listed(item, `${call.params["id"]}_in_${i}`));
+  if (call.query.get("order") !== "asc") data.reverse();
+  return { object: "list", data, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null, has_more: false };
+}
+
+/** With the fields that a listed item always has. */
+function listed(item: JsonObject, id: string): JsonObject {
+  const type = item.type ?? "message";
+  const content = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
+  return { id, ...item, type, ...(content !== undefined && { content }) };
+}
+
+function idOf(call: Call): string {
+  const id = call.params["id"] ?? "";
+  if (/^resp_[0-9a-f]{1,64}$/.test(id)) return id;
+  throw new PorticoError("not_found", `There is no response \`${id.slice(0, 100)}\`.`, {
+    type: "invalid_request_error",
+  });
+}

@@ -1,0 +1,186 @@
+/** Builds the items of an answer piece by piece, and tells each step as an event of the stream. */
+import { type JsonObject, sealExtras, type ToolCallPart } from "portico";
+import { itemId } from "./archive.ts";
+
+export type Emit = (type: string, fields: JsonObject) => void;
+
+interface Call extends ToolCallPart {
+  item: JsonObject;
+  index: number;
+  open: boolean;
+}
+
+export interface Output {
+  readonly items: JsonObject[];
+  reasoning(piece: string): void;
+  text(piece: string, logprobs?: unknown[]): void;
+  refusal(piece: string): void;
+  /** A piece of a tool call in OpenAI's chat form. */
+  call(part: ToolCallPart): void;
+  /** `extra_content` of the message. */
+  extra(value: unknown): void;
+  /** Closes what is open. `cut`: the last item is not complete. */
+  end(cut: boolean): void;
+}
+
+/** The part or text of an item that is being written. */
+type Open =
+  | { kind: "reasoning"; item: JsonObject; index: number; text: string }
+  | { kind: "text" | "refusal"; item: JsonObject; index: number; text: string; logprobs: unknown[] };
+
+export function createOutput(responseId: string, emit: Emit): Output {
+  const items: JsonObject[] = [];
+  const calls = new Map<number, Call>();
+  let open: Open | undefined;
+  let extra: unknown;
+
+  function add(kind: "msg" | "fc" | "rs", fields: JsonObject): { item: JsonObject; index: number } {
+    const index = items.length;
+    const item = { id: itemId(kind, responseId, index), ...fields };
+    items.push(item);
+    emit("response.output_item.added", { output_index: index, item: { ...item } });
+    return { item, index };
+  }
+
+  function done(index: number, item: JsonObject): void {
+    emit("response.output_item.done", { output_index: index, item: { ...item } });
+  }
+
+  function openReasoning(): Open {
+    close("completed");
+    closeCalls(true);
+    const { item, index } = add("rs", { type: "reasoning", summary: [] });
+    const part = { type: "summary_text", text: "" };
+    emit("response.reasoning_summary_part.added", { item_id: item.id, output_index: index, summary_index: 0, part });
+    return { kind: "reasoning", item, index, text: "" };
+  }
+
+  function openPart(kind: "text" | "refusal"): Open {
+    const last = open;
+    // A refusal after text is a second part of the same message.
+    const same = last !== undefined && last.kind !== "reasoning";
+    if (same) closePart(last);
+    else close("completed");
+    closeCalls(true);
+    const { item, index } = same
+      ? last
+      : add("msg", { type: "message", status: "in_progress", role: "assistant", content: [] });
+    const content_index = (item.content as unknown[]).length;
+    emit("response.content_part.added", {
+      item_id: item.id,
+      output_index: index,
+      content_index,
+      part: emptyPart(kind),
+    });
+    return { kind, item, index, text: "", logprobs: [] };
+  }
+
+  function closePart(part: Exclude<Open, { kind: "reasoning" }>): void {
+    const { kind, item, index, text, logprobs } = part;
+    const content = item.content as JsonObject[];
+    const at = { item_id: item.id, output_index: index, content_index: content.length };
+    const whole = kind === "text" ? { ...emptyPart(kind), text, logprobs } : { type: "refusal", refusal: text };
+    if (kind === "text") emit("response.output_text.done", { ...at, text, logprobs });
+    else emit("response.refusal.done", { ...at, refusal: text });
+    emit("response.content_part.done", { ...at, part: whole });
+    content.push(whole);
+  }
+
+  function close(status: "completed" | "incomplete"): void {
+    const last = open;
+    open = undefined;
+    if (last === undefined) return;
+    const { item, index } = last;
+    if (last.kind === "reasoning") {
+      const at = { item_id: item.id, output_index: index, summary_index: 0 };
+      const part = { type: "summary_text", text: last.text };
+      emit("response.reasoning_summary_text.done", { ...at, text: last.text });
+      emit("response.reasoning_summary_part.done", { ...at, part });
+      item.summary = [part];
+    } else {
+      closePart(last);
+      item.status = status;
+    }
+    done(index, item);
+  }
+
+  /** A call that is not whole yet (its pieces come mixed with another's) stays open unless all must end. */
+  function closeCalls(all: boolean, status = "completed"): void {
+    for (const call of calls.values()) {
+      const { item, index } = call;
+      const args = item.arguments as string;
+      if (!call.open || (!all && !isWhole(args))) continue;
+      call.open = false;
+      if (args === "") item.arguments = "{}";
+      item.status = isWhole(item.arguments as string) ? "completed" : status;
+      const { id: item_id, name, arguments: whole } = item;
+      emit("response.function_call_arguments.done", { item_id, output_index: index, name, arguments: whole });
+      done(index, item);
+    }
+  }
+
+  function write(kind: "text" | "refusal", piece: string, logprobs: unknown[]): void {
+    if (open?.kind !== kind) open = openPart(kind);
+    const part = open as Exclude<Open, { kind: "reasoning" }>;
+    part.text += piece;
+    part.logprobs.push(...logprobs);
+    const content_index = (part.item.content as unknown[]).length;
+    const at = { item_id: part.item.id, output_index: part.index, content_index, delta: piece };
+    if (kind === "text") emit("response.output_text.delta", { ...at, logprobs });
+    else emit("response.refusal.delta", at);
+  }
+
+  return {
+    items,
+    reasoning(piece) {
+      if (open?.kind !== "reasoning") open = openReasoning();
+      open.text += piece;
+      const at = { item_id: open.item.id, output_index: open.index, summary_index: 0 };
+      emit("response.reasoning_summary_text.delta", { ...at, delta: piece });
+    },
+    text: (piece, logprobs = []) => write("text", piece, logprobs),
+    refusal: (piece) => write("refusal", piece, []),
+    call(part) {
+      const key = part.index ?? 0;
+      let call = calls.get(key);
+      if (call === undefined) {
+        close("completed");
+        closeCalls(false);
+        const { id: call_id = "", function: fn } = part;
+        const fields = { type: "function_call", status: "in_progress", arguments: "", call_id, name: fn?.name ?? "" };
+        call = { ...part, ...add("fc", fields), open: true };
+        calls.set(key, call);
+      } else if (part.extra_content != null) call.extra_content = part.extra_content;
+      const piece = part.function?.arguments ?? "";
+      if (piece === "" || !call.open) return;
+      call.item.arguments += piece;
+      emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta: piece });
+    },
+    extra(value) {
+      extra = value;
+    },
+    end(cut) {
+      close(cut ? "incomplete" : "completed");
+      closeCalls(true, cut ? "incomplete" : "completed");
+      const sealed = sealExtras(extra, [...calls.values()]);
+      if (sealed === undefined) return;
+      const { item, index } = add("rs", { type: "reasoning", summary: [], encrypted_content: sealed });
+      done(index, item);
+    },
+  };
+}
+
+function emptyPart(kind: "text" | "refusal"): JsonObject {
+  return kind === "text"
+    ? { type: "output_text", text: "", annotations: [], logprobs: [] }
+    : { type: "refusal", refusal: "" };
+}
+
+function isWhole(args: string): boolean {
+  try {
+    JSON.parse(args);
+    return true;
+  } catch {
+    return false;
+  }
+}

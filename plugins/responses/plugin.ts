@@ -1,0 +1,35 @@
+/** OpenAI's Responses API as a way in to all channels. */
+import { definePlugin } from "portico";
+import { ResponsesConfig } from "./schema.ts";
+
+export default definePlugin({
+  name: "responses",
+  description: "POST /v1/responses: clients of OpenAI's Responses format over all channels",
+  config: { responses: ResponsesConfig },
+  needs: ["chat"],
+  async setup(ctx, config) {
+    const { createResponse, deleteResponse, getResponse, listInputItems } = await import("./endpoint.ts");
+    const { createArchive } = await import("./archive.ts");
+    let { storeDays } = config.responses;
+    ctx.onConfig((next: typeof config) => {
+      ({ storeDays } = next.responses);
+    });
+    const archive = createArchive(
+      () => ctx.use("store").kv,
+      () => storeDays,
+    );
+    const parts = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
+    ctx.route("POST", "/v1/responses", { access: "keys", summary: "A response, whole or streamed" }, (call) =>
+      createResponse(parts(), call),
+    );
+    ctx.route("GET", "/v1/responses/:id", { access: "keys", summary: "A stored response" }, (call) =>
+      getResponse(archive, call),
+    );
+    ctx.route("DELETE", "/v1/responses/:id", { access: "keys", summary: "Forgets a stored response" }, (call) =>
+      deleteResponse(archive, call),
+    );
+    ctx.route("GET", "/v1/responses/:id/input_items", { access: "keys", summary: "What a response answered" }, (call) =>
+      listInputItems(archive, call),
+    );
+  },
+});

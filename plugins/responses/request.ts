@@ -1,0 +1,168 @@
+/** A request of the Responses API in OpenAI's chat form. */
+import {
+  type ChatRequest,
+  type ChatTool,
+  type JsonObject,
+  listAt,
+  objectAt,
+  optionalBoolean,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  refused,
+  stringAt,
+} from "portico";
+
+export interface ReadSettings {
+  /** All but the messages. */
+  request: Omit<ChatRequest, "messages">;
+  instructions: string | undefined;
+  input: JsonObject[];
+  stream: boolean;
+  /** What the caller wants; whether it is kept is for the archive to say. */
+  store: boolean;
+  previous: string | undefined;
+  dropped: string[];
+}
+
+/** Asks for more than a conversation with a model: refused, since leaving it out would change the meaning. */
+const REFUSED: Record<string, string> = {
+  conversation: "Conversations are not kept here: use previous_response_id",
+  prompt: "Prompt templates are not kept here: send instructions and input",
+};
+
+const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
+
+/** Throws 400 with `param`. */
+export function readSettings(body: JsonObject): ReadSettings {
+  const model = stringAt(body.model, "model");
+  if (model === "") throw refused("model", "`model` must not be empty");
+  for (const [name, why] of Object.entries(REFUSED)) if (body[name] != null) throw refused(name, why);
+  if (body.background === true) throw refused("background", "Background responses are not supported: use stream");
+  const input = readInput(body.input);
+  const previous = optionalString(body.previous_response_id, "previous_response_id");
+  if (input.length === 0 && previous === undefined) {
+    throw refused(
+      "input",
+      body.input == null ? "`input` is missing: give a text or a list of items" : "`input` is empty",
+    );
+  }
+  const stream = optionalBoolean(body.stream, "stream") === true;
+  const maxTokens = optionalNumber(body.max_output_tokens, "max_output_tokens", 1, Number.MAX_SAFE_INTEGER);
+  const temperature = optionalNumber(body.temperature, "temperature", 0, 2);
+  const topP = optionalNumber(body.top_p, "top_p", 0, 1);
+  const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
+  const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
+  const effort = optionalString(optionalObject(body.reasoning, "reasoning")?.effort, "reasoning.effort");
+  const passed = PASSED.flatMap((name) => {
+    const value = optionalString(body[name], name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return {
+    request: {
+      model,
+      ...(stream && { stream: true, stream_options: { include_usage: true } }),
+      ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(topP !== undefined && { top_p: topP }),
+      ...(tools.length > 0 && {
+        tools,
+        ...(body.tool_choice != null && { tool_choice: readToolChoice(body.tool_choice) }),
+        ...(parallel !== undefined && { parallel_tool_calls: parallel }),
+      }),
+      ...(effort !== undefined && { reasoning_effort: effort }),
+      ...readText(body.text),
+      ...readLogprobs(body),
+      ...Object.fromEntries(passed),
+    },
+    instructions: optionalString(body.instructions, "instructions"),
+    input,
+    stream,
+    store: optionalBoolean(body.store, "store") !== false,
+    previous,
+    dropped: [
+      ...(body.truncation === "auto" ? ["truncation"] : []),
+      ...(body.max_tool_calls == null ? [] : ["max_tool_calls"]),
+    ],
+  };
+}
+
+function readInput(value: unknown): JsonObject[] {
+  if (value == null || value === "") return [];
+  if (typeof value === "string") return [{ type: "message", role: "user", content: value }];
+  if (!Array.isArray(value)) throw refused("input", "`input` must be a text or a list of items");
+  return value.map((item, i) => objectAt(item, `input[${i}]`));
+}
+
+function readTool(value: unknown, i: number): ChatTool {
+  const path = `tools[${i}]`;
+  const tool = objectAt(value, path);
+  if (tool.type !== "function") {
+    throw refused(`${path}.type`, `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`);
+  }
+  const name = stringAt(tool.name, `${path}.name`);
+  if (name === "") throw refused(`${path}.name`, "A tool needs a name");
+  const description = optionalString(tool.description, `${path}.description`);
+  const parameters = optionalObject(tool.parameters, `${path}.parameters`);
+  const strict = optionalBoolean(tool.strict, `${path}.strict`);
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      ...(parameters !== undefined && { parameters }),
+      ...(strict !== undefined && { strict }),
+    },
+  };
+}
+
+function readToolChoice(value: unknown): unknown {
+  if (value === "none" || value === "auto" || value === "required") return value;
+  const choice = objectAt(value, "tool_choice");
+  if (choice.type === "function") return functionNamed(choice, "tool_choice");
+  if (choice.type === "allowed_tools") {
+    const tools = listAt(choice.tools, "tool_choice.tools").map((tool, i) => {
+      const path = `tool_choice.tools[${i}]`;
+      return functionNamed(objectAt(tool, path), path);
+    });
+    return { type: "allowed_tools", allowed_tools: { mode: choice.mode ?? "auto", tools } };
+  }
+  throw refused("tool_choice", "`tool_choice` must be none, auto, required, a function, or allowed_tools");
+}
+
+function functionNamed(value: JsonObject, path: string): JsonObject {
+  return { type: "function", function: { name: stringAt(value.name, `${path}.name`) } };
+}
+
+function readText(value: unknown): JsonObject {
+  const text = optionalObject(value, "text");
+  const verbosity = optionalString(text?.verbosity, "text.verbosity");
+  const format = optionalObject(text?.format, "text.format");
+  const out: JsonObject = verbosity === undefined ? {} : { verbosity };
+  if (format === undefined || format.type === "text") return out;
+  if (format.type === "json_object") return { ...out, response_format: { type: "json_object" } };
+  if (format.type !== "json_schema") {
+    throw refused("text.format.type", "`text.format.type` must be text, json_object or json_schema");
+  }
+  const description = optionalString(format.description, "text.format.description");
+  const strict = optionalBoolean(format.strict, "text.format.strict");
+  return {
+    ...out,
+    response_format: {
+      type: "json_schema",
+      json_schema: {
+        name: stringAt(format.name, "text.format.name"),
+        schema: objectAt(format.schema, "text.format.schema"),
+        ...(description !== undefined && { description }),
+        ...(strict !== undefined && { strict }),
+      },
+    },
+  };
+}
+
+function readLogprobs(body: JsonObject): JsonObject {
+  const include = body.include == null ? [] : listAt(body.include, "include");
+  const top = optionalNumber(body.top_logprobs, "top_logprobs", 0, 20);
+  if (!include.includes("message.output_text.logprobs") && !top) return {};
+  return { logprobs: true, ...(top !== undefined && { top_logprobs: top }) };
+}

@@ -1,0 +1,63 @@
+/** A stream of chunks as the events of a response, numbered from 0. */
+import type { JsonObject, PorticoError, StreamTranslator, Usage } from "portico";
+import { createOutput } from "./output.ts";
+import { cutReason, endResponse, writeMessage } from "./response.ts";
+
+/** `keep` is called with the finished response, before its last event goes out. */
+export function createTranslator(
+  response: JsonObject,
+  keep: (ended: JsonObject) => Promise<void> | undefined,
+): StreamTranslator {
+  let out = "";
+  let number = 0;
+  let model = response.model as string;
+  let finish: string | null = null;
+  let usage: Usage | undefined;
+
+  function emit(type: string, fields: JsonObject): void {
+    out += `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`;
+  }
+  function start(): void {
+    if (number > 0) return;
+    emit("response.created", { response: { ...response, model } });
+    emit("response.in_progress", { response: { ...response, model } });
+  }
+  function take(): string {
+    const text = out;
+    out = "";
+    return text;
+  }
+  const output = createOutput(String(response.id), emit);
+
+  return {
+    chunk(chunk) {
+      model = chunk.model;
+      start();
+      if (chunk.usage != null) usage = chunk.usage;
+      const choice = chunk.choices.find((one) => one.index === 0);
+      if (choice === undefined) return take();
+      writeMessage(output, choice.delta, choice.logprobs);
+      finish = choice.finish_reason ?? finish;
+      return take();
+    },
+
+    end() {
+      start();
+      output.end(cutReason(finish) !== undefined);
+      const ended = endResponse(response, { model, items: output.items, finish, usage });
+      const last = () => {
+        emit(`response.${String(ended.status)}`, { response: ended });
+        return take();
+      };
+      return keep(ended)?.then(last) ?? last();
+    },
+
+    fail({ code, message, param }: PorticoError) {
+      start();
+      emit("error", { code, message, param: param ?? null });
+      const failed = { ...response, model, status: "failed", error: { code, message }, output: output.items };
+      emit("response.failed", { response: failed });
+      return take();
+    },
+  };
+}
