@@ -13,6 +13,7 @@ export default definePlugin({
     const { createUpstreams, warm } = await import("./upstream.ts");
     const { createListings, listModels } = await import("./models.ts");
     const { chatCompletions, openaiForm } = await import("./endpoint.ts");
+    const { embeddings } = await import("./embeddings.ts");
     const { createChatService } = await import("./service.ts");
     const { describeChannels, testChannel } = await import("./channel-routes.ts");
     const { declareEvents } = await import("./events.ts");
@@ -56,6 +57,9 @@ export default definePlugin({
       "/v1/chat/completions",
       { access: "keys", summary: "A chat completion, whole or streamed" },
       (call) => chatCompletions(endpoint, call),
+    );
+    ctx.route("POST", "/v1/embeddings", { access: "keys", summary: "Embeddings of texts" }, (call) =>
+      embeddings(endpoint, call),
     );
     ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async () => ({
       object: "list",

@@ -1,0 +1,152 @@
+/** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
+import { type Call, type ChatProvider, type ChatRequest, isPorticoError, PorticoError, type Usage } from "portico";
+import { converse } from "./attempts.ts";
+import { reportResponse } from "./exchange.ts";
+import { Job } from "./job.ts";
+import { type Endpoint, markFailure, traceHeaders } from "./open.ts";
+
+type Fields = Record<string, unknown>;
+
+const MAX_INPUTS = 2048;
+
+/** Answers by itself: returns nothing, or throws before anything was written. */
+export async function embeddings({ engine, events }: Endpoint, call: Call): Promise<void> {
+  const request = checkEmbeddings(await call.json());
+  const job = new Job({
+    // No messages: what is sent is made of the other fields.
+    request: { ...request, messages: [] } as unknown as ChatRequest,
+    stream: false,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: "embeddings",
+  });
+  const { res } = call;
+  res.once("close", () => {
+    if (!res.writableFinished) job.cancel();
+  });
+  const report = (outcome: Parameters<typeof reportResponse>[2]) => {
+    if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
+  };
+  let answer: Fields;
+  let firstByteMs: number;
+  try {
+    const asked = await converse({ ...engine, provider: (name) => embedder(engine.provider(name)) }, job);
+    answer = asked.completion as unknown as Fields;
+    ({ firstByteMs } = asked);
+  } catch (error) {
+    markFailure(res, job, error);
+    const known = isPorticoError(error);
+    report({
+      status: job.cancelled ? 499 : known ? error.status : 500,
+      error: known ? error.message : "internal error",
+    });
+    throw error;
+  }
+  const body = Buffer.from(JSON.stringify(inFormat(answer, request["encoding_format"])));
+  report({ status: 200, firstByteMs, usage: usageOf(answer["usage"]) });
+  if (res.destroyed) return;
+  traceHeaders(res, job);
+  res.writeHead(200, { "content-type": "application/json; charset=utf-8", "content-length": body.length });
+  res.end(body);
+}
+
+/** The provider as one that is asked for embeddings where chat would be asked. */
+function embedder(provider: ChatProvider | undefined): ChatProvider | undefined {
+  if (provider === undefined) return undefined;
+  const { name, wire } = provider;
+  const own = wire?.embeddings;
+  if (wire === undefined || own === undefined) return { name, complete: (_, { channel }) => refuse(name, channel) };
+  return {
+    name,
+    ...(provider.defaultBaseUrl !== undefined && { defaultBaseUrl: provider.defaultBaseUrl }),
+    wire: {
+      encode(request, target) {
+        const { messages: _, ...fields } = request;
+        return own.encode(fields, target);
+      },
+      decode: (body, sent, target) => own.decode(body, sent, target) as unknown as ReturnType<Decode>,
+      error: (status, headers, body) => wire.error(status, headers, body),
+    },
+  };
+}
+
+async function refuse(provider: string, channel: string): Promise<never> {
+  throw new PorticoError(
+    "invalid_request_error",
+    `The channel \`${channel}\` has no embeddings: its provider \`${provider}\` does not offer them.`,
+    { param: "model" },
+  );
+}
+
+type Decode = NonNullable<NonNullable<ChatProvider["wire"]>["decode"]>;
+
+/** Returns the value itself, or throws `invalid_request_error` (400) with `param`. */
+export function checkEmbeddings(value: unknown): Fields & { model: string } {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    fail("The body must be a JSON object with `model` and `input`.");
+  const fields = value as Fields;
+  const { model, input } = fields;
+  if (typeof model !== "string" || model === "") fail("`model` must be a non-empty string.", "model");
+  if (input == null) fail("`input` is missing: give a text or a list of texts.", "input");
+  if (typeof input === "string") {
+    if (input === "") fail("`input` must not be empty.", "input");
+  } else checkInputs(input);
+  const format = fields["encoding_format"];
+  if (format != null && format !== "float" && format !== "base64")
+    fail('`encoding_format` must be "float" or "base64".', "encoding_format");
+  const dimensions = fields["dimensions"];
+  if (dimensions != null && !(Number.isInteger(dimensions) && (dimensions as number) >= 1))
+    fail("`dimensions` must be an integer of at least 1.", "dimensions");
+  if (fields["user"] != null && typeof fields["user"] !== "string") fail("`user` must be a string.", "user");
+  return fields as Fields & { model: string };
+}
+
+/** Texts, tokens, or lists of tokens. */
+function checkInputs(input: unknown): void {
+  if (!Array.isArray(input)) fail("`input` must be a text, a list of texts, or tokens.", "input");
+  if (input.length === 0) fail("`input` is empty: give at least one text.", "input");
+  if (input.every(isToken)) return;
+  if (input.length > MAX_INPUTS) fail(`\`input\` holds ${input.length} texts: at most ${MAX_INPUTS} fit.`, "input");
+  const kind = typeof input[0];
+  for (const [i, one] of input.entries()) {
+    const tokens = Array.isArray(one) && one.length > 0 && one.every(isToken);
+    if (typeof one !== kind || (!tokens && (typeof one !== "string" || one === "")))
+      fail(`\`input[${i}]\` must be a non-empty text, or all of them lists of tokens.`, `input[${i}]`);
+  }
+}
+
+function isToken(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0;
+}
+
+/** Vectors as the caller asked for them, whether or not the upstream heeded it. */
+function inFormat(answer: Fields, format: unknown): Fields {
+  const base64 = format === "base64";
+  const data = (answer["data"] as Fields[]).map((entry) => {
+    const { embedding } = entry;
+    if (base64 && Array.isArray(embedding)) return { ...entry, embedding: pack(embedding as number[]) };
+    if (!base64 && typeof embedding === "string") return { ...entry, embedding: unpack(embedding) };
+    return entry;
+  });
+  return { ...answer, data };
+}
+
+function pack(vector: readonly number[]): string {
+  const bytes = Buffer.allocUnsafe(vector.length * 4);
+  for (const [i, number] of vector.entries()) bytes.writeFloatLE(number, i * 4);
+  return bytes.toString("base64");
+}
+
+function unpack(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+}
+
+function usageOf(value: unknown): Usage {
+  const { prompt_tokens = 0, total_tokens = prompt_tokens } = (value ?? {}) as Partial<Usage>;
+  return { prompt_tokens, completion_tokens: 0, total_tokens };
+}
+
+function fail(message: string, param?: string): never {
+  throw new PorticoError("invalid_request_error", message, param === undefined ? {} : { param });
+}
