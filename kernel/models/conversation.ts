@@ -1,6 +1,7 @@
 /** Reads a list of messages in OpenAI's form into turns that formats with strict rules can be written from. */
 import type { MessageLike } from "./fields.ts";
 import { refused } from "./fields.ts";
+import { objectAt, stringAt } from "./read-value.ts";
 
 /** One piece of content. `path` is where it stood (`messages[2].content[0]`), for errors. */
 export type Part = TextPart | ImagePart | FilePart | AudioPart;
@@ -294,14 +295,4 @@ function requireResults(waiting: readonly CallPart[]): void {
   const call = waiting[0];
   if (call === undefined) return;
   throw refused(call.path, `The tool call ${call.id} has no tool message that answers it`);
-}
-
-function objectAt(value: unknown, path: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw refused(path, `${path} must be an object`);
-}
-
-function stringAt(value: unknown, path: string): string {
-  if (typeof value === "string") return value;
-  throw refused(path, `${path} must be a string`);
 }

@@ -100,6 +100,11 @@ export function onlyOneChoice(fields: Fields): void {
   if (n !== undefined && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");
 }
 
+/** True where the stream shall end with a usage chunk. */
+export function wantsUsage(request: RequestLike): boolean {
+  return (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+}
+
 /** The 400 for a field that this target cannot express. */
 export function refused(param: string, message: string): PorticoError {
   return new PorticoError("invalid_request_error", message, { param });

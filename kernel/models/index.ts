@@ -8,6 +8,7 @@ export * from "./headers.ts";
 export * from "./images.ts";
 export * from "./read-value.ts";
 export * from "./inside-answer.ts";
+export * from "./parse-object.ts";
 export * from "./sealed-extras.ts";
 export * from "./strict-schema.ts";
 export * from "./tools.ts";

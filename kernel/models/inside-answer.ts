@@ -9,3 +9,13 @@ export function errorInAnswer(problem: UpstreamProblem): UpstreamError {
   const kind = problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
   return upstreamError({ ...problem, kind }, 200);
 }
+
+/** A stream that ended without its last event. */
+export function cutShort(): UpstreamError {
+  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+}
+
+/** An event of a stream that cannot be read. */
+export function notJson(): UpstreamError {
+  return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+}

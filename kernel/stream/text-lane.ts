@@ -33,8 +33,6 @@ export interface TextLane {
    * the event must mean nothing by itself, beyond the numbers after the string.
    */
   learn(): void;
-  /** No event is taken for the pattern until the next `learn`. */
-  forget(): void;
   /** A copy of the JSON of the event taken last, its string left empty, for the numbers in it; undefined if none since. */
   takeLast(): Buffer | undefined;
 }
@@ -110,10 +108,6 @@ export function createTextLane(options: TextLaneOptions): TextLane {
     end: () => parser.end(),
     learn() {
       learning = true;
-    },
-    forget() {
-      learning = false;
-      pattern = undefined;
     },
     takeLast() {
       if (last === undefined || lastPrefix === undefined) return undefined;

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, errorInAnswer } from "portico";
+import { carryThinking, clientCallId, errorInAnswer, parseObject } from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -107,13 +107,4 @@ export function readUsage(usage: MessageUsage): Usage {
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
-}
-
-export function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 /** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
 import type { NativeForm, NativeRequest, PorticoError, StreamDecoder, Target, WireRequest } from "portico";
-import { createSseParser, originOf, upstreamError } from "portico";
-import { decodeMessage, finishReason, type MessageUsage, parseObject, readUsage } from "./answer.ts";
+import { createSseParser, cutShort, notJson, originOf, parseObject, upstreamError } from "portico";
+import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { headersFor, type Sent } from "./request.ts";
 import { present } from "./stream.ts";
@@ -11,7 +11,7 @@ type Block = Record<string, unknown>;
 export const nativeMessages: NativeForm = { encode, decode: decodeMessage, decoder };
 
 function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
-  const state: Sent = { includeUsage: false, origin: originOf(target) };
+  const state: Sent = { includeUsage: false, origin: originOf({ model: target.model }) };
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/messages`,
@@ -57,7 +57,7 @@ function decoder(): StreamDecoder {
     const event = parseObject(data) as Event | undefined;
     const type = event?.type ?? name;
     if (event === undefined) {
-      failure = upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+      failure = notJson();
       return;
     }
     if (type === "error") {
@@ -94,8 +94,7 @@ function decoder(): StreamDecoder {
     end() {
       if (failure !== undefined) throw failure;
       parser.end();
-      if (!done && failure === undefined)
-        throw upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+      if (!done && failure === undefined) throw cutShort();
       return taken();
     },
     get usage() {

@@ -11,6 +11,7 @@ import {
   readResponseFormat,
   readTools,
   strictSchema,
+  wantsUsage,
   withHeaders,
 } from "portico";
 import { encodeTurns } from "./messages.ts";
@@ -64,8 +65,7 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
     ...(user !== undefined && { metadata: { user_id: user } }),
     ...encodeServiceTier(fields),
   };
-  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
-  const state: Sent = { includeUsage: includeUsage === true, origin };
+  const state: Sent = { includeUsage: wantsUsage(request), origin };
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/messages`,

@@ -3,13 +3,15 @@ import {
   carryThinking,
   clientCallId,
   createChunkWriter,
-  createTextLane,
-  errorInAnswer,
   createSseParser,
-  upstreamError,
+  createTextLane,
+  cutShort,
+  errorInAnswer,
+  notJson,
+  parseObject,
 } from "portico";
 import type { ContentBlock, MessageUsage } from "./answer.ts";
-import { finishReason, parseObject, readUsage } from "./answer.ts";
+import { finishReason, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -61,7 +63,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (done || failure !== undefined || name === "ping") return;
     const event = parseObject(data) as Event | undefined;
     if (event === undefined) {
-      failure = upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+      failure = notJson();
       return;
     }
     switch (event.type ?? name) {
@@ -217,10 +219,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       return done;
     },
   };
-}
-
-function cutShort(): Error {
-  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
 }
 
 /** Without the fields that say nothing. */

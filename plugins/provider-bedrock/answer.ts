@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, errorInAnswer, upstreamError } from "portico";
+import { carryThinking, clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -100,13 +100,4 @@ export function readUsage(usage: TokenUsage): Usage {
     total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
   };
-}
-
-export function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -15,6 +15,7 @@ import {
   readResponseFormat,
   readTools,
   strictSchema,
+  wantsUsage,
 } from "portico";
 import type { Surroundings } from "./address.ts";
 import { authorize, methodUrl } from "./address.ts";
@@ -73,8 +74,7 @@ export async function encodeConverse(
     ...(Object.keys(extra).length > 0 && { additionalModelRequestFields: extra }),
   });
   const url = methodUrl(target, request.stream === true ? "converse-stream" : "converse", surroundings);
-  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
-  const state: Sent = { includeUsage: includeUsage === true, origin };
+  const state: Sent = { includeUsage: wantsUsage(request), origin };
   return {
     method: "POST",
     url,

@@ -1,7 +1,7 @@
 import type { PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, createChunkWriter, errorInAnswer, upstreamError } from "portico";
+import { carryThinking, clientCallId, createChunkWriter, cutShort, errorInAnswer, notJson, parseObject } from "portico";
 import type { TokenUsage } from "./answer.ts";
-import { finishReason, parseObject, readUsage } from "./answer.ts";
+import { finishReason, readUsage } from "./answer.ts";
 import type { Frame } from "./event-stream.ts";
 import { readFrames } from "./event-stream.ts";
 import { readException } from "./problem.ts";
@@ -50,7 +50,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     const payload = parseObject(frame.payload) as Payload | undefined;
     if (payload === undefined) {
-      failure = upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+      failure = notJson();
       return;
     }
     onEvent(frame.headers[":event-type"] ?? "", payload);
@@ -160,7 +160,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (!done) {
         // The usage comes last; without it the answer is still whole.
         if (finish === undefined) {
-          throw upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+          throw cutShort();
         }
         close();
       }

@@ -1,7 +1,8 @@
 import type { WireProvider } from "portico";
+import { parseObject } from "portico";
 import type { Surroundings } from "./address.ts";
 import { authorize, listUrl } from "./address.ts";
-import { decodeAnswer, parseObject } from "./answer.ts";
+import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeConverse } from "./request.ts";
 import { decodeStream } from "./stream.ts";

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { carrySignature, clientCallId, errorInAnswer, upstreamError } from "portico";
+import { carrySignature, clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -145,15 +145,4 @@ export function readUsage(usage: UsageMetadata): Usage {
     prompt_tokens_details: { cached_tokens: usage.cachedContentTokenCount ?? 0 },
     completion_tokens_details: { reasoning_tokens: reasoning },
   };
-}
-
-export function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
 }

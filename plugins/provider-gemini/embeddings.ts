@@ -1,7 +1,7 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer, refused } from "portico";
+import { errorInAnswer, parseObject, refused } from "portico";
 import { addressOf, headersFor } from "./address.ts";
-import { parseObject } from "./answer.ts";
+
 import { readProblem } from "./problem.ts";
 
 /** `POST /v1/embeddings` as `batchEmbedContents` (AI Studio). */

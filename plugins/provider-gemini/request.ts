@@ -8,6 +8,7 @@ import {
   readResponseFormat,
   readTools,
   refused,
+  wantsUsage,
 } from "portico";
 import { addressOf, headersFor } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
@@ -51,8 +52,7 @@ export async function encodeGenerate(request: ChatRequest, target: Target): Prom
     ...(cached !== undefined && { cachedContent: cached }),
     ...(Object.keys(generation).length > 0 && { generationConfig: generation }),
   };
-  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
-  const state: Sent = { includeUsage: includeUsage === true, origin, many: n > 1 };
+  const state: Sent = { includeUsage: wantsUsage(request), origin, many: n > 1 };
   const method = request.stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
   return {
     method: "POST",

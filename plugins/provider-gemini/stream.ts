@@ -1,7 +1,15 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createSseParser, createTextLane, errorInAnswer, upstreamError } from "portico";
+import {
+  createChunkWriter,
+  createSseParser,
+  createTextLane,
+  errorInAnswer,
+  notJson,
+  parseObject,
+  upstreamError,
+} from "portico";
 import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
-import { finishReason, imagePart, parseObject, readCall, readUsage } from "./answer.ts";
+import { finishReason, imagePart, readCall, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -149,8 +157,4 @@ function isPlainText(event: Generated): boolean {
     part.thoughtSignature === undefined &&
     candidate?.finishReason === undefined
   );
-}
-
-function notJson(): PorticoError {
-  return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
 }

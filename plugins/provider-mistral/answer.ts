@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { clientCallId, errorInAnswer, upstreamError } from "portico";
+import { clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
 import { readProblem } from "./problem.ts";
 
 /** A whole answer, or one event of a stream. */
@@ -118,13 +118,4 @@ export function readUsage(usage: MistralUsage): Usage {
     ...(typeof cached === "number" && { prompt_tokens_details: { cached_tokens: cached } }),
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
-}
-
-export function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

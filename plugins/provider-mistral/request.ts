@@ -10,6 +10,7 @@ import {
   refused,
   shortCallId,
   textOf,
+  wantsUsage,
   withHeaders,
 } from "portico";
 
@@ -38,8 +39,7 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
     ...encodeFormat(fields),
     ...encodeTools(use, fields),
   };
-  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
-  const state: Sent = { includeUsage: includeUsage === true };
+  const state: Sent = { includeUsage: wantsUsage(request) };
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/chat/completions`,

@@ -5,10 +5,11 @@ import {
   createSseParser,
   createTextLane,
   errorInAnswer,
+  parseObject,
   upstreamError,
 } from "portico";
 import type { Answer, Message } from "./answer.ts";
-import { finishReason, parseObject, readArguments, readContent, readUsage } from "./answer.ts";
+import { finishReason, readArguments, readContent, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

@@ -1,6 +1,6 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer } from "portico";
-import { decodeAnswer, parseObject } from "./answer.ts";
+import { errorInAnswer, parseObject } from "portico";
+import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat, headersFor } from "./request.ts";
 import { decodeStream } from "./stream.ts";

@@ -1,5 +1,5 @@
 import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { errorInAnswer, mintCallId, readOpenAiProblem } from "portico";
+import { errorInAnswer, mintCallId, parseObject, readOpenAiProblem } from "portico";
 
 /** A whole answer, or one line of a stream. */
 export interface Answer {
@@ -73,13 +73,4 @@ export function readUsage(answer: Answer): Usage {
 /** The error for an answer (status 200) or a line of a stream (status 0) that is one. */
 export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInAnswer> {
   return errorInAnswer(readOpenAiProblem(status, body));
-}
-
-export function parseObject(body: Buffer): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -9,6 +9,7 @@ import {
   readTools,
   refused,
   textOf,
+  wantsUsage,
   withHeaders,
 } from "portico";
 
@@ -42,8 +43,7 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
     ...(keepAlive !== undefined && { keep_alive: keepAlive }),
     ...(Object.keys(options).length > 0 && { options }),
   };
-  const includeUsage = (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage;
-  const state: Sent = { includeUsage: includeUsage === true };
+  const state: Sent = { includeUsage: wantsUsage(request) };
   return {
     method: "POST",
     url: `${target.baseUrl}/api/chat`,

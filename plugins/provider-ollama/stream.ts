@@ -1,7 +1,7 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createTextLane, upstreamError } from "portico";
+import { createChunkWriter, createTextLane, cutShort, notJson, parseObject } from "portico";
 import type { Answer } from "./answer.ts";
-import { failureIn, finishReason, parseObject, readCall, readUsage } from "./answer.ts";
+import { failureIn, finishReason, readCall, readUsage } from "./answer.ts";
 import { splitLines } from "./lines.ts";
 import type { Sent } from "./request.ts";
 
@@ -93,12 +93,4 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 function isPlainText(answer: Answer): boolean {
   const { content, thinking, tool_calls } = answer.message ?? {};
   return typeof content === "string" && !thinking && tool_calls === undefined && answer.done !== true;
-}
-
-function notJson(): PorticoError {
-  return upstreamError({ kind: "upstream", message: "The upstream sent a line that is not JSON." }, 0);
-}
-
-function cutShort(): PorticoError {
-  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
 }

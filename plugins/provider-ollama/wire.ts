@@ -1,6 +1,6 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { readOpenAiProblem, refused, upstreamError } from "portico";
-import { decodeAnswer, parseObject } from "./answer.ts";
+import { parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
+import { decodeAnswer } from "./answer.ts";
 import { encodeChat, headersFor } from "./request.ts";
 import { decodeStream } from "./stream.ts";
 
