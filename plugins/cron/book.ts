@@ -1,5 +1,5 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
-import type { PluginContext, ScheduleSpec } from "portico";
+import type { PluginContext } from "portico";
 import { PorticoError } from "portico";
 import { parseSchedule } from "./dates.ts";
 import { type Job, type JobBody, type JobState, KIND, newJobId, nextSlot, toJob } from "./job.ts";
@@ -28,12 +28,15 @@ const SETTINGS = [
 const wanted = (given: { status?: string; enabled?: boolean }, otherwise: boolean): boolean =>
   given.status !== undefined ? given.status === "enabled" : (given.enabled ?? otherwise);
 
+/** No zone moves by more at once, but over the date line. */
+const ZONE_CHANGE_MS = 3 * 3_600_000;
+
 export function createBook({ ctx, zone, changed }: BookOptions) {
   const store = () => ctx.use("store");
 
   function bodyOf(given: ConfiguredJob, source: JobBody["source"], now: number): JobBody {
     const body: JobBody = {
-      schedule: parseSchedule(given.schedule as ScheduleSpec | string, now, zone()),
+      schedule: parseSchedule(given.schedule, now, zone()),
       payload: given.payload,
       missed: given.missed ?? "skip",
       overlap: given.overlap ?? "skip",
@@ -216,5 +219,27 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
     }
   }
 
-  return { rewindIntervals, list, find, add, change, remove, drop, problems, sync };
+  /**
+   * Reckons the waiting slots anew: the rules of a zone may have changed since they were (a newer Node brings newer
+   * zone data). Moves of more than a few hours are none of that, and are left alone.
+   */
+  async function rereckon(now: number): Promise<void> {
+    for (const { row, body, state } of await list()) {
+      if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") continue;
+      if (state.slotAt === undefined || state.slotAt <= now) continue;
+      const slot = nextSlot(row.id, body, now);
+      const moved = slot === undefined ? 0 : Math.abs(slot.slotAt - state.slotAt);
+      if (slot === undefined || moved === 0 || moved > ZONE_CHANGE_MS) continue;
+      const { slotAt, nextAt } = slot;
+      await store().tick({
+        kind: KIND,
+        id: row.id,
+        expectedNext: row.nextAt,
+        next: nextAt,
+        state: { ...state, slotAt },
+      });
+    }
+  }
+
+  return { rereckon, rewindIntervals, list, find, add, change, remove, drop, problems, sync };
 }

@@ -42,6 +42,7 @@ const options: Record<string, OptionSpec> = {
   tz: text("Its time zone, an IANA name; default cron.timezone", "ZONE"),
   every: length("Or an interval: 90s, 5m, 1h30m"),
   at: text("Or once: an ISO date, or a time from now such as 20m", "DATE"),
+  schedule: text('Or any of these as one text: "0 9 * * *", "every 5m", "in 20m"'),
   message: text("Starts an agent turn with this task"),
   model: text("Model of the turn", "MODEL"),
   channel: text("Only this channel", "NAME"),
@@ -69,10 +70,13 @@ const options: Record<string, OptionSpec> = {
 const job = { name: "job", description: "Its id, or its name" };
 
 function scheduleOf({ options: given }: CommandIO): unknown {
-  const kinds = ["cron", "every", "at"].filter((kind) => given[kind] !== undefined);
+  const kinds = ["cron", "every", "at", "schedule"].filter((kind) => given[kind] !== undefined);
   if (kinds.length > 1)
-    throw new Error(`Give only one of --cron, --every and --at, not ${kinds.map((k) => `--${k}`).join(" and ")}.`);
+    throw new Error(
+      `Give only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
+    );
   if (given["every"] !== undefined) return { kind: "every", everyMs: parseDuration(String(given["every"])) };
+  if (given["schedule"] !== undefined) return given["schedule"];
   const tz = given["tz"] === undefined ? {} : { tz: given["tz"] };
   if (given["at"] !== undefined) {
     const at = String(given["at"]);

@@ -5,7 +5,7 @@
  * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
  */
 import { Cron } from "croner";
-import { PorticoError, type ScheduleSpec } from "portico";
+import { type GivenSchedule, PorticoError, type ScheduleSpec } from "portico";
 import { formatDuration, parseDuration } from "./duration.ts";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
@@ -152,7 +152,14 @@ function fromText(text: string, param: string): ScheduleSpec {
   return { kind: "cron", expr: trimmed };
 }
 
-function parseAt(at: string, tz: string, now: number, param: string): string {
+function isoOf(ms: number, param: string): string {
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) fail(`${ms} is not a date.`, param);
+  return date.toISOString();
+}
+
+function parseAt(given: string | number, tz: string, now: number, param: string): string {
+  const at = typeof given === "number" ? isoOf(given, param) : given;
   const relative = /^in\s+(.+)$/i.exec(at.trim());
   if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
   if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
@@ -175,13 +182,8 @@ function parseAt(at: string, tz: string, now: number, param: string): string {
 }
 
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
-export function parseSchedule(
-  given: ScheduleSpec | string,
-  now: number,
-  zone: string,
-  param = "schedule",
-): ScheduleSpec {
-  const schedule = typeof given === "string" ? fromText(given, param) : given;
+export function parseSchedule(given: GivenSchedule, now: number, zone: string, param = "schedule"): ScheduleSpec {
+  const schedule: Exclude<GivenSchedule, string> = typeof given === "string" ? fromText(given, param) : given;
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
     if (!Number.isSafeInteger(everyMs) || everyMs < 100) {

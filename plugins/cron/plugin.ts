@@ -1,5 +1,5 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
-import { definePlugin } from "portico";
+import { definePlugin, type ScheduleTools } from "portico";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { CronConfig } from "./schema.ts";
@@ -37,8 +37,9 @@ export default definePlugin({
         turnId: "turn_cron_0f3a",
       },
     });
+    let tools: Promise<ScheduleTools> | undefined;
     ctx.provide("schedule", {
-      load: async () => (await import("./tools.ts")).createScheduleTools(ctx, zone),
+      load: () => (tools ??= import("./tools.ts").then(({ createScheduleTools }) => createScheduleTools(ctx, zone))),
     });
     mountRoutes(ctx, operations);
     addTool(ctx, operations);

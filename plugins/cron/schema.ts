@@ -19,7 +19,9 @@ export const Schedule = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("at"),
-      at: Type.String({ description: "ISO 8601 date, or 'in 20m'" }),
+      at: Type.Union([Type.String(), Type.Integer()], {
+        description: "ISO 8601 date, 'in 20m', or epoch milliseconds",
+      }),
       tz: Type.Optional(Type.String()),
     },
     closed,

@@ -55,6 +55,11 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
   await book.sync(settings().jobs);
   for (const { body } of await book.list()) if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
   await book.rewindIntervals(store().now());
+  const zoneData = process.versions["tz"] ?? "unknown";
+  if ((await store().kv.get("cron", "zoneData")) !== zoneData) {
+    await book.rereckon(store().now());
+    await store().kv.set("cron", "zoneData", zoneData);
+  }
   run();
 
   const guarded = (work: () => Promise<void>) => () =>

@@ -31,6 +31,9 @@ declare module "portico" {
     | { kind: "every"; everyMs: number }
     | { kind: "at"; at: string; tz?: string };
 
+  /** As it may be given: also as a text, and `at` as epoch milliseconds. */
+  type GivenSchedule = ScheduleSpec | { kind: "at"; at: string | number; tz?: string } | string;
+
   /** What a job or a poll does. Texts of polls are templates. */
   type PayloadSpec =
     | { kind: "systemEvent"; text: string; mode?: "next-heartbeat" | "now" }
@@ -93,7 +96,7 @@ declare module "portico" {
     /** Checks a value from outside as a payload. */
     readPayload(value: unknown, param: string): PayloadSpec;
     /** Brings a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with `param`. */
-    parse(schedule: ScheduleSpec | string, now: number, param?: string): ScheduleSpec;
+    parse(schedule: GivenSchedule, now: number, param?: string): ScheduleSpec;
     /** The first date after `afterMs` (epoch ms); `undefined` where none comes. `anchorMs`: what `every` counts from. */
     next(schedule: ScheduleSpec, afterMs: number, anchorMs?: number): number | undefined;
     preview(schedule: ScheduleSpec, afterMs: number, count: number, anchorMs?: number): number[];

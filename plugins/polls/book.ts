@@ -17,7 +17,7 @@ export interface BookOptions {
 export type PollBook = ReturnType<typeof createBook>;
 
 const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
-const SHORTEST_MS = 1_000;
+const SHORTEST_MS = 100;
 /** `Retry-After` is followed up to an hour, a lease lasts some minutes: nothing is ever further away but by its interval. */
 const LONGEST_WAIT_MS = 4_200_000;
 
@@ -70,7 +70,7 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
       return { schedule: tools.readSchedule(given.schedule, now, "schedule") };
     }
     const everyMs = tools.parseDuration(given.every ?? "5m", "every");
-    if (everyMs < SHORTEST_MS) throw invalid("A poll may look at most once a second.", "every");
+    if (everyMs < SHORTEST_MS) throw invalid("A poll may look at most ten times a second.", "every");
     return { every: tools.formatDuration(everyMs), schedule: { kind: "every", everyMs } };
   }
 

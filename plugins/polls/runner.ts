@@ -220,9 +220,12 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       },
       { sessionKey: `poll:${row.id}` },
     );
+    if (fired.hooks.length === 0) return;
+    // Asked for anew: events are declared by the plugin that is loaded now.
+    const current = await ctx.use("schedule").load();
     for (const { event, context } of fired.hooks) {
       if (event === "poll:changed") continue;
-      await tools.emitHook(event, context, HOOK_TIMEOUT_MS).catch((error: unknown) => {
+      await current.emitHook(event, context, HOOK_TIMEOUT_MS).catch((error: unknown) => {
         ctx.log.warn({ err: error, poll: row.name, event }, "a hook of a poll failed");
       });
     }

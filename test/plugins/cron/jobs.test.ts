@@ -62,6 +62,9 @@ test("shorthands, the zone's default and the next five dates", async () => {
   assert.equal(soon["schedule"], { kind: "at", at: "2026-05-01T08:15:00.000Z" });
   const local = await cron.operations.add({ schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn }, "api");
   assert.equal(local["schedule"], { kind: "at", at: "2026-05-02T07:00:00.000Z" });
+  const epoch = Date.parse("2026-06-01T00:00:00Z");
+  const number = await cron.operations.add({ schedule: { kind: "at", at: epoch }, payload: turn }, "api");
+  assert.equal(number["schedule"], { kind: "at", at: "2026-06-01T00:00:00.000Z" });
   const every = await cron.operations.add({ schedule: "every 1h30m", payload: turn }, "api");
   assert.equal(every["schedule"], { kind: "every", everyMs: 5_400_000 });
   await cron.close();
@@ -247,6 +250,19 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
   const [run] = (await cron.operations.runs("a", null)).runs;
   assert.is(run!["status"], "interrupted");
   assert.match(run!["error"] as string, "stopped during the run");
+  await cron.close();
+});
+
+test("new rules of a zone move the slots that wait", async () => {
+  const cron = makeCron(START);
+  const { row } = await cron.book.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  // As older zone data had reckoned it.
+  const old = row.nextAt! - 1_800_000 + 600_000;
+  const state = { slotAt: old, consecutiveErrors: 0, fired: 0 };
+  await cron.store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: old, state });
+  cron.jump("2026-05-01T07:39:00Z");
+  await cron.book.rereckon(cron.now());
+  assert.is((await cron.book.find("a")).row.nextAt, row.nextAt);
   await cron.close();
 });
 
