@@ -23,15 +23,19 @@ export interface LogOptions {
   write?: (line: string) => void;
 }
 
-const secretKeys = ["token", "password", "apiKey", "secret", "authorization", "cookie"];
-const redactPaths = [
-  ...secretKeys,
-  ...secretKeys.map((key) => `*.${key}`),
-  ...secretKeys.map((key) => `*.*.${key}`),
-  'headers["x-api-key"]',
-  'headers["x-service-token"]',
-  'headers["x-service-password"]',
-];
+const secretKeys = new Set([
+  "token",
+  "password",
+  "apiKey",
+  "secret",
+  "authorization",
+  "cookie",
+  "x-api-key",
+  "x-service-token",
+  "x-service-password",
+]);
+/** How deep fields are looked through for secrets. */
+const redactDepth = 3;
 const keptLines = 1000;
 const maxFileBytes = 10 * 1024 * 1024;
 
@@ -47,19 +51,39 @@ export function createLog(options: LogOptions = {}): LogBook {
       level: options.level ?? "info",
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: redactPaths, censor: "[redacted]" },
+      // pino's own redaction takes 20 µs a line for this many paths; most lines have nothing to hide.
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (fields) => redact(fields),
+        bindings: (fields) => redact(fields),
+      },
       serializers: { err: describeError },
     },
     { write: (line: string) => keep(hideSecrets(line, secrets)) },
   );
 
+  // pino's formatter of bindings is for the root only; children of children inherit this one.
+  const { child } = log;
+  log.child = function (this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
+    return Reflect.apply(child, this, [redact(bindings), more]);
+  } as unknown as typeof child;
+
   function keep(line: string): void {
     recent.push(line.trimEnd());
-    if (recent.length > keptLines) recent.splice(0, recent.length - keptLines);
+    if (recent.length > keptLines) recent.shift();
     options.write?.(line);
-    file?.write(line);
+    toFile(line);
     for (const follower of followers) follower(line.trimEnd());
+  }
+
+  /** The lines of one turn of the event loop go to the file in one write. */
+  function toFile(line: string): void {
+    if (!file) return;
+    if (file.writableCorked === 0) {
+      file.cork();
+      setImmediate(() => file.uncork());
+    }
+    file.write(line);
   }
 
   return {
@@ -77,6 +101,28 @@ export function createLog(options: LogOptions = {}): LogBook {
     },
     close: () => new Promise((resolve) => (file ? file.end(() => resolve()) : resolve())),
   };
+}
+
+/** The fields with the values of secret keys replaced; the very same object where there are none. */
+function redact(fields: Record<string, unknown>, depth = redactDepth): Record<string, unknown> {
+  let shown = fields;
+  for (const key in fields) {
+    const value = fields[key];
+    let safe = value;
+    if (secretKeys.has(key)) safe = value === undefined ? undefined : "[redacted]";
+    // Errors have a serializer of their own, and what has `toJSON` says itself what it shows.
+    else if (depth > 1 && isPlain(value)) safe = redact(value, depth - 1);
+    if (safe === value) continue;
+    if (shown === fields) shown = { ...fields };
+    shown[key] = safe;
+  }
+  return shown;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
 function hideSecrets(line: string, secrets: ReadonlySet<string>): string {
