@@ -1,11 +1,10 @@
-/** Cron through a whole gateway: routes, the command line, the agent's tool, hooks, a changing configuration. */
+/** Cron through a whole gateway: routes, the agent's tool, hooks, a changing configuration. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 let gateway: InProcessGateway;
@@ -49,7 +48,6 @@ const call = async (method: string, path: string, body?: unknown): Promise<{ sta
   const answer = await gateway.request(method, path, body);
   return { status: answer.status, body: await answer.json() };
 };
-const cli = (...words: string[]) => portico(gateway.home, words);
 
 test("an interval starts turns, and the history tells of them", async () => {
   const job = await gateway.json("POST", "/cron/jobs", {
@@ -147,42 +145,6 @@ test("the configuration's jobs follow it", async () => {
   await until("the change", async () => (await gateway.json("GET", "/cron/jobs/conf")).payload.text === "two");
   const after = await gateway.json("GET", "/cron/jobs/conf");
   assert.is(after.state.nextRunAt, before.state.nextRunAt);
-});
-
-test("the command line", async () => {
-  const added = await cli(
-    "cron",
-    "add",
-    "report",
-    "--cron",
-    "0 8 * * 1-5",
-    "--tz",
-    "Europe/Berlin",
-    "--message",
-    "report",
-    "--timeout",
-    "5m",
-    "--json",
-  );
-  assert.is(added.code, 0, added.stderr);
-  const job = JSON.parse(added.stdout);
-  assert.equal(job.schedule, { kind: "cron", expr: "0 8 * * 1-5", tz: "Europe/Berlin" });
-  assert.is(job.timeoutMs, 300_000);
-  const shown = await cli("cron", "show", "report");
-  assert.match(shown.stdout, "Europe/Berlin");
-  assert.is(shown.stdout.match(/T0[67]:00:00/g)!.length >= 5, true, shown.stdout);
-  const edited = await cli("cron", "edit", "report", "--every", "2h", "--missed", "run-once", "--json");
-  assert.equal(JSON.parse(edited.stdout).schedule, { kind: "every", everyMs: 7_200_000 });
-  const run = await cli("cron", "run", "report");
-  assert.match(run.stdout, "turn_cron_");
-  assert.match((await cli("cron", "runs", "report")).stdout, "manual");
-  await gateway.json("DELETE", "/cron/jobs/report");
-  const gone = await cli("cron", "rm", "report");
-  assert.is(gone.code, 1);
-  assert.match(gone.stderr, "no cron job");
-  const nothing = await cli("cron", "add", "x");
-  assert.is(nothing.code, 1);
-  assert.match(nothing.stderr, "--cron EXPR, --every TIME or --at DATE");
 });
 
 test("the agent's tool plans and lists", async () => {
