@@ -28,7 +28,7 @@ const ONLY_ANTHROPIC = ["container", "context_management", "mcp_servers", "infer
 export function readMessages(body: JsonObject): ReadRequest {
   const model = stringAt(body.model, "model");
   if (model === "") throw refused("model", "`model` must not be empty");
-  const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 1, Number.MAX_SAFE_INTEGER);
+  const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 0, Number.MAX_SAFE_INTEGER);
   if (maxTokens === undefined) throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
   if (!Number.isInteger(maxTokens)) throw refused("max_tokens", "`max_tokens` must be an integer");
   const list = listAt(body.messages, "messages");
@@ -49,7 +49,8 @@ export function readMessages(body: JsonObject): ReadRequest {
     request: {
       model,
       messages,
-      max_tokens: maxTokens,
+      // 0 fills Anthropic's cache; elsewhere one token does.
+      max_tokens: Math.max(1, maxTokens),
       ...(stream && { stream: true, stream_options: { include_usage: true } }),
       ...(temperature !== undefined && { temperature }),
       ...(topP !== undefined && { top_p: topP }),

@@ -85,7 +85,7 @@ export const anthropic: Dialect = {
   read({ path, headers, body }) {
     need(path === "/v1/messages", `wrong path ${path}`);
     need(headers["x-api-key"] === "secret" && headers.authorization === undefined, "wrong key");
-    need(headers["anthropic-version"] === "2023-06-01", "wrong version");
+    need(["2023-06-01", "2026-10-21"].includes(String(headers["anthropic-version"])), "wrong version");
     onlyKeys("body", body, KEYS);
     need(Number.isInteger(body.max_tokens), "max_tokens is required");
     need(body.temperature === undefined || body.temperature <= 1, "temperature is over 1");

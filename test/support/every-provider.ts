@@ -1,0 +1,44 @@
+/** A gateway with one channel for each provider, each on a fake of its own: for tests that go through all of them. */
+import { type InProcessGateway, startGateway } from "./gateway.ts";
+import { type Dialect, dialects, type FakeProvider, startProvider, type Step } from "./upstreams/index.ts";
+
+export interface Way {
+  dialect: Dialect;
+  fake: FakeProvider;
+  /** For the client. */
+  model: string;
+  /** Forgets what was seen and says what comes next. */
+  script(next: Step): void;
+}
+
+export interface EveryProvider {
+  gateway: InProcessGateway;
+  ways: Map<string, Way>;
+  stop(): Promise<void>;
+}
+
+export const names = dialects.map((dialect) => dialect.name);
+
+export async function startEveryProvider(): Promise<EveryProvider> {
+  const ways = new Map<string, Way>();
+  const channels: Record<string, unknown> = {};
+  for (const dialect of dialects) {
+    const fake = await startProvider(dialect);
+    channels[dialect.name] = { maxRetries: 0, ...dialect.channel(fake.root) };
+    const script = (next: Step) => {
+      fake.views.length = 0;
+      fake.seen.length = 0;
+      fake.next = next;
+    };
+    ways.set(dialect.name, { dialect, fake, model: `${dialect.name}/${dialect.model}`, script });
+  }
+  const gateway = await startGateway({ config: { channels } });
+  return {
+    gateway,
+    ways,
+    async stop() {
+      await gateway.stop();
+      for (const { fake } of ways.values()) await fake.close();
+    },
+  };
+}
