@@ -68,6 +68,8 @@ export interface StreamPlan {
   delayMs: number;
   /** Of one chunk's text; default a word. */
   bytes?: number;
+  /** The text of every chunk, to tell streams apart. */
+  text?: string;
   /** The chunk's text is a clock reading, to tell how long it was under way. */
   stamp?: boolean;
 }
@@ -75,7 +77,7 @@ export interface StreamPlan {
 async function streamTo(socket: Socket, plan: StreamPlan): Promise<void> {
   const framed = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
   const first = eventOf("").replace('"content":""', '"role":"assistant","content":""');
-  const word = framed(eventOf(plan.bytes === undefined ? " word" : "x".repeat(plan.bytes)));
+  const word = framed(eventOf(plan.text ?? (plan.bytes === undefined ? " word" : "x".repeat(plan.bytes))));
   const one = () => (plan.stamp ? framed(eventOf(String(process.hrtime.bigint()))) : word);
   socket.write(
     head("text/event-stream", "transfer-encoding: chunked") +
