@@ -22,6 +22,7 @@ export { bearerOf, occursTwice } from "./http/auth.ts";
 export { reply } from "./http/reply.ts";
 export { openSse } from "./http/sse.ts";
 export { createThrottle } from "./http/throttle.ts";
+export { newId } from "./ids.ts";
 export * from "./models/index.ts";
 export { didYouMean } from "./nearest.ts";
 export { compile } from "./schema.ts";

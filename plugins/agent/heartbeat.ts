@@ -1,7 +1,6 @@
 /** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { PorticoError } from "portico";
+import { newId, PorticoError } from "portico";
 import type { NewItem, WorkItem } from "portico";
 import { durationMs, MAIN_SESSION, type Parts } from "./parts.ts";
 import { clip } from "./turns/prompt.ts";
@@ -144,7 +143,7 @@ export function createHeartbeat(parts: Parts): Heartbeat {
       ...(model === undefined ? {} : { model }),
     };
     return {
-      id: `turn_${randomUUID().replaceAll("-", "")}`,
+      id: newId("turn"),
       lane: MAIN_SESSION,
       kind: "turn",
       body,

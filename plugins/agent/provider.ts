@@ -1,9 +1,8 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, PorticoError, newId } from "portico";
 import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico";
 import { textOf } from "./turns/ask.ts";
 import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
-import { newId } from "./service.ts";
 import { runTurn, type TurnBody, type TurnEnd } from "./turns/turn.ts";
 
 type Info = Target & CallInfo;

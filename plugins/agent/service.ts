@@ -1,6 +1,5 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
-import { randomUUID } from "node:crypto";
-import { PorticoError } from "portico";
+import { newId, PorticoError } from "portico";
 import type { AgentService, NewItem, TurnRequest, TurnStatus, Usage, WakeRequest, WakeStatus, WorkItem } from "portico";
 import { announcement } from "./turns/conduct.ts";
 import { type Heartbeat, WAKE, WAKE_NOW } from "./heartbeat.ts";
@@ -112,10 +111,6 @@ export function createService(parts: Parts, { worker, heartbeat, progress }: Ser
     },
     heartbeat: (reason) => heartbeat.now(reason),
   };
-}
-
-export function newId(kind: "turn" | "evt"): string {
-  return `${kind}_${randomUUID().replaceAll("-", "")}`;
 }
 
 function missing(turnId: string): never {

@@ -2,8 +2,16 @@
  * A request from outside, from its first byte to its answer. In order: method, size, credentials or signature, a known
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
-import { randomUUID } from "node:crypto";
-import { type Call, isPorticoError, type KnownKey, type PluginContext, PorticoError, reply, type Take } from "portico";
+import {
+  type Call,
+  isPorticoError,
+  type KnownKey,
+  newId,
+  type PluginContext,
+  PorticoError,
+  reply,
+  type Take,
+} from "portico";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { presentedToken } from "./credentials.ts";
@@ -45,7 +53,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const target = readTarget(call.path, settings);
     const visit: Visit = {
       call,
-      id: `del_${randomUUID().replaceAll("-", "")}`,
+      id: newId("del"),
       target,
       settings,
       headers: headersOf(call.req),
@@ -196,7 +204,6 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
   /** The request as mappings see it, read once; `peek` answers `undefined` for a body that cannot be read. */
   function lazyRequest(visit: Visit) {
     let reading: Promise<Request> | undefined;
-    const text = visit.raw?.toString("utf8") ?? "";
     return {
       read: () =>
         (reading ??= planner
@@ -204,7 +211,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
           .then((body) => ({ body, headers: visit.headers, query: queryOf(visit.call.query) }))),
       peek: (): unknown => {
         try {
-          return JSON.parse(text);
+          return JSON.parse(visit.raw?.toString("utf8") ?? "");
         } catch {
           return undefined;
         }

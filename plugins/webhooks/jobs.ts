@@ -1,8 +1,6 @@
 /** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
-import { randomUUID } from "node:crypto";
-import type { AgentService, NewItem, TurnRequest } from "portico";
+import { type AgentService, newId, type NewItem, type Static, type TurnRequest } from "portico";
 import type { agentRequest, wakeRequest } from "./schema.ts";
-import type { Static } from "portico";
 import { hashOf } from "./content.ts";
 import type { Rendering } from "./rendering.ts";
 import type { Mapping } from "./settings.ts";
@@ -76,7 +74,7 @@ function burstJob(
   burstKey: string,
 ): Job {
   const { action } = rendering;
-  const id = `${action === "wake" ? "evt" : "turn"}_${randomUUID().replaceAll("-", "")}`;
+  const id = newId(action === "wake" ? "evt" : "turn");
   const key = hashOf(burstKey).slice(0, 12);
   const session = rendering.session ?? `${SOURCE}:${mapping.name}:${key}`;
   const item: NewItem = {

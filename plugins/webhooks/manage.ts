@@ -1,6 +1,5 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { randomUUID } from "node:crypto";
-import { type Call, compile, type Delivery, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, type Delivery, newId, type PluginContext, PorticoError } from "portico";
 import type { DeliveryLog } from "./delivery-log.ts";
 import { isForm, readForm } from "./content.ts";
 import { maskPayload } from "./mask.ts";
@@ -57,7 +56,7 @@ export function mountManagement({ ctx, settings, log, planner }: ManageParts): v
       throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
     const request: Request = { headers, query, body: bodyOf(delivery.payload, headers) };
     const { job, source } = await planner.plan(target, request, () => true);
-    const id = `del_${randomUUID().replaceAll("-", "")}`;
+    const id = newId("del");
     const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
     await store().enqueue({
       items: job.items,
