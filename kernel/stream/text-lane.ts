@@ -204,20 +204,21 @@ function afterLoose(bytes: Buffer, at: number, prefix: Buffer): number {
 
 /** The end of the event whose rest is like the suffix, or -1. */
 function afterSuffix(bytes: Buffer, from: number, suffix: Buffer): number {
-  const length = bytes.length;
   let i = from;
   for (let j = 0; j < suffix.length; j++) {
     const wanted = suffix[j] as number;
-    let byte = bytes[i] as number;
-    // Anthropic pads its events so that their lengths tell nothing.
-    while (byte === SPACE) byte = bytes[++i] as number;
     if (wanted === ZERO) {
-      if (!isDigit(byte)) return -1;
-      while (i < length && isDigit(bytes[i] as number)) i++;
-    } else {
-      if (byte !== wanted) return -1;
+      const start = i;
+      while (isDigit(bytes[i] as number)) i++;
+      if (i > start) continue;
+    } else if (bytes[i] === wanted) {
       i++;
+      continue;
     }
+    // Anthropic pads its events so that their lengths tell nothing.
+    if (bytes[i] !== SPACE) return -1;
+    i++;
+    j--;
   }
   return i;
 }
