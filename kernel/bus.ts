@@ -161,7 +161,10 @@ export function createBus(log: Logger) {
       return { outcome: outcome({}), result };
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
+      // Hooks tell of their failures themselves, with file and line.
+      if (!entry.owner.startsWith("hook:")) {
+        log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
+      }
       return { outcome: outcome({ ok: false, error, timedOut: error instanceof DeadlineError || undefined }) };
     }
   }

@@ -71,7 +71,10 @@ function handleSignals(gateway: () => Gateway | undefined): Promise<number> {
         );
       });
     }
-    process.on("SIGHUP", () => void gateway()?.plugins.rescan());
+    process.on("SIGHUP", () => {
+      void gateway()?.plugins.rescan();
+      void gateway()?.hooks.rescan();
+    });
   });
 }
 

@@ -1,26 +1,9 @@
 /** The files that `portico plugins new` writes. */
-import { join } from "node:path";
+import { editorConfig } from "../extensions/editor-config.ts";
 
 /** File name → text. The tsconfig lets an editor find the types of "portico" in this installation. */
 export function providerTemplate(name: string, packageDir: string): Record<string, string> {
   return { "plugin.ts": pluginText(name), "tsconfig.json": editorConfig(packageDir) };
-}
-
-/** What an editor needs to resolve `import … from "portico"` outside the package. */
-export function editorConfig(packageDir: string): string {
-  const compilerOptions = {
-    target: "es2023",
-    module: "nodenext",
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    allowImportingTsExtensions: true,
-    types: ["node"],
-    typeRoots: [join(packageDir, "node_modules/@types")],
-    paths: { portico: [join(packageDir, "kernel/index.ts")] },
-  };
-  const files = [join(packageDir, "plugins/chat/types.ts"), join(packageDir, "plugins/agent/types.ts")];
-  return `${JSON.stringify({ compilerOptions, files, include: ["./**/*.ts"] }, null, 2)}\n`;
 }
 
 function pluginText(name: string): string {

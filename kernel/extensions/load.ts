@@ -6,8 +6,9 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Plugin } from "esbuild";
 
 export interface LoadedModule {
   exports: Record<string, unknown>;
@@ -34,8 +35,10 @@ export class LoadError extends Error {
 export interface LoaderOptions {
   /** Modules that extensions import from the gateway itself: `portico`. */
   host: Record<string, unknown>;
-  /** The directory that caches the bundle of this entry. */
-  cacheDir(entry: string): string;
+  /** Where the bundle of this entry is kept. Bundles name their inputs relative to the entry, so both may move together. */
+  cacheFile(entry: string): string;
+  /** Packages that are bundled into the extension instead of being required when it runs. */
+  bundled?(entry: string): readonly string[];
   /** Maps stack traces back to the source; costs time at load. */
   sourceMaps(entry: string): boolean;
 }
@@ -47,20 +50,20 @@ interface Bundle {
 type Evaluate = (code: string, entry: string) => (...args: unknown[]) => void;
 
 /** Raised when the form of cached bundles changes. */
-const cacheVersion = 3;
+const cacheVersion = 4;
 
 export function createLoader(options: LoaderOptions) {
   /** Builds (or takes from the cache) without evaluating. */
   async function compile(entry: string): Promise<{ code: string; inputs: string[]; hash: string }> {
-    const cacheFile = join(options.cacheDir(entry), `${sha(entry).slice(0, 16)}-${basename(dirname(entry))}.cjs`);
-    let bundle = readCached(cacheFile);
+    const cacheFile = options.cacheFile(entry);
+    let bundle = readCached(cacheFile, entry);
     if (!bundle) {
-      bundle = await build(entry, options.sourceMaps(entry));
+      bundle = await build(entry, options.sourceMaps(entry), options.bundled?.(entry) ?? []);
       writeCached(cacheFile, bundle);
     }
     return {
       code: bundle.code,
-      inputs: bundle.inputs.map((input) => input.path),
+      inputs: bundle.inputs.map((input) => resolve(dirname(entry), input.path)),
       hash: sha(bundle.inputs.map((input) => input.hash).join()).slice(0, 16),
     };
   }
@@ -69,7 +72,7 @@ export function createLoader(options: LoaderOptions) {
   async function load(entry: string, evaluate: Evaluate = evaluateIndirectly): Promise<LoadedModule> {
     const { code, inputs, hash } = await compile(entry);
     const require = createRequire(entry);
-    const module = { exports: {} as Record<string, unknown> };
+    const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
     const hostRequire = (id: string) => (Object.hasOwn(options.host, id) ? options.host[id] : require(id));
     try {
       evaluate(code, entry)(module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry));
@@ -94,7 +97,17 @@ const evaluateIndirectly: Evaluate = (code, entry) => {
   return (0, eval)(wrapBundle(code, entry));
 };
 
-async function build(entry: string, sourceMaps: boolean): Promise<Bundle> {
+/** A file that is saved while esbuild reads would pair old code with a new hash: then it is built once more. */
+async function build(entry: string, sourceMaps: boolean, bundled: readonly string[]): Promise<Bundle> {
+  for (let tries = 0; ; tries++) {
+    const before = Date.now();
+    const bundle = await buildOnce(entry, sourceMaps, bundled);
+    const isSettled = bundle.inputs.every(({ path }) => statSync(resolve(dirname(entry), path)).mtimeMs < before);
+    if (isSettled || tries === 3) return bundle;
+  }
+}
+
+async function buildOnce(entry: string, sourceMaps: boolean, bundled: readonly string[]): Promise<Bundle> {
   const esbuild = await import("esbuild");
   const before = Date.now();
   const result = await esbuild
@@ -106,8 +119,9 @@ async function build(entry: string, sourceMaps: boolean): Promise<Bundle> {
       format: "cjs",
       platform: "node",
       target: "node20",
-      packages: "external",
+      packages: bundled.length ? "bundle" : "external",
       external: ["portico"],
+      plugins: bundled.length ? [onlyBundling(bundled)] : [],
       metafile: true,
       sourcemap: sourceMaps ? "inline" : false,
       sourcesContent: false,
@@ -115,24 +129,40 @@ async function build(entry: string, sourceMaps: boolean): Promise<Bundle> {
       logOverride: { "empty-import-meta": "silent" },
       supported: { "dynamic-import": false },
       define: {
-        "import.meta.url": JSON.stringify(pathToFileURL(entry).href),
-        "import.meta.dirname": JSON.stringify(dirname(entry)),
-        "import.meta.filename": JSON.stringify(entry),
+        "import.meta.url": "module.url",
+        "import.meta.dirname": "__dirname",
+        "import.meta.filename": "__filename",
       },
     })
     .catch((failure: unknown) => {
       throw asLoadError(failure, entry);
     });
-  const inputs = Object.keys(result.metafile.inputs).map((input) => {
-    const path = resolve(dirname(entry), input);
-    const { size, mtimeMs } = statSync(path);
+  // Packages change with an installation, which builds anew.
+  const sources = Object.keys(result.metafile.inputs).filter((input) => !input.includes("node_modules/"));
+  const inputs = sources.map((input) => {
+    const file = resolve(dirname(entry), input);
+    const { size, mtimeMs } = statSync(file);
     // A file written while it was being read may be newer than what was bundled: never take its stamp from the cache.
-    return { path, size, mtimeMs: mtimeMs >= before - 5 ? -1 : mtimeMs, hash: sha(readFileSync(path)) };
+    return { path: input, size, mtimeMs: mtimeMs >= before - 5 ? -1 : mtimeMs, hash: sha(readFileSync(file)) };
   });
   return { code: result.outputFiles[0]?.text ?? "", inputs };
 }
 
-function readCached(file: string): Bundle | undefined {
+/** Bundles these packages and what they need; all others are required when the extension runs. */
+function onlyBundling(packages: readonly string[]): Plugin {
+  const isPackage = (id: string) => packages.some((name) => id === name || id.startsWith(`${name}/`));
+  return {
+    name: "only-bundling",
+    setup(builder) {
+      builder.onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
+        if (kind === "entry-point" || isPackage(path) || importer.includes("/node_modules/")) return undefined;
+        return { path, external: true };
+      });
+    },
+  };
+}
+
+function readCached(file: string, entry: string): Bundle | undefined {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -142,17 +172,18 @@ function readCached(file: string): Bundle | undefined {
   const lineEnd = text.indexOf("\n");
   try {
     const { version, inputs } = JSON.parse(text.slice(2, lineEnd)) as { version: number; inputs: Bundle["inputs"] };
-    if (version !== cacheVersion || !inputs.every(isUnchanged)) return undefined;
+    if (version !== cacheVersion || !inputs.every((input) => isUnchanged(input, dirname(entry)))) return undefined;
     return { code: text.slice(lineEnd + 1), inputs };
   } catch {
     return undefined; // torn or of another version: built anew
   }
 }
 
-function isUnchanged(input: Bundle["inputs"][number]): boolean {
-  const now = statSync(input.path, { throwIfNoEntry: false });
+function isUnchanged(input: Bundle["inputs"][number], dir: string): boolean {
+  const file = resolve(dir, input.path);
+  const now = statSync(file, { throwIfNoEntry: false });
   if (!now || now.size !== input.size) return false;
-  return now.mtimeMs === input.mtimeMs || sha(readFileSync(input.path)) === input.hash;
+  return now.mtimeMs === input.mtimeMs || sha(readFileSync(file)) === input.hash;
 }
 
 function writeCached(file: string, bundle: Bundle): void {
@@ -194,7 +225,7 @@ export function placeOf(error: Error, dir: string): Location | undefined {
   for (const line of (error.stack ?? "").split("\n")) {
     const match = /(?:file:\/\/)?(\/[^():]+):(\d+):(\d+)\)?$/.exec(line);
     const file = match?.[1] && decodeURI(match[1]);
-    if (match && file && file.startsWith(`${dir}/`)) {
+    if (match && file?.startsWith(`${dir}/`)) {
       return { file, line: Number(match[2]), column: Number(match[3]) };
     }
   }

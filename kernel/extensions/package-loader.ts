@@ -1,19 +1,35 @@
 /** The loader as a gateway uses it: hands `portico` in, and keeps bundles where they may be written. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import * as portico from "../index.ts";
 import { isInside } from "./discover.ts";
 import { createLoader, type Loader } from "./load.ts";
 
 /**
  * The package's own bundles lie in `.build/cache` and are made when it is installed; those of users in `userCache`.
- * Source maps cost time at each load, so only what users write (and edit) has them.
+ * Source maps cost time at each load, so only what users write (and edit) has them. A development dependency that a
+ * built-in plugin imports is bundled into it: a user's installation does not need the package.
  */
 export function createPackageLoader(packageDir: string, userCache = join(homedir(), ".cache", "portico")): Loader {
   const isOwn = (entry: string) => isInside(entry, packageDir);
+  const manifest = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as {
+    devDependencies?: Record<string, string>;
+  };
+  const development = Object.keys(manifest.devDependencies ?? {});
   return createLoader({
     host: { portico },
-    cacheDir: (entry) => (isOwn(entry) ? join(packageDir, ".build", "cache") : userCache),
+    cacheFile: (entry) =>
+      isOwn(entry)
+        ? join(packageDir, ".build", "cache", cacheName(entry, relative(packageDir, entry)))
+        : join(userCache, cacheName(entry, entry)),
     sourceMaps: (entry) => !isOwn(entry),
+    bundled: (entry) => (isOwn(entry) ? development : []),
   });
+}
+
+/** Readable, and different for each key. */
+export function cacheName(entry: string, key: string): string {
+  return `${basename(dirname(entry))}-${createHash("sha256").update(key).digest("hex").slice(0, 12)}.cjs`;
 }

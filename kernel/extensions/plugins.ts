@@ -35,6 +35,7 @@ interface Loaded {
 }
 interface Active {
   loaded: Loaded;
+  generation: number;
   scope: Scope;
   setupMs: number;
   loadedAt: string;
@@ -206,7 +207,14 @@ export function createPluginHost(options: PluginHostOptions) {
     const began = performance.now();
     const scope = new Scope();
     const config = sectionsOf(definition);
-    const active: Active = { loaded, scope, setupMs: 0, loadedAt: new Date().toISOString(), config };
+    const active: Active = {
+      loaded,
+      generation: slot.generation,
+      scope,
+      setupMs: 0,
+      loadedAt: new Date().toISOString(),
+      config,
+    };
     const ctx = createPluginContext({
       parts,
       scope,
@@ -370,8 +378,8 @@ export function createPluginHost(options: PluginHostOptions) {
       root: found.root.name,
       dir: found.dir,
       shadowedBy: slot.shadowedBy,
-      hash: loaded?.module.hash,
-      generation: slot.generation,
+      hash: (active?.loaded ?? loaded)?.module.hash,
+      generation: active?.generation ?? slot.generation,
       loadedAt: active?.loadedAt,
       loadMs: round(loaded?.loadMs),
       setupMs: round(active?.setupMs),

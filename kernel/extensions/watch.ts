@@ -183,6 +183,8 @@ function watchInside(root: string, add: Add, reopen: () => void, options: WatchO
     if (closed) return;
     watcher = watch(root, {
       ignoreInitial: true,
+      // Never what keeps the process running.
+      persistent: false,
       depth: 6,
       ignored: (path) => /(^|[\\/])(node_modules|\.git)([\\/]|$)/.test(relative(root, path)),
     });

@@ -1,7 +1,7 @@
 /** The files that `portico hooks new` writes. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { editorConfig } from "../extensions/editor-config.ts";
 import type { EventOutline } from "./known-events.ts";
 
 export interface NewHook {
@@ -28,37 +28,6 @@ export function writeHook(root: string, packageDir: string, hook: NewHook): stri
   for (const [file, text] of Object.entries(others)) writeFileSync(join(dir, file), text, { mode: 0o600 });
   writeFileSync(join(dir, "HOOK.md"), descriptor as string, { mode: 0o600 });
   return dir;
-}
-
-/** A tsconfig.json for a directory outside the package: `import type … from "portico"` resolves in this installation. */
-export function editorConfig(packageDir: string): string {
-  const compilerOptions = {
-    target: "es2023",
-    lib: ["es2023"],
-    module: "esnext",
-    // As the loader resolves: with or without an ending.
-    moduleResolution: "bundler",
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    isolatedModules: true,
-    resolveJsonModule: true,
-    allowImportingTsExtensions: true,
-    types: ["node"],
-    typeRoots: [nodeTypes(packageDir)],
-    paths: { portico: [join(packageDir, "kernel/index.ts")] },
-  };
-  // The plugins' types say which events there are.
-  const include = ["./**/*", join(packageDir, "plugins/*/types.ts")];
-  return `${JSON.stringify({ compilerOptions, include }, null, 2)}\n`;
-}
-
-function nodeTypes(packageDir: string): string {
-  try {
-    return dirname(dirname(createRequire(join(packageDir, "package.json")).resolve("@types/node/package.json")));
-  } catch {
-    return join(packageDir, "node_modules/@types");
-  }
 }
 
 function descriptorText({ name, events, description }: NewHook): string {

@@ -14,7 +14,11 @@ test.before.each(() => {
 test.after.each(() => rmSync(dir, { recursive: true, force: true }));
 
 const loader = () =>
-  createLoader({ host: { portico: { answer: 42 } }, cacheDir: () => join(dir, "cache"), sourceMaps: () => true });
+  createLoader({
+    host: { portico: { answer: 42 } },
+    cacheFile: () => join(dir, "cache/handler.cjs"),
+    sourceMaps: () => true,
+  });
 
 function write(files: Record<string, string>): string {
   for (const [name, text] of Object.entries(files)) {
@@ -41,6 +45,18 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   const { exports, inputs } = await loader().load(entry);
   assert.equal((exports["default"] as () => unknown)(), [42, 4, 7, "dep", "a", dir]);
   assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
+});
+
+test("the usual ways of finding one's own directory", async () => {
+  const entry = write({
+    "handler.ts": `
+      import { dirname } from "node:path";
+      import { fileURLToPath } from "node:url";
+      const __filename = fileURLToPath(import.meta.url);
+      const __dirname = dirname(__filename);
+      export default [__filename, __dirname, import.meta.filename, import.meta.dirname];`,
+  });
+  assert.equal((await loader().load(entry)).exports["default"], [entry, dir, entry, dir]);
 });
 
 test("a change of anything imported is a new version, an untouched one is not", async () => {

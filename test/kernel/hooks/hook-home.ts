@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { type Bus, createBus } from "../../../kernel/bus.ts";
 import { declareKernelEvents } from "../../../kernel/events.ts";
 import { createLoader } from "../../../kernel/extensions/load.ts";
+import { cacheName } from "../../../kernel/extensions/package-loader.ts";
 import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";
 import type { HookSettings } from "../../../kernel/hooks/settings.ts";
 import { createLog } from "../../../kernel/log.ts";
@@ -92,7 +93,11 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     log: book.log,
     bus,
     services,
-    loader: createLoader({ host: {}, cacheDir: () => join(dir, "cache"), sourceMaps: () => true }),
+    loader: createLoader({
+      host: {},
+      cacheFile: (entry) => join(dir, "cache", cacheName(entry, entry)),
+      sourceMaps: () => true,
+    }),
     config: {
       kernel: { hooks: settings },
       get: (key) => config[key],

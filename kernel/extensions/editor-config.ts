@@ -1,0 +1,34 @@
+/** What an editor needs beside a hook or plugin that lies outside the package. */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+/** A tsconfig.json for a directory outside the package: `import type … from "portico"` resolves in this installation. */
+export function editorConfig(packageDir: string): string {
+  const compilerOptions = {
+    target: "es2023",
+    lib: ["es2023"],
+    module: "esnext",
+    // As the loader resolves: with or without an ending.
+    moduleResolution: "bundler",
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    isolatedModules: true,
+    resolveJsonModule: true,
+    allowImportingTsExtensions: true,
+    types: ["node"],
+    typeRoots: [nodeTypes(packageDir)],
+    paths: { portico: [join(packageDir, "kernel/index.ts")] },
+  };
+  // The plugins' types say which events there are.
+  const include = ["./**/*", join(packageDir, "plugins/*/types.ts")];
+  return `${JSON.stringify({ compilerOptions, include }, null, 2)}\n`;
+}
+
+function nodeTypes(packageDir: string): string {
+  try {
+    return dirname(dirname(createRequire(join(packageDir, "package.json")).resolve("@types/node/package.json")));
+  } catch {
+    return join(packageDir, "node_modules/@types");
+  }
+}
