@@ -1,8 +1,8 @@
 /** POST /act: one action, or several, on a tab. */
 import { compile, didYouMean, PorticoError } from "portico";
-import { attempt, left, pause } from "../deadline.ts";
+import { attempt, left } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
-import type { Page, Request } from "../playwright.ts";
+import type { Page } from "../playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "./kinds.ts";
 import type { Kind } from "./types.ts";
@@ -61,41 +61,10 @@ export async function runAction(op: Op, tab: Tab, given: Record<string, unknown>
   }
 }
 
-/** Notices what an action set off: a navigation of the page, new windows, the page's own end. */
-function observe(page: Page): { settle(limitMs: number): Promise<void>; stop(): void; opened: Page[] } {
-  const opened: Page[] = [];
-  let navigating: Promise<unknown> | undefined;
-  const onRequest = (request: Request): void => {
-    if (!request.isNavigationRequest() || navigating !== undefined) return;
-    try {
-      if (request.frame() !== page.mainFrame()) return;
-    } catch {
-      return;
-    }
-    navigating = Promise.race([
-      page.waitForEvent("framenavigated", { predicate: (frame) => frame === page.mainFrame(), timeout: 10_000 }),
-      page.waitForEvent("requestfailed", { predicate: (failed) => failed === request, timeout: 10_000 }),
-      page.waitForEvent("close", { timeout: 10_000 }),
-      page.waitForEvent("download", { timeout: 10_000 }),
-    ]);
-    navigating.catch(() => {});
-  };
-  const onPopup = (popup: Page): void => void opened.push(popup);
-  page.on("request", onRequest);
-  page.on("popup", onPopup);
-  return {
-    opened,
-    async settle(limitMs) {
-      if (navigating === undefined) return;
-      await attempt(limitMs, navigating, undefined);
-      if (!page.isClosed()) await attempt(limitMs, page.waitForLoadState("domcontentloaded"), undefined);
-    },
-    stop() {
-      page.off("request", onRequest);
-      page.off("popup", onPopup);
-    },
-  };
-}
+/** How long an answer waits for the page that an action led to. */
+const ARRIVAL_MS = 5_000;
+/** And for a window that the page asked for; the browser may have refused it. */
+const WINDOW_MS = 1_000;
 
 export async function act(op: Op, given: ActInput): Promise<object> {
   const { kind, name } = checkAction(given);
@@ -103,21 +72,28 @@ export async function act(op: Op, given: ActInput): Promise<object> {
     throw new PorticoError("invalid_request_error", 'snapshot must be "efficient" or "ai".', { param: "snapshot" });
   }
   // A page that may not be read may still be closed.
-  const tab = name === "close" ? await op.session.tab(given.targetId) : await readableTab(op, given.targetId);
+  const tab =
+    name === "close" ? await op.session.tab(given.targetId) : await readableTab(op, given.targetId, given.timeoutMs);
   const start = Date.now();
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
-  const seen = observe(tab.page);
+  const opened: Page[] = [];
+  const onPopup = (popup: Page): void => void opened.push(popup);
+  tab.page.on("popup", onPopup);
+  const { moves, windows } = tab;
   let result: unknown;
   try {
     const work = (): Promise<unknown> => runAction(op, tab, given);
     result = kind.queued ? await tab.exclusive(timeoutMs, `the action ${name}`, work) : await work();
-    await seen.settle(Math.min(5_000, left(start, timeoutMs + 1_000)));
+    await tab.arrived(moves, Math.min(ARRIVAL_MS, left(start, timeoutMs + 1_000)));
+    if (tab.windows !== windows && opened.length === 0 && !tab.closed) {
+      await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
+    }
   } catch (error) {
     // A page that closes itself on a click did what was asked.
     const ended = (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
     if (!ended || !kind.queued) throw withDialogs(error, tab, start);
   } finally {
-    seen.stop();
+    tab.page.off("popup", onPopup);
   }
   const closed = tab.page.isClosed();
   // What an action led to is judged before anything of it is told.
@@ -128,22 +104,21 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   if (closed) answer["closed"] = true;
   const dialogs = tab.dialogs.since(start);
   if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
-  if (seen.opened.length > 0) answer["newTabs"] = await newTabs(op, tab);
+  if (opened.length > 0) answer["newTabs"] = await newTabs(op, opened);
   if (given.snapshot !== undefined && !closed) Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
   return answer;
 }
 
-/** Tabs beside this one that a window opened by the action may be. */
-async function newTabs(op: Op, tab: Tab): Promise<object[]> {
-  await pause(20);
-  const known = await attempt(2000, op.session.tabs(), []);
-  return known
-    .filter(({ targetId }) => targetId !== tab.targetId)
-    .slice(-5)
+/** The windows that the action opened, once they are under control. */
+async function newTabs(op: Op, opened: readonly Page[]): Promise<object[]> {
+  await attempt(2000, op.session.tabs(), []);
+  return op.session.libraryTabs
+    .filter(({ page }) => opened.includes(page))
     .map(({ targetId, url }) => ({ targetId, url }));
 }
 
 async function freshSnapshot(op: Op, tab: Tab, mode: "efficient" | "ai"): Promise<object> {
+  await tab.settled(20_000);
   const { ok: _ok, ...rest } = await takeSnapshot(op, tab, mode === "efficient" ? { mode } : {});
   return rest;
 }

@@ -179,7 +179,8 @@ export const KINDS: Record<string, Kind> = {
     queued: true,
     run: ok((act) => {
       const { doubleClick, button: which, modifiers: held } = act.input;
-      const options = { ...(which ? { button: which } : {}), ...(held ? { modifiers: held } : {}) };
+      // Where it leads is waited for by the caller of the action, with a limit of its own.
+      const options = { noWaitAfter: true, ...(which ? { button: which } : {}), ...(held ? { modifiers: held } : {}) };
       return tryOn({
         ...trial(act),
         wish: CLICKED,

@@ -42,7 +42,7 @@ async function libraryScreenshot(
   input: ScreenshotInput,
   type: "png" | "jpeg",
 ): Promise<{ targetId: string; image: Buffer }> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const timeoutMs = input.timeoutMs ?? 15_000;
   const options = { type, ...(input.quality === undefined ? {} : { quality: input.quality }) };
   const what = "The screenshot";
@@ -107,7 +107,7 @@ export interface PdfInput extends Common {
 }
 
 export async function pdf(op: Op, input: PdfInput): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const timeoutMs = input.timeoutMs ?? 30_000;
   const options = { format: input.format ?? "A4", landscape: input.landscape ?? false, printBackground: true };
   const content = await within(timeoutMs, "The PDF", tab.page.pdf(options)).catch((error: unknown) => {
@@ -126,7 +126,7 @@ export async function pdf(op: Op, input: PdfInput): Promise<object> {
 
 /** Draws a box around an element for a few seconds. */
 export async function highlight(op: Op, input: Common & { ref: string | number }): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? 5_000;
   const { locator, entry } = await findElement(tab, input.ref, SEEN, timeoutMs);

@@ -21,7 +21,7 @@ const LEVEL_NAMES: Record<string, ConsoleEntry["level"]> = {
 
 /** Messages of at least that level. */
 export async function consoleMessages(op: Op, input: Common & { level?: string; clear?: boolean }): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const level = input.level === undefined ? "debug" : LEVEL_NAMES[input.level];
   if (level === undefined)
     throw new PorticoError("invalid_request_error", `level must be one of debug, info, warning, error.`, {
@@ -33,7 +33,7 @@ export async function consoleMessages(op: Op, input: Common & { level?: string; 
 }
 
 export async function pageErrors(op: Op, input: Common & { clear?: boolean }): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const errors = tab.watch.errors.list();
   if (input.clear) tab.watch.errors.clear();
   return { ok: true, targetId: tab.targetId, errors };
@@ -41,7 +41,7 @@ export async function pageErrors(op: Op, input: Common & { clear?: boolean }): P
 
 /** Requests whose address holds `filter` (or fits it as a glob). */
 export async function requests(op: Op, input: Common & { filter?: string; clear?: boolean }): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const fits = input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
   const found = tab.watch.requests.list().filter(({ url }) => fits(url));
   if (input.clear) tab.watch.requests.clear();
@@ -86,7 +86,7 @@ async function readBody(response: Response, maxChars: number, timeoutMs: number)
 
 /** The body of a response: the newest that the tab has seen, else the next one that comes. */
 export async function responseBody(op: Op, input: ResponseBodyInput): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? BODY_MS;
   const maxChars = input.maxChars ?? BODY_CHARS;

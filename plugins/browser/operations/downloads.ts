@@ -35,7 +35,6 @@ function limitSize(op: Op, tab: Tab, download: Download): { tooLarge(): boolean;
     void download.cancel().catch(() => {});
   };
   tab.cdp.on("Page.downloadProgress", onProgress);
-  void tab.cdp.send("Page.enable").catch(() => {});
   return { tooLarge: () => over, stop: () => tab.cdp.off("Page.downloadProgress", onProgress) };
 }
 
@@ -71,6 +70,8 @@ async function save(
     await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
     const { size } = await stat(file.temporary);
     if (size > op.config.maxDownloadBytes) throw tooLarge(op);
+    // Copying took over the mode of the original.
+    await file.handle.chmod(0o600);
     const path = await file.commit();
     return { url: download.url(), suggestedFilename, path, bytes: size };
   } catch (error) {
@@ -93,7 +94,7 @@ async function checkPath(op: Op, path: string | undefined): Promise<void> {
 
 /** Clicks an element and saves the download that it starts. */
 export async function download(op: Op, input: DownloadInput): Promise<object> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   await checkPath(op, input.path);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
@@ -111,7 +112,14 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
       }),
     );
     const waitMs = Math.min(input.timeoutMs ?? 15_000, left(start, timeoutMs));
-    const begun = await within(waitMs, "Waiting for the download to begin (the click started none)", next.promise);
+    const begun = await within(
+      waitMs,
+      "Waiting for the download to begin (the click started none)",
+      next.promise,
+    ).catch(async (error: unknown) => {
+      await tab.stopLoading();
+      throw error;
+    });
     return {
       ok: true,
       targetId: tab.targetId,

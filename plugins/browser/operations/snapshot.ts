@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import { tame } from "../snapshot/text.ts";
 import type { CdpSession } from "../cdp.ts";
-import { left, within } from "../deadline.ts";
+import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import type { Locator } from "../playwright.ts";
@@ -87,6 +87,30 @@ async function frameBody(tab: Tab, frame: string | number): Promise<Locator> {
   return (await one(owner, "iframe", "frame")).contentFrame().locator("body");
 }
 
+/** A frame that answers does so within this. */
+const FRAME_MS = 400;
+/** What a page may take whose frames do not all answer: the library would wait for them to the very end. */
+const DEAF_FRAME_MS = 4_000;
+
+async function framesAnswer(tab: Tab): Promise<boolean> {
+  const frames = tab.page.frames().slice(1);
+  const answers = frames.map((frame) => attempt(FRAME_MS, frame.evaluate("true"), false));
+  return (await Promise.all(answers)).every(Boolean);
+}
+
+/** The tree of the page or a part of it. Frames that do not answer are empty in it. */
+async function patientTree(tab: Tab, input: SnapshotInput, timeoutMs: number): Promise<Tree> {
+  const boxes = Boolean(input.labels);
+  const start = Date.now();
+  if (await framesAnswer(tab)) return tree(tab, input, timeoutMs, boxes);
+  try {
+    return await tree(tab, input, Math.min(timeoutMs, DEAF_FRAME_MS), boxes);
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+    return tree(tab, input, left(start, timeoutMs), boxes);
+  }
+}
+
 async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: boolean): Promise<Tree> {
   const options = { mode: "ai" as const, timeout, ...(boxes ? { boxes } : {}) };
   if (input.frame === undefined && input.selector === undefined)
@@ -109,7 +133,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
-  const reading = tree(tab, input, timeoutMs, Boolean(input.labels));
+  const reading = patientTree(tab, input, timeoutMs);
   const roots = await within(timeoutMs + 300, "The snapshot (the page does not answer)", reading).catch(
     (error: unknown) => {
       if (!isTimeout(error)) throw failure(error, "The snapshot");
@@ -222,5 +246,5 @@ export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
   // Role options make it a role snapshot, whatever the format.
   const roles = viewOf(op, input).style === "role";
   if (input.format === "aria" && !roles && !input.labels) return ariaSnapshot(op, input);
-  return takeSnapshot(op, await readableTab(op, input.targetId), input);
+  return takeSnapshot(op, await readableTab(op, input.targetId, input.timeoutMs), input);
 }

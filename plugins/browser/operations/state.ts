@@ -37,7 +37,7 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
   const given: CookieInput & { url?: string } = { ...cookie };
   if (given.url === undefined && given.domain === undefined) {
     // Without a place the cookie belongs to the page that the tab shows.
-    const tab = await readableTab(op, input.targetId);
+    const tab = await readableTab(op, input.targetId, input.timeoutMs);
     if (!/^https?:/.test(tab.url))
       throw new PorticoError("invalid_request_error", "cookie needs url or domain: the tab shows no web page.", {
         param: "cookie.url",
@@ -74,7 +74,7 @@ async function inPage<T>(
   input: Common,
   work: (tab: Awaited<ReturnType<typeof readableTab>>) => Promise<T>,
 ): Promise<T> {
-  const tab = await readableTab(op, input.targetId);
+  const tab = await readableTab(op, input.targetId, input.timeoutMs);
   try {
     return await within(input.timeoutMs ?? STATE_MS, "The storage access (the page does not answer)", work(tab));
   } catch (error) {

@@ -1,8 +1,8 @@
 /** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
 import { PorticoError } from "portico";
-import { attempt, within } from "../deadline.ts";
+import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
-import type { CDPSession, Download, FileChooser, Page } from "../playwright.ts";
+import type { CDPSession, Download, FileChooser, Page, Request } from "../playwright.ts";
 import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
@@ -32,6 +32,30 @@ export interface TabOptions {
 const UNCLAIMED_MS = 30_000;
 const UNCLAIMED = 5;
 
+/** A tab on its way to another page. */
+interface Leaving {
+  url: string;
+  request: Request | undefined;
+  since: number;
+  over: Promise<void>;
+  end(): void;
+}
+
+function leaving(url: string, request: Request | undefined, since: number): Leaving {
+  let end = (): void => {};
+  const over = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return { url, request, since, over, end };
+}
+
+/** A page that is not busy echoes within this. */
+const ECHO_MS = 150;
+/** A navigation that a page asks for has begun by then, or does not come. */
+const WISH_MS = 1_000;
+/** How long a tab may be on its way to another page before what it shows now is used again. */
+const LEAVING_MS = 10_000;
+
 export class Tab {
   readonly targetId: string;
   readonly page: Page;
@@ -46,9 +70,14 @@ export class Tab {
   whole: { document: string; ms: number } | undefined;
   /** What the last snapshot printed, by key. */
   printed: Readonly<Record<string, { role: string; name?: string; native: string }>> = {};
+  /** How often the main frame has changed its address. */
+  moves = 0;
+  /** How often the page has asked for another window. */
+  windows = 0;
   crashed = false;
   closed = false;
   #queue: Promise<unknown> = Promise.resolve();
+  #leaving: Leaving | undefined;
   #downloads: PendingDownload[] = [];
   #downloadWaiters: ((download: Download) => void)[] = [];
   #chooser: ((chooser: FileChooser) => void) | undefined;
@@ -67,9 +96,24 @@ export class Tab {
       options.onClose(this);
     });
     page.on("framenavigated", (frame) => {
-      if (frame === page.mainFrame()) options.onNavigated(this, frame.url());
+      if (frame !== page.mainFrame()) return;
+      this.moves += 1;
+      this.#endLeaving();
+      options.onNavigated(this, frame.url());
     });
     page.on("download", (download) => this.#takeDownload(download));
+    page.on("request", (request) => this.#beginLeaving(request));
+    // Arrives before the answer to the input that caused it, the request only some time after.
+    this.cdp.on("Page.frameRequestedNavigation", ({ frameId, url, disposition }) => {
+      if (disposition !== "currentTab") this.windows += 1;
+      else if (frameId === this.targetId) this.#expectLeaving(url);
+    });
+    this.cdp.on("Page.windowOpen", () => {
+      this.windows += 1;
+    });
+    this.cdp.send("Page.enable").catch(() => {});
+    page.on("requestfailed", (request) => this.#endLeaving(request));
+    page.on("requestfinished", (request) => this.#endLeaving(request));
   }
 
   get url(): string {
@@ -79,6 +123,78 @@ export class Tab {
   /** The title, or "" where the page is too busy to say it. */
   title(): Promise<string> {
     return attempt(1000, this.page.title(), "");
+  }
+
+  /** The page wants to go elsewhere; the request for it follows, or not (a mail address, a cancelled one). */
+  #expectLeaving(url: string): void {
+    if (this.#leaving !== undefined) return;
+    const wish = leaving(url, undefined, Date.now());
+    this.#leaving = wish;
+    setTimeout(() => {
+      if (this.#leaving === wish) this.#endLeaving();
+    }, WISH_MS).unref();
+  }
+
+  #beginLeaving(request: Request): void {
+    if (!request.isNavigationRequest()) return;
+    try {
+      if (request.frame() !== this.page.mainFrame()) return;
+    } catch {
+      // A request without a frame of its own (a service worker's) leads nowhere.
+      return;
+    }
+    const before = this.#leaving;
+    this.#leaving = leaving(request.url(), request, before?.since ?? Date.now());
+    before?.end();
+  }
+
+  #endLeaving(request?: Request): void {
+    if (this.#leaving === undefined || (request !== undefined && request !== this.#leaving.request)) return;
+    this.#leaving.end();
+    this.#leaving = undefined;
+  }
+
+  /**
+   * The library refuses to look at a page that is on its way to another one, even where the server never answers: the
+   * navigation is waited for a while, then given up. 504 where the caller's own time ends first.
+   */
+  async settled(timeoutMs: number): Promise<void> {
+    const start = Date.now();
+    while (this.#leaving !== undefined) {
+      const now = this.#leaving;
+      const { since, over, url } = now;
+      const rest = left(start, timeoutMs);
+      const patience = Math.max(1, since + LEAVING_MS - Date.now());
+      await attempt(Math.min(rest, patience), over, undefined);
+      if (this.#leaving !== now) continue;
+      if (patience > rest) {
+        const host = URL.canParse(url) ? new URL(url).host : "elsewhere";
+        throw new PorticoError(
+          "timeout",
+          `The tab is on its way to a page of ${host}, which does not answer: wait longer, or navigate elsewhere.`,
+        );
+      }
+      await this.stopLoading();
+    }
+  }
+
+  /** Waits for the page that something has led to since `moves` was read; not at all where it led nowhere. */
+  async arrived(moves: number, limitMs: number): Promise<void> {
+    const start = Date.now();
+    // One round trip through the page: what it asked for on the action's account has been told to us by then.
+    await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
+    if (this.#leaving === undefined && this.moves === moves) return;
+    while (this.#leaving !== undefined && Date.now() - start < limitMs) {
+      await attempt(left(start, limitMs), this.#leaving.over, undefined);
+    }
+    if (this.#leaving !== undefined || this.closed || this.moves === moves) return;
+    await attempt(left(start, limitMs), this.page.waitForLoadState("domcontentloaded"), undefined);
+  }
+
+  /** Gives up a navigation that is under way; the page before it stays. */
+  async stopLoading(): Promise<void> {
+    this.#endLeaving();
+    await attempt(1000, this.cdp.send("Page.stopLoading"), undefined);
   }
 
   /** One thing at a time: input of two callers must not mix. The wait counts against the caller's own time. */
