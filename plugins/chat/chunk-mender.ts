@@ -1,0 +1,240 @@
+/** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
+import type { Usage } from "portico";
+import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./openai-answer.ts";
+
+export type Fields = Record<string, unknown>;
+
+export interface StreamOptions extends AnswerDefaults {
+  /** The client asked for the usage chunk. */
+  includeUsage: boolean;
+  /** Keep the text, for events that tell of it. */
+  capture?: boolean;
+}
+
+interface ChoiceState {
+  role: boolean;
+  finished: boolean;
+  /** Our index of each call, by the upstream's id and by its index. */
+  callsById: Map<string, number>;
+  callsByIndex: Map<number, number>;
+  calls: number;
+}
+
+export class ChunkMender {
+  usage: Usage | undefined;
+  finishReason: string | undefined;
+  /** The text of the first choice, escaped as in JSON. */
+  literal = "";
+
+  readonly #options: StreamOptions;
+  #choices = new Map<number, ChoiceState>();
+  #id: string | undefined;
+  #created = 0;
+  #model = "";
+  #usageSent = false;
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+  }
+
+  /** A chunk has come. */
+  get started(): boolean {
+    return this.#id !== undefined;
+  }
+
+  /** Mends the chunk in place. `drop`: nothing in it may go out; `pass`: it was good as it came. */
+  mend(chunk: Fields): "drop" | "pass" | "changed" {
+    let changed = false;
+    const usage = chunk["usage"];
+    if (isObject(usage)) {
+      if (mendUsage(usage)) changed = true;
+      this.usage = usage as unknown as Usage;
+    }
+    if (!Array.isArray(chunk["choices"])) chunk["choices"] = [];
+    const choices = chunk["choices"] as unknown[];
+    if (choices.length === 0) {
+      // Azure's annotation frames, or a usage chunk that came early or was not asked for: clients look at `choices[0]`.
+      if (!isObject(usage) || !this.#options.includeUsage || this.#usageSent || !this.#allFinished()) return "drop";
+      this.#usageSent = true;
+      return this.#identify(chunk) || changed ? "changed" : "pass";
+    }
+    if (this.#identify(chunk)) changed = true;
+    if (isObject(usage)) {
+      // It goes out in a chunk of its own at the end, if at all.
+      delete chunk["usage"];
+      changed = true;
+    }
+    let empty = true;
+    for (let i = 0; i < choices.length; i++) {
+      const choice = choices[i];
+      if (!isObject(choice)) continue;
+      const before = this.#choices.get(Number(choice["index"] ?? i))?.finished === true;
+      if (this.#mendChoice(choice, i)) changed = true;
+      if (!(before && isHollow(choice))) empty = false;
+    }
+    return empty ? "drop" : changed ? "changed" : "pass";
+  }
+
+  /** What is missing before `[DONE]`: finish reasons, and the usage chunk. */
+  closing(): Fields[] {
+    if (this.#id === undefined) return [];
+    const head = { id: this.#id, object: "chat.completion.chunk", created: this.#created, model: this.#model };
+    const out: Fields[] = [];
+    for (const [index, state] of this.#choices) {
+      if (state.finished) continue;
+      state.finished = true;
+      const reason = state.calls > 0 ? "tool_calls" : "stop";
+      this.finishReason ??= reason;
+      out.push({ ...head, choices: [{ index, delta: {}, finish_reason: reason }] });
+    }
+    if (this.#options.includeUsage && !this.#usageSent && this.usage !== undefined) {
+      this.#usageSent = true;
+      out.push({ ...head, choices: [], usage: this.usage });
+    }
+    return out;
+  }
+
+  /** One id, model and time throughout: those of the first chunk. */
+  #identify(chunk: Fields): boolean {
+    let changed = false;
+    if (this.#id === undefined) {
+      const { id, created, model } = this.#options;
+      this.#id = typeof chunk["id"] === "string" && chunk["id"] !== "" ? chunk["id"] : id;
+      this.#created =
+        Number.isInteger(chunk["created"]) && (chunk["created"] as number) > 0 ? (chunk["created"] as number) : created;
+      this.#model = typeof chunk["model"] === "string" && chunk["model"] !== "" ? chunk["model"] : model;
+    }
+    if (chunk["id"] !== this.#id) {
+      chunk["id"] = this.#id;
+      changed = true;
+    }
+    if (chunk["created"] !== this.#created) {
+      chunk["created"] = this.#created;
+      changed = true;
+    }
+    if (chunk["model"] !== this.#model) {
+      chunk["model"] = this.#model;
+      changed = true;
+    }
+    if (chunk["object"] !== "chat.completion.chunk") {
+      chunk["object"] = "chat.completion.chunk";
+      changed = true;
+    }
+    return changed;
+  }
+
+  #stateOf(index: number): ChoiceState {
+    let state = this.#choices.get(index);
+    if (state === undefined) {
+      state = { role: false, finished: false, callsById: new Map(), callsByIndex: new Map(), calls: 0 };
+      this.#choices.set(index, state);
+    }
+    return state;
+  }
+
+  #mendChoice(choice: Fields, position: number): boolean {
+    let changed = false;
+    if (typeof choice["index"] !== "number") {
+      choice["index"] = position;
+      changed = true;
+    }
+    if (!isObject(choice["delta"])) {
+      choice["delta"] = isObject(choice["message"]) ? choice["message"] : {};
+      delete choice["message"];
+      changed = true;
+    }
+    const index = choice["index"] as number;
+    const state = this.#stateOf(index);
+    const delta = choice["delta"] as Fields;
+    if (!state.role) {
+      if (delta["role"] !== "assistant") {
+        choice["delta"] = { role: "assistant", ...delta, ...(delta["role"] !== undefined && { role: "assistant" }) };
+        changed = true;
+      }
+      state.role = true;
+    } else if ("role" in delta) {
+      delete delta["role"];
+      changed = true;
+    }
+    const mended = choice["delta"] as Fields;
+    if (mendText(mended)) changed = true;
+    if (Array.isArray(mended["tool_calls"]) && mendCalls(mended["tool_calls"], state)) changed = true;
+    if (index === 0 && this.#options.capture === true && typeof mended["content"] === "string") {
+      this.literal += JSON.stringify(mended["content"]).slice(1, -1);
+    }
+    const given = choice["finish_reason"];
+    const reason = finishReason(given, state.calls > 0);
+    if (reason === undefined) {
+      if (given !== null) {
+        choice["finish_reason"] = null;
+        changed = true;
+      }
+    } else if (state.finished) {
+      choice["finish_reason"] = null;
+      changed = true;
+    } else {
+      state.finished = true;
+      this.finishReason ??= reason;
+      if (reason !== given) {
+        choice["finish_reason"] = reason;
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  #allFinished(): boolean {
+    if (this.#choices.size === 0) return false;
+    for (const state of this.#choices.values()) if (!state.finished) return false;
+    return true;
+  }
+}
+
+/** Nothing but empty fields. */
+function isHollow(choice: Fields): boolean {
+  const delta = choice["delta"] as Fields;
+  return choice["finish_reason"] == null && Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null);
+}
+
+function mendCalls(calls: unknown[], state: ChoiceState): boolean {
+  let changed = false;
+  for (const call of calls) {
+    if (!isObject(call)) continue;
+    const id = typeof call["id"] === "string" && call["id"] !== "" ? call["id"] : undefined;
+    const given = typeof call["index"] === "number" ? call["index"] : undefined;
+    const known =
+      id !== undefined
+        ? state.callsById.get(id)
+        : given !== undefined
+          ? state.callsByIndex.get(given)
+          : state.calls - 1;
+    const fn = call["function"];
+    const named = isObject(fn) && typeof fn["name"] === "string" && fn["name"] !== "";
+    let index: number;
+    // Gemini's OpenAI layer gives every parallel call the index 0; others give none.
+    const fresh = known === undefined || known < 0 || (id === undefined && given === undefined && named);
+    if (fresh) {
+      index = given !== undefined && !state.callsByIndex.has(given) && given >= state.calls ? given : state.calls;
+      state.calls = index + 1;
+      if (id === undefined) {
+        call["id"] = newCallId();
+        changed = true;
+      } else state.callsById.set(id, index);
+      if (typeof call["type"] !== "string") {
+        call["type"] = "function";
+        changed = true;
+      }
+    } else index = known;
+    if (given !== undefined) state.callsByIndex.set(given, index);
+    if (given !== index) {
+      call["index"] = index;
+      changed = true;
+    }
+    if (mendArguments(fn, false)) changed = true;
+  }
+  return changed;
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
