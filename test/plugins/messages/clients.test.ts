@@ -45,10 +45,7 @@ for (const name of names) {
     assert.match(message.id, /^msg_/);
     // Not every provider tells of its cache.
     const { input_tokens, cache_read_input_tokens, output_tokens } = message.usage;
-    assert.equal(
-      [input_tokens + (cache_read_input_tokens ?? 0), output_tokens],
-      [TOKENS.prompt, TOKENS.completion],
-    );
+    assert.equal([input_tokens + (cache_read_input_tokens ?? 0), output_tokens], [TOKENS.prompt, TOKENS.completion]);
     const [view] = fake.views;
     assert.is(view!.maxTokens, 50);
     assert.equal(view!.stop, ["END"]);
@@ -104,11 +101,13 @@ for (const name of names) {
 
     script({ answer: { text: ["Sunny at noon"] } });
     const uses = streamed.content.filter((block) => block.type === "tool_use");
-    const results = uses.map(({ id }, i): Anthropic.ToolResultBlockParam => ({
-      type: "tool_result",
-      tool_use_id: id,
-      content: i === 0 ? "sunny" : [{ type: "text", text: "noon" }],
-    }));
+    const results = uses.map(
+      ({ id }, i): Anthropic.ToolResultBlockParam => ({
+        type: "tool_result",
+        tool_use_id: id,
+        content: i === 0 ? "sunny" : [{ type: "text", text: "noon" }],
+      }),
+    );
     await client.messages.create({
       ...request,
       messages: [
@@ -136,7 +135,12 @@ for (const name of names) {
     await client.messages.create({
       model,
       max_tokens: 50,
-      messages: [user([{ type: "image", source }, { type: "text", text: "What is it?" }])],
+      messages: [
+        user([
+          { type: "image", source },
+          { type: "text", text: "What is it?" },
+        ]),
+      ],
     });
     assert.equal(fake.views[0]!.turns[0]!.images, [PNG]);
   });

@@ -1,0 +1,185 @@
+import { type ChatChunk, PorticoError } from "portico";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { messageOf } from "../../../plugins/messages/answer.ts";
+import { readMessages } from "../../../plugins/messages/request.ts";
+import { createTranslator } from "../../../plugins/messages/stream.ts";
+
+const test = suite("messages stream");
+
+const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): ChatChunk => ({
+  id: "chatcmpl-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "up",
+  choices: [{ index: 0, delta, finish_reason }],
+  ...more,
+});
+const usage = {
+  prompt_tokens: 10,
+  completion_tokens: 4,
+  total_tokens: 14,
+  prompt_tokens_details: { cached_tokens: 6 },
+};
+
+function events(chunks: ChatChunk[]): any[] {
+  const translator = createTranslator("asked", "req_1");
+  const text = chunks.map((one) => translator.chunk(one)).join("") + translator.end();
+  return text
+    .trim()
+    .split("\n\n")
+    .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
+}
+const brief = (list: any[]) =>
+  list.map(({ type, index, delta, content_block: block }) => {
+    const what = delta?.text ?? delta?.thinking ?? delta?.partial_json ?? block?.name ?? block?.type;
+    return [type.replace("content_block_", ""), index, what].filter((one) => one !== undefined).join(" ");
+  });
+const call = (index: number, args: string, name?: string) => ({
+  tool_calls: [
+    { index, ...(name && { id: `c${index}`, type: "function" }), function: { ...(name && { name }), arguments: args } },
+  ],
+});
+
+test("blocks follow one another, and the usage comes at the end", () => {
+  const list = events([
+    chunk({ role: "assistant", content: "" }),
+    chunk({ reasoning_content: "h" }),
+    chunk({ reasoning_content: "m" }),
+    chunk({ content: "A" }),
+    chunk(call(0, "", "f")),
+    chunk(call(0, '{"a"')),
+    chunk(call(0, ":1}")),
+    chunk(call(1, "{}", "g")),
+    chunk({}, "tool_calls"),
+    chunk({}, null, { choices: [], usage }),
+  ]);
+  assert.equal(brief(list), [
+    "message_start",
+    "ping",
+    "start 0 thinking",
+    "delta 0 h",
+    "delta 0 m",
+    "stop 0",
+    "start 1 text",
+    "delta 1 A",
+    "stop 1",
+    "start 2 f",
+    'delta 2 {"a"',
+    "delta 2 :1}",
+    "stop 2",
+    "start 3 g",
+    "delta 3 {}",
+    "stop 3",
+    "message_delta",
+    "message_stop",
+  ]);
+  assert.equal(list.at(-2).delta, { stop_reason: "tool_use", stop_sequence: null });
+  assert.equal(list.at(-2).usage, {
+    input_tokens: 4,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: 6,
+    output_tokens: 4,
+  });
+});
+
+test("calls whose pieces come mixed keep them, and one without arguments has an empty object", () => {
+  const list = events([
+    chunk(call(0, "", "f")),
+    chunk(call(1, "", "g")),
+    chunk(call(0, '{"a":')),
+    chunk(call(1, '{"b":2}')),
+    chunk(call(0, "1}")),
+    chunk(call(2, "", "h")),
+    chunk({}, "tool_calls"),
+  ]);
+  const args = ["", "", ""];
+  for (const { type, index, delta } of list) if (type === "content_block_delta") args[index] += delta.partial_json;
+  assert.equal(args, ['{"a":1}', '{"b":2}', "{}"]);
+  for (const type of ["content_block_start", "content_block_stop"])
+    assert.is(list.filter((one) => one.type === type).length, 3);
+});
+
+test("finish reasons, a refusal, and an answer of nothing", () => {
+  const reason = (finish: string) => events([chunk({ content: "x" }), chunk({}, finish)]).at(-2).delta.stop_reason;
+  assert.equal(["stop", "length", "content_filter"].map(reason), ["end_turn", "max_tokens", "refusal"]);
+  assert.equal(brief(events([chunk({ refusal: "no" }, "stop")])).slice(2, 5), ["start 0 text", "delta 0 no", "stop 0"]);
+  assert.equal(brief(events([])), ["message_start", "ping", "message_delta", "message_stop"]);
+});
+
+test("a failure is an error event", () => {
+  const translator = createTranslator("asked", "req_1");
+  const text = translator.fail(new PorticoError("upstream_timeout", "too slow"));
+  assert.equal(JSON.parse(text.split("data: ")[1]!), {
+    type: "error",
+    error: { type: "timeout_error", message: "too slow" },
+    request_id: "req_1",
+  });
+});
+
+test("what a provider wants to see again travels in a sealed block, whole or streamed, and comes back", () => {
+  const parts = [
+    { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" }, extra_content: { s: 1 } },
+  ];
+  const extra = { portico: { origin: "o", thinking: [{ text: "t", signature: "s" }] } };
+  const streamed = events([chunk({ tool_calls: parts }), chunk({ extra_content: extra }, "tool_calls")]);
+  const whole = messageOf({
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "up",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: null, tool_calls: parts, extra_content: extra },
+        finish_reason: "tool_calls",
+      },
+    ],
+  });
+  const sealed = streamed.map((one) => one.content_block).find((block) => block?.type === "redacted_thinking");
+  assert.equal((whole["content"] as object[])[0], sealed);
+  const { messages } = readMessages({
+    model: "m",
+    max_tokens: 1,
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: whole["content"] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "c0", content: "r" }] },
+    ],
+  }).request;
+  assert.equal(messages[1]!["extra_content"], extra);
+  assert.equal(messages[1]!.tool_calls?.[0]?.extra_content, { s: 1 });
+});
+
+test("arguments that are no object stand in one", () => {
+  const input = (args: string) =>
+    (
+      messageOf({
+        id: "chatcmpl-1",
+        object: "chat.completion",
+        created: 1,
+        model: "up",
+        choices: [
+          {
+            index: 0,
+            message: {
+              role: "assistant",
+              content: "",
+              tool_calls: [{ id: "a", function: { name: "f", arguments: args } }],
+            },
+            finish_reason: "stop",
+          },
+        ],
+      })["content"] as { input: unknown }[]
+    )[0]!.input;
+  assert.equal(["", "{}", '{"a":1}', "null", "[1]", "{broken"].map(input), [
+    {},
+    {},
+    { a: 1 },
+    {},
+    { arguments: "[1]" },
+    { arguments: "{broken" },
+  ]);
+});
+
+test.run();
