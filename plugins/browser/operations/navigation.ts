@@ -156,7 +156,7 @@ export async function openTab(op: Op, input: Common & { url?: string }): Promise
   const url = input.url ?? "about:blank";
   await checkAddress(op, url);
   await session.start();
-  if (!op.parts.libraryPresent()) return openRaw(op, url);
+  if (!op.parts.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
   const tab = await session.newTab();
   if (url !== "about:blank") {
     try {
@@ -175,19 +175,40 @@ async function describe(op: Op, tab: Tab): Promise<TabInfo> {
   return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
 }
 
-async function openRaw(op: Op, url: string): Promise<object> {
-  const { targetId } = await within(
-    10_000,
-    "Opening a tab",
-    op.session.cdp.send<{ targetId: string }>("Target.createTarget", { url }),
-  );
-  op.session.used(targetId);
+/** Without the library: over plain DevTools. */
+async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> {
+  const { cdp } = op.session;
+  const since = Date.now();
+  const creating = cdp.send<{ targetId: string }>("Target.createTarget", { url: "about:blank" });
+  const { targetId } = await within(10_000, "Opening a tab", creating);
   const tab = await op.session.rawTab(targetId);
-  const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
-  await attempt(LOAD_GRACE_MS, tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true }), {});
-  await tab.detach();
-  const info = (await op.session.tabs()).find((one) => one.targetId === targetId);
-  return { ok: true, ...(info ?? { targetId, title: "", url, type: "page" }) };
+  try {
+    const { errorText } = await within(
+      timeoutMs,
+      "Loading the page",
+      tab.send<{ errorText?: string }>("Page.navigate", { url }),
+    );
+    const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
+    const loading = tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true });
+    await attempt(Math.min(LOAD_GRACE_MS, left(since, timeoutMs)), loading, {});
+    const blocked = refused(op, since, url === "about:blank" ? "" : new URL(url).hostname);
+    if (blocked !== undefined) throw blocked;
+    if (errorText)
+      throw new PorticoError(
+        "action_failed",
+        `The page could not be loaded: ${networkFailure(errorText) ?? errorText}.`,
+        { param: "url" },
+      );
+    const info = (await op.session.tabs()).find((one) => one.targetId === targetId);
+    await checkShown(op, info?.url ?? "");
+    op.session.used(targetId);
+    return { ok: true, ...(info ?? { targetId, title: "", url, type: "page" }) };
+  } catch (error) {
+    await attempt(2000, cdp.send("Target.closeTarget", { targetId }), {});
+    throw error;
+  } finally {
+    await tab.detach();
+  }
 }
 
 export async function focusTab(op: Op, input: { targetId: string }): Promise<object> {
