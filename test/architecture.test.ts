@@ -42,6 +42,7 @@ const importers: Record<string, string[]> = {
   libsql: ["kernel/store/sqlite.ts"],
   "playwright-core": ["plugins/browser/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
+  re2js: ["plugins/webhooks/patterns.ts"],
 };
 
 test("there are sources and imports to judge", () => {

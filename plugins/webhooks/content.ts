@@ -12,8 +12,8 @@ export function headersOf(req: IncomingMessage): Record<string, string> {
 }
 
 /** The first value of each name. */
-export function queryOf(query: URLSearchParams): Record<string, string> {
-  return Object.fromEntries([...query].reverse());
+export function queryOf(call: Call): Record<string, string> {
+  return call.req.url?.includes("?") ? Object.fromEntries([...call.query].reverse()) : {};
 }
 
 export function isForm(type: string | undefined): boolean {

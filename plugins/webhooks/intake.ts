@@ -57,6 +57,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
       target,
       settings,
       headers: headersOf(call.req),
+      query: queryOf(call),
     };
     try {
       const { status, body } = target.kind === "status" ? await lookUp(visit, target) : await take(visit);
@@ -208,7 +209,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
       read: () =>
         (reading ??= planner
           .read(visit.target, visit.call)
-          .then((body) => ({ body, headers: visit.headers, query: queryOf(visit.call.query) }))),
+          .then((body) => ({ body, headers: visit.headers, query: visit.query }))),
       peek: (): unknown => {
         try {
           return JSON.parse(visit.raw?.toString("utf8") ?? "");

@@ -28,9 +28,15 @@ export default definePlugin({
         })),
       ];
       if (warning !== undefined) ctx.log.warn({}, warning);
-      if (enabled)
-        for (const path of [prefix, `${prefix}/*`])
-          undo.push(ctx.route(ANY, path, { access: "own", maxBodyBytes, summary: "Webhooks" }, door.handle));
+      const routes: [Method, string][] = [
+        [ANY, prefix],
+        [ANY, `${prefix}/*`],
+        // a path without a wildcard is found at once
+        ["POST", `${prefix}/wake`],
+        ["POST", `${prefix}/agent`],
+      ];
+      const options = { access: "own", maxBodyBytes, summary: "Webhooks" } as const;
+      if (enabled) for (const [method, path] of routes) undo.push(ctx.route(method, path, options, door.handle));
       for (const one of before) void one();
     }
 

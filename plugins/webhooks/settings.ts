@@ -1,9 +1,9 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
-import { createHash } from "node:crypto";
 import { BlockList, isIP } from "node:net";
 import { PorticoError } from "portico";
 import { type Matcher, readMatch } from "./match.ts";
 import type { MappingConfig, WebhooksConfig } from "./schema.ts";
+import { type Secret, secretOf } from "./secret.ts";
 import { createVerifier, type Verifier } from "./signatures.ts";
 import { readTemplate, type Template } from "./template.ts";
 
@@ -38,7 +38,7 @@ export interface Settings {
   /** Without a slash at its end. */
   prefix: string;
   config: WebhooksConfig;
-  tokens: readonly { digest: Buffer; credential: Credential }[];
+  tokens: readonly { secret: Secret; credential: Credential }[];
   /** Absent: everybody may call. */
   allowedIps?: BlockList;
   /** In the order of the configuration. */
@@ -54,12 +54,11 @@ export const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 export async function readSettings(config: WebhooksConfig): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
-  const tokens: { digest: Buffer; credential: Credential }[] = [];
+  const tokens: { secret: Secret; credential: Credential }[] = [];
   const addToken = (token: string, credential: Credential): void => {
-    const digest = digestOf(token);
-    if (tokens.some((other) => other.digest.equals(digest)))
+    if (tokens.some(({ secret }) => secret.equals(token)))
       throw wrong(`webhooks.keys.${credential.name.slice(4)}.token`, "is another one's token too: each needs its own.");
-    tokens.push({ digest, credential });
+    tokens.push({ secret: secretOf(token), credential });
   };
   if (config.token) addToken(config.token, { name: "token", limit: config.rateLimit, allows: everything });
   for (const [name, key] of Object.entries(config.keys)) {
@@ -137,10 +136,6 @@ function readIps(entries: readonly string[]): BlockList {
     list.addSubnet(ip, prefix, family === 4 ? "ipv4" : "ipv6");
   }
   return list;
-}
-
-export function digestOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
 }
 
 function wrong(key: string, why: string): PorticoError {

@@ -1,6 +1,5 @@
 /** One request while it is looked at, and its row in the delivery log. */
 import { type Call, isPorticoError, type NewDelivery, type Take } from "portico";
-import { queryOf } from "./content.ts";
 import type { Job } from "./jobs.ts";
 import { maskFields, maskText } from "./mask.ts";
 import type { Plan, Target } from "./plan.ts";
@@ -16,6 +15,7 @@ export interface Visit {
   target: Target;
   settings: Settings;
   headers: Record<string, string>;
+  query: Record<string, string>;
   raw?: Buffer;
   credential?: Credential;
   /** What the answer says about limits. */
@@ -23,7 +23,7 @@ export interface Visit {
   plan?: Plan;
 }
 
-export function rowOf({ id, call, target, settings, headers, credential, raw, plan }: Visit) {
+export function rowOf({ id, call, target, settings, headers, query, credential, raw, plan }: Visit) {
   return {
     id,
     source: plan?.source ?? target.source,
@@ -31,7 +31,7 @@ export function rowOf({ id, call, target, settings, headers, credential, raw, pl
       method: call.method,
       path: call.path.slice(0, 500),
       target: target.path,
-      query: maskFields(queryOf(call.query), settings.secrets),
+      query: maskFields(query, settings.secrets),
       headers: maskFields(headers, settings.secrets),
       address: call.address,
       requestId: call.id,

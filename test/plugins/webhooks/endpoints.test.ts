@@ -1,5 +1,6 @@
 /** `wake` and `agent` as outside systems see them: answers, errors and their order, keys, limits. */
 import { connect } from "node:net";
+import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
@@ -258,6 +259,23 @@ test("states are for webhooks' own turns, and for those who hold a token", async
   const open = await fetch(`${gateway.url}/hooks/turns/${turnId}`);
   assert.is(open.status, 401);
   await open.text();
+});
+
+test("a store that cannot be written answers 503, and takes nothing", async () => {
+  const { default: Database } = (await import("libsql")) as unknown as {
+    default: new (file: string) => { exec(sql: string): void; close(): void };
+  };
+  const other = new Database(join(gateway.home, "state", "portico.db"));
+  other.exec("BEGIN IMMEDIATE");
+  const headers = withToken({ "idempotency-key": "while-locked" });
+  const refused = await gateway.send("/hooks/agent", { message: "now or later" }, headers);
+  other.exec("ROLLBACK");
+  other.close();
+  assert.is(refused.status, 503, refused.text);
+  assert.is(refused.body.error.code, "store_unavailable");
+  assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
+  const accepted = await gateway.send("/hooks/agent", { message: "now or later", wait: true }, headers);
+  assert.is(accepted.body.result, "now or later");
 });
 
 // last: it uses up what this address may get wrong
