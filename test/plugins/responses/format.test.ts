@@ -1,0 +1,328 @@
+import { HumanMessage } from "@langchain/core/messages";
+import { ChatOpenAI } from "@langchain/openai";
+import OpenAI from "openai";
+import { zodTextFormat } from "openai/helpers/zod";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { z } from "zod";
+import { readItems } from "../../../plugins/responses/items.ts";
+import { readSettings } from "../../../plugins/responses/request.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { openai } from "../../support/upstreams/openai.ts";
+import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
+
+const test = suite("responses");
+let gateway: InProcessGateway;
+let client: OpenAI;
+let up: FakeProvider;
+
+/** Two client keys, as a plugin that keeps keys would recognise them. */
+const keys = `
+import { definePlugin } from "portico";
+export default definePlugin({
+  name: "two-keys",
+  setup(ctx) {
+    ctx.add("authenticator", {
+      name: "two-keys",
+      authenticate: (token) => (/^key-\\w+$/.test(token) ? { kind: "key", key: token.slice(4) } : undefined),
+    });
+  },
+});
+`;
+const hook = `export default async (event) => {
+  const { content } = event.context;
+  if (content === "reply please") return { reply: "by a hook" };
+  if (content === "block please") return { block: "not here" };
+  if (content === "push please") event.messages.push("first");
+  if (content === "change please") event.context.content = "changed";
+};`;
+
+test.before(async () => {
+  up = await startProvider(openai);
+  gateway = await startGateway({
+    config: { channels: { up: { ...openai.channel(up.root), maxRetries: 0 } } },
+    files: {
+      "plugins/two-keys/plugin.ts": keys,
+      "hooks/words/HOOK.md": "---\nname: words\nevents: [message:received]\n---\n",
+      "hooks/words/handler.ts": hook,
+    },
+  });
+  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+test.before.each(() => {
+  up.views.length = 0;
+  up.seen.length = 0;
+  up.next = { answer: { text: ["Hello"] } };
+});
+
+async function raised(work: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
+  try {
+    await work;
+  } catch (error) {
+    return error as InstanceType<typeof OpenAI.APIError>;
+  }
+  throw new Error("nothing was raised");
+}
+
+test("a conversation goes on by previous_response_id; instructions stay behind", async () => {
+  const model = "up/gpt-4o";
+  const first = await client.responses.create({ model, instructions: "Be kind.", input: "One" });
+  const stream = await client.responses.create({ model, input: "Two", previous_response_id: first.id, stream: true });
+  let second = "";
+  for await (const event of stream) if (event.type === "response.completed") second = event.response.id;
+  // The last event came after the response was kept.
+  const third = await client.responses.create({ model, input: "Three", previous_response_id: second });
+  assert.is(third.previous_response_id, second);
+  assert.is(up.views[0]!.system, "Be kind.");
+  assert.is(up.views[2]!.system, "");
+  assert.equal(
+    up.views[2]!.turns.map((turn) => `${turn.role}:${turn.text}`),
+    ["user:One", "assistant:Hello", "user:Two", "assistant:Hello", "user:Three"],
+  );
+});
+
+test("stored responses are read, listed and deleted; what is not stored is not there", async () => {
+  const made = await client.responses.create({ model: "echo", input: "Hi", metadata: { a: "b" } });
+  const { output_text: _, ...plain } = made;
+  const read = await client.responses.retrieve(made.id);
+  assert.equal(JSON.parse(JSON.stringify({ ...read, output_text: undefined })), JSON.parse(JSON.stringify(plain)));
+  assert.equal(read.metadata, { a: "b" });
+  const { data } = await client.responses.inputItems.list(made.id);
+  assert.equal((data[0] as { content: unknown }).content, [{ type: "input_text", text: "Hi" }]);
+  await client.responses.delete(made.id);
+  for (const id of [made.id, "resp_00", "nonsense"])
+    assert.instance(await raised(client.responses.retrieve(id)), OpenAI.NotFoundError);
+  const gone = await raised(client.responses.create({ model: "echo", input: "Hi", previous_response_id: made.id }));
+  assert.equal([gone.status, gone.code, gone.param], [400, "previous_response_not_found", "previous_response_id"]);
+  const unkept = await client.responses.create({ model: "echo", input: "Hi", store: false });
+  assert.is((unkept as { store?: boolean }).store, false);
+  assert.instance(await raised(client.responses.retrieve(unkept.id)), OpenAI.NotFoundError);
+});
+
+test("a client's responses are its own", async () => {
+  const of = (apiKey: string) => new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey, maxRetries: 0 });
+  const made = await of("key-ann").responses.create({ model: "echo", input: "secret" });
+  await of("key-ann").responses.retrieve(made.id);
+  for (const other of [of("key-bob"), client]) {
+    assert.instance(await raised(other.responses.retrieve(made.id)), OpenAI.NotFoundError);
+    assert.instance(await raised(other.responses.delete(made.id)), OpenAI.NotFoundError);
+    assert.instance(
+      await raised(other.responses.create({ model: "echo", input: "x", previous_response_id: made.id })),
+      OpenAI.BadRequestError,
+    );
+    assert.instance(
+      await raised(
+        other.responses.create({ model: "echo", input: [{ type: "item_reference", id: made.output[0]!.id! }] }),
+      ),
+      OpenAI.BadRequestError,
+    );
+  }
+  await of("key-ann").responses.delete(made.id);
+});
+
+test("an item that is only named is taken from what is kept", async () => {
+  const model = "up/gpt-4o";
+  const { output } = await client.responses.create({ model, input: "One" });
+  await client.responses.create({
+    model,
+    input: [
+      { role: "user", content: "One" },
+      { type: "item_reference", id: output[0]!.id! },
+      { role: "user", content: "Two" },
+    ],
+  });
+  assert.equal(
+    up.views[1]!.turns.map((turn) => turn.text),
+    ["One", "Hello", "Two"],
+  );
+});
+
+test("storeDays 0 keeps nothing", async () => {
+  const own = await startGateway({ config: { responses: { storeDays: 0 } } });
+  try {
+    const made = await own.json("POST", "/v1/responses", { model: "echo", input: "Hi" });
+    assert.is(made.store, false);
+    assert.is((await own.request("GET", `/v1/responses/${made.id}`)).status, 404);
+  } finally {
+    await own.stop();
+  }
+});
+
+test("hooks see and change, answer, refuse and add to these messages as to all others", async () => {
+  for (const stream of [false, true]) {
+    const text = async (input: string, model = "echo") => {
+      const answer = await gateway.request("POST", "/v1/responses", { model, input, stream });
+      return [answer.status, await answer.text()] as const;
+    };
+    assert.match((await text("reply please"))[1], "by a hook");
+    const [status, blocked] = await text("block please");
+    assert.equal([status, JSON.parse(blocked).error.code], [403, "blocked_by_hook"]);
+    assert.match((await text("change please"))[1], '"text":"changed"');
+    assert.match((await text("push please", "up/gpt-4o"))[1], '"text":"first\\n\\nHello"');
+  }
+});
+
+test("structured output, by the package's own helper", async () => {
+  const response = await client.responses.parse({
+    model: "echo",
+    input: "Give me one",
+    text: { format: zodTextFormat(z.object({ city: z.string(), days: z.number() }), "weather") },
+  });
+  assert.equal(response.output_parsed, { city: "", days: 0 });
+});
+
+test("LangChain works over this format too, tools included", async () => {
+  const chat = new ChatOpenAI({
+    model: "up/gpt-4o",
+    apiKey: gateway.token,
+    configuration: { baseURL: `${gateway.url}/v1` },
+    useResponsesApi: true,
+    maxRetries: 0,
+  });
+  assert.is((await chat.invoke("Hi")).text, "Hello");
+  let text = "";
+  for await (const part of await chat.stream("Hi")) text += part.text;
+  assert.is(text, "Hello");
+  up.next = { answer: { calls: [{ name: "get_weather", args: { city: "Rome" } }] } };
+  const bound = chat.bindTools([
+    { type: "function", function: { name: "get_weather", parameters: { type: "object", properties: {} } } },
+  ]);
+  const asked = await bound.invoke([new HumanMessage("Weather?")]);
+  assert.equal(
+    asked.tool_calls?.map(({ name, args }) => [name, args]),
+    [["get_weather", { city: "Rome" }]],
+  );
+});
+
+test("answers name the channel; what was left out is named; errors have OpenAI's form", async () => {
+  const answer = await gateway.request("POST", "/v1/responses", { model: "echo", input: "Hi", truncation: "auto" });
+  assert.is(answer.headers.get("x-portico-channel"), "echo");
+  assert.is(answer.headers.get("x-portico-dropped"), "truncation");
+  const bad = await gateway.request("POST", "/v1/responses", { model: "echo", input: [{ type: "computer_call" }] });
+  assert.equal(((await bad.json()) as { error: { param: string; code: string } }).error.param, "input[0].type");
+  assert.is(
+    (await gateway.request("POST", "/v1/responses", { model: "echo", input: "x" }, { token: null })).status,
+    401,
+  );
+});
+
+test("a request that is wrong is told where", () => {
+  const rows: [object, string][] = [
+    [{ model: undefined }, "model"],
+    [{ input: undefined }, "input"],
+    [{ input: [] }, "input"],
+    [{ input: 3 }, "input"],
+    [{ input: [3] }, "input[0]"],
+    [{ stream: "yes" }, "stream"],
+    [{ store: 1 }, "store"],
+    [{ background: true }, "background"],
+    [{ conversation: "c" }, "conversation"],
+    [{ prompt: { id: "p" } }, "prompt"],
+    [{ max_output_tokens: 0 }, "max_output_tokens"],
+    [{ temperature: 3 }, "temperature"],
+    [{ tools: [{ type: "web_search" }] }, "tools[0].type"],
+    [{ tools: [{ type: "function" }] }, "tools[0].name"],
+    [{ tools: [{ type: "function", name: "a" }], tool_choice: { type: "file_search" } }, "tool_choice"],
+    [{ text: { format: { type: "json_schema", schema: {} } } }, "text.format.name"],
+    [{ text: { format: { type: "xml" } } }, "text.format.type"],
+    [{ reasoning: { effort: 1 } }, "reasoning.effort"],
+  ];
+  for (const [change, param] of rows) {
+    try {
+      readSettings({ model: "m", input: "Hi", ...change });
+      assert.unreachable(JSON.stringify(change));
+    } catch (error) {
+      assert.is((error as { param?: string }).param, param, JSON.stringify(change));
+    }
+  }
+  const items: [object, string][] = [
+    [{ role: "robot", content: "" }, "input[0].role"],
+    [{ role: "user" }, "input[0].content"],
+    [{ role: "user", content: [{ type: "input_text" }] }, "input[0].content[0].text"],
+    [{ role: "user", content: [{ type: "input_image", file_id: "f" }] }, "input[0].content[0].image_url"],
+    [{ role: "user", content: [{ type: "video" }] }, "input[0].content[0].type"],
+    [{ type: "function_call", call_id: "a" }, "input[0].name"],
+    [{ type: "function_call_output", call_id: "a" }, "input[0].output"],
+    [{}, "input[0].type"],
+  ];
+  for (const [item, param] of items) {
+    try {
+      readItems([item as Record<string, unknown>], (i) => `input[${i}]`);
+      assert.unreachable(JSON.stringify(item));
+    } catch (error) {
+      assert.is((error as { param?: string }).param, param, JSON.stringify(item));
+    }
+  }
+});
+
+test("settings are said in chat's words", () => {
+  const read = (body: object) => readSettings({ model: "m", input: "Hi", ...body }).request;
+  const tools = [{ type: "function", name: "a", parameters: { type: "object" }, strict: true }];
+  assert.equal(read({ tools }).tools, [
+    { type: "function", function: { name: "a", parameters: { type: "object" }, strict: true } },
+  ]);
+  const choice = (tool_choice: unknown) => read({ tools, tool_choice })["tool_choice"];
+  assert.is(choice("required"), "required");
+  assert.equal(choice({ type: "function", name: "a" }), { type: "function", function: { name: "a" } });
+  assert.equal(choice({ type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "a" }] }), {
+    type: "allowed_tools",
+    allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "a" } }] },
+  });
+  assert.is(read({ tools, parallel_tool_calls: false })["parallel_tool_calls"], false);
+  assert.is(read({ reasoning: { effort: "low" } })["reasoning_effort"], "low");
+  assert.is(read({ max_output_tokens: 9 })["max_completion_tokens"], 9);
+  assert.equal(read({ text: { verbosity: "low", format: { type: "json_object" } } })["response_format"], {
+    type: "json_object",
+  });
+  assert.equal(
+    [read({ include: ["message.output_text.logprobs"] })["logprobs"], read({ top_logprobs: 2 })["top_logprobs"]],
+    [true, 2],
+  );
+});
+
+test("what an assistant said in a row is one message; results and their images follow", () => {
+  const url = "data:image/png;base64,AA";
+  const messages = readItems(
+    [
+      { role: "developer", content: [{ type: "input_text", text: "D" }] },
+      { role: "user", content: "U" },
+      { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] },
+      { type: "message", role: "assistant", content: [{ type: "output_text", text: "A" }] },
+      { type: "function_call", call_id: "1", name: "f", arguments: "{}" },
+      { type: "function_call", call_id: "2", name: "g", arguments: "{}" },
+      { type: "function_call_output", call_id: "1", output: "r1" },
+      {
+        type: "function_call_output",
+        call_id: "2",
+        output: [
+          { type: "input_text", text: "r2" },
+          { type: "input_image", image_url: url },
+        ],
+      },
+      { type: "message", role: "assistant", content: [{ type: "refusal", refusal: "no" }] },
+    ],
+    (i) => `input[${i}]`,
+  );
+  const fn = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } });
+  assert.equal(messages, [
+    { role: "developer", content: "D" },
+    { role: "user", content: "U" },
+    { role: "assistant", content: "A", reasoning_content: "hm", tool_calls: [fn("1", "f"), fn("2", "g")] },
+    { role: "tool", tool_call_id: "1", content: "r1" },
+    { role: "tool", tool_call_id: "2", content: "r2" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "From the result of the tool call 2:" },
+        { type: "image_url", image_url: { url } },
+      ],
+    },
+    { role: "assistant", content: null, refusal: "no" },
+  ]);
+});
+
+test.run();
