@@ -28,6 +28,7 @@ export { didYouMean } from "./nearest.ts";
 export { compile } from "./schema.ts";
 export type * from "./store/types.ts";
 export * from "./stream/index.ts";
+export { runTool, ToolRefusal } from "./tool-call.ts";
 export * from "./types.ts";
 
 /** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */

@@ -1,12 +1,10 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
-import { type Check, compile, isPorticoError } from "portico";
+import { isPorticoError, runTool, ToolRefusal } from "portico";
 import type { ChatMessage, ChatTool, ContentPart, Logger, Tool, ToolCallPart } from "portico";
 import { clip } from "./prompt.ts";
 
-const DEADLINE_MS = 60_000;
 /** Longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;
-const KIND = Symbol.for("TypeBox.Kind");
 
 /** Those whose name is allowed and not denied; of two with one name, the first. */
 export function allowedTools(tools: readonly Tool[], rules: { allow: string[]; deny: string[] }): Map<string, Tool> {
@@ -60,70 +58,30 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   try {
     const tool = scope.tools.get(name);
     if (!tool)
-      throw new Refusal(
+      throw new ToolRefusal(
         `there is no tool named ${JSON.stringify(name)}; there are: ${[...scope.tools.keys()].join(", ")}`,
       );
-    const args = checkArguments(tool, call.function?.arguments ?? "");
-    const value = await withDeadline(tool, args, scope);
+    const value = await runTool(tool, parseArguments(call.function?.arguments ?? ""), {
+      signal: scope.signal,
+      log: scope.log,
+      sessionKey: scope.sessionKey,
+      turnId: scope.turnId,
+    });
     return ended(resultMessages(id, name, value));
   } catch (error) {
     scope.signal.throwIfAborted();
     const said = error instanceof Error ? error.message : String(error);
-    if (!(error instanceof Refusal) && !isPorticoError(error))
+    if (!(error instanceof ToolRefusal) && !isPorticoError(error))
       scope.log.warn({ err: error, tool: name }, "tool failed");
     return ended([{ role: "tool", tool_call_id: id, content: `Error: ${clip(said, 2000)}` }], said);
   }
 }
 
-/** A refusal whose message is meant for the model. */
-class Refusal extends Error {}
-
-const checks = new WeakMap<object, Check<unknown>>();
-
-function checkArguments(tool: Tool, text: string): unknown {
-  let args: unknown;
+function parseArguments(text: string): unknown {
   try {
-    args = text.trim() === "" ? {} : JSON.parse(text);
+    return text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    throw new Refusal("the arguments are no JSON; send one JSON object that fits the tool's parameters");
-  }
-  if (typeof args !== "object" || args === null || Array.isArray(args)) {
-    throw new Refusal("the arguments must be one JSON object");
-  }
-  // a tool from an MCP server brings a plain JSON Schema, which its own server checks
-  if (!(KIND in tool.parameters)) return args;
-  let check = checks.get(tool.parameters);
-  if (!check) {
-    check = compile(tool.parameters);
-    checks.set(tool.parameters, check);
-  }
-  return check.parse(args);
-}
-
-async function withDeadline(tool: Tool, args: unknown, scope: ToolScope): Promise<unknown> {
-  const timeoutMs = tool.timeoutMs ?? DEADLINE_MS;
-  const deadline = new AbortController();
-  const signal = AbortSignal.any([scope.signal, deadline.signal]);
-  let timer: NodeJS.Timeout | undefined;
-  let left: (() => void) | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new Refusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
-      deadline.abort(error);
-      reject(error);
-    }, timeoutMs);
-    left = () => reject(scope.signal.reason);
-    scope.signal.addEventListener("abort", left, { once: true });
-  });
-  try {
-    const work = Promise.resolve(
-      tool.handler(args as never, { signal, log: scope.log, sessionKey: scope.sessionKey, turnId: scope.turnId }),
-    );
-    work.catch(() => {}); // a rejection after the deadline has been answered already
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    if (left) scope.signal.removeEventListener("abort", left);
+    throw new ToolRefusal("the arguments are no JSON; send one JSON object that fits the tool's parameters");
   }
 }
 

@@ -1,0 +1,53 @@
+/** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
+import { compile } from "./schema.ts";
+import type { Check, Tool, ToolCall } from "./types.ts";
+
+const defaultTimeoutMs = 60_000;
+const typeboxKind = Symbol.for("TypeBox.Kind");
+const checks = new WeakMap<object, Check<unknown>>();
+
+/** The call was refused or timed out: the message is meant for whoever chose the call. */
+export class ToolRefusal extends Error {
+  override name = "ToolRefusal";
+}
+
+/**
+ * Checks the arguments against the tool's schema, runs it within its deadline, and ends it when the caller leaves.
+ * Throws `ToolRefusal` or `invalid_request_error` for a bad call, otherwise what the tool throws.
+ */
+export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promise<unknown> {
+  const checked = checkArguments(tool, args);
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  const deadline = new AbortController();
+  const signal = AbortSignal.any([call.signal, deadline.signal]);
+  let timer: NodeJS.Timeout | undefined;
+  let left: (() => void) | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new ToolRefusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
+      deadline.abort(error);
+      reject(error);
+    }, timeoutMs);
+    left = () => reject(call.signal.reason);
+    call.signal.addEventListener("abort", left, { once: true });
+  });
+  try {
+    const work = Promise.resolve(tool.handler(checked as never, { ...call, signal }));
+    work.catch(() => {}); // a rejection after the deadline has been answered already
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    if (left) call.signal.removeEventListener("abort", left);
+  }
+}
+
+function checkArguments(tool: Tool, args: unknown): unknown {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw new ToolRefusal("the arguments must be one JSON object");
+  }
+  // A tool from elsewhere (an MCP server) brings a plain JSON Schema, which its owner checks.
+  if (!(typeboxKind in tool.parameters)) return args;
+  let check = checks.get(tool.parameters);
+  if (!check) checks.set(tool.parameters, (check = compile(tool.parameters)));
+  return check.parse(args);
+}

@@ -1,0 +1,34 @@
+/** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
+import { definePlugin } from "portico";
+import { McpConfig } from "./schema.ts";
+
+export default definePlugin({
+  name: "mcp",
+  description: "Offers the agent's tools over MCP, and brings those of MCP servers to the agent",
+  config: { mcp: McpConfig },
+  commands: { mcp: () => import("./cli.ts") },
+
+  async setup(ctx, config) {
+    const { createConnections } = await import("./connections.ts");
+    if (config.mcp.enabled) {
+      ctx.route("POST", "/mcp", { access: "gateway", summary: "The gateway's tools over MCP" }, async (call) => {
+        const { serveMcp } = await import("./serve.ts");
+        return serveMcp(call, { version: ctx.version, tools: () => ctx.list("tool") });
+      });
+    }
+    const connections = createConnections({
+      log: ctx.log,
+      version: ctx.version,
+      addTool: (tool) => ctx.add("tool", tool),
+    });
+    ctx.defer(() => connections.close());
+    connections.configure(config.mcp.servers);
+    ctx.onConfig((next: typeof config, previous: typeof config) => {
+      if (next.mcp.enabled !== previous.mcp.enabled) throw new Error("mcp.enabled takes effect at the next start");
+      connections.configure(next.mcp.servers);
+    });
+    ctx.route("GET", "/mcp/servers", { access: "gateway", summary: "MCP servers and their tools" }, () => ({
+      servers: connections.list(),
+    }));
+  },
+});

@@ -1,0 +1,41 @@
+import { type Static, Type } from "portico";
+
+const Server = Type.Object(
+  {
+    command: Type.Optional(
+      Type.String({ minLength: 1, description: "Program that speaks MCP over its standard streams." }),
+    ),
+    args: Type.Array(Type.String(), { default: [], description: "Its arguments." }),
+    env: Type.Record(Type.String(), Type.String(), {
+      default: {},
+      description: "Its environment, beside PATH, HOME and the like.",
+    }),
+    cwd: Type.Optional(Type.String({ description: "Its working directory." })),
+    url: Type.Optional(Type.String({ minLength: 1, description: "Address of a server that speaks MCP over HTTP." })),
+    headers: Type.Record(Type.String(), Type.String(), {
+      default: {},
+      description: "Headers for it, such as Authorization.",
+    }),
+    tools: Type.Optional(Type.Array(Type.String(), { description: "Only these tools of it; default all." })),
+    timeoutMs: Type.Integer({ default: 60_000, minimum: 1, description: "Deadline of one call, in milliseconds." }),
+    enabled: Type.Boolean({ default: true }),
+  },
+  { description: "Either `command` or `url`." },
+);
+
+export const McpConfig = Type.Object(
+  {
+    enabled: Type.Boolean({ default: true, description: "Whether POST /mcp offers the gateway's tools." }),
+    servers: Type.Record(Type.String({ pattern: "^[A-Za-z][A-Za-z0-9_-]*$" }), Server, {
+      default: {},
+      description: "MCP servers whose tools the agent gets, by name.",
+    }),
+  },
+  {
+    default: {},
+    description:
+      "The Model Context Protocol: the gateway's tools for MCP clients, and MCP servers' tools for the agent.",
+  },
+);
+export type McpConfig = Static<typeof McpConfig>;
+export type ServerConfig = Static<typeof Server>;

@@ -1,0 +1,81 @@
+/**
+ * `POST /mcp`: the gateway as an MCP server over Streamable HTTP, without sessions, so that any gateway of several can
+ * answer any request. https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
+ */
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { type CallToolResult, CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { type Call, runTool, type Tool } from "portico";
+
+export interface McpParts {
+  version: string;
+  tools: () => readonly Tool[];
+}
+
+export async function serveMcp(call: Call, parts: McpParts): Promise<void> {
+  const message = await call.json();
+  const server = createServer(call, parts);
+  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
+  call.res.on("close", () => void server.close());
+  await server.connect(transport as Parameters<Server["connect"]>[0]);
+  await transport.handleRequest(call.req, call.res, message);
+}
+
+function createServer(call: Call, { version, tools }: McpParts): Server {
+  const server = new Server({ name: "portico", version }, { capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: unique(tools()).map(({ name, description, parameters }) => ({
+      name,
+      description,
+      inputSchema: { ...parameters, type: "object" as const },
+    })),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+    const tool = unique(tools()).find(({ name }) => name === params.name);
+    if (!tool) return failure(`There is no tool ${JSON.stringify(params.name)}.`);
+    try {
+      const either = AbortSignal.any([signal, call.signal]);
+      const value = await runTool(tool, params.arguments ?? {}, { signal: either, log: call.log, sessionKey: "mcp" });
+      return { content: contentOf(value) };
+    } catch (error) {
+      call.log.warn({ err: error, tool: tool.name }, "tool failed");
+      return failure((error as Error).message);
+    }
+  });
+  return server;
+}
+
+function unique(tools: readonly Tool[]): Tool[] {
+  return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse();
+}
+
+function failure(message: string): CallToolResult {
+  return { isError: true, content: [{ type: "text", text: message }] };
+}
+
+/** Text, content parts (text, image) as they are, anything else as JSON. */
+function contentOf(value: unknown): CallToolResult["content"] {
+  if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
+  if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
+  return [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }];
+}
+
+interface Part {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  image_url?: { url: string };
+}
+
+function isPart(value: unknown): value is Part {
+  return typeof value === "object" && value !== null && ["text", "image", "image_url"].includes((value as Part).type);
+}
+
+function partOf(part: Part): CallToolResult["content"][number] {
+  const inline = /^data:([^;,]+);base64,(.*)$/s.exec(part.image_url?.url ?? "");
+  if (inline) return { type: "image", mimeType: inline[1] ?? "image/png", data: inline[2] ?? "" };
+  if (part.type === "image" && part.data)
+    return { type: "image", mimeType: part.mimeType ?? "image/png", data: part.data };
+  return { type: "text", text: part.text ?? part.image_url?.url ?? "" };
+}
