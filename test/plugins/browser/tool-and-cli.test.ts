@@ -1,0 +1,258 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import command from "../../../plugins/browser/cli.ts";
+import { ROUTES } from "../../../plugins/browser/service.ts";
+import { requestOf } from "../../../plugins/browser/tool.ts";
+import type { Command, CommandIO } from "portico";
+import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
+import { packageDir } from "../../support/gateway.ts";
+import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+
+const test = suite("browser: the tool and the command line");
+let browser: BrowserGateway;
+let site: Site;
+const upload = join(tmpdir(), "portico", "uploads", `cli-${process.pid}.txt`);
+
+test.before(async () => {
+  site = await startSite({
+    "/": `<title>Shop</title><h1>Shop</h1><label>Name <input></label><button onclick="document.title='Hello '+document.querySelector('input').value">Greet</button><a href="/file">Get</a><input type="file" aria-label="File">`,
+    "/file": (_req, res) =>
+      res.writeHead(200, { "content-disposition": "attachment; filename=cli.txt" }).end("content"),
+  });
+  mkdirSync(join(tmpdir(), "portico", "uploads"), { recursive: true });
+  writeFileSync(upload, "x");
+  browser = await startBrowser(
+    { snapshotDefaults: { mode: "efficient" } },
+    {
+      files: {
+        "plugins/probe/plugin.ts": `import { definePlugin } from "portico";
+          export default definePlugin({ name: "probe", setup(ctx) {
+            ctx.route("POST", "/probe", { access: "gateway" }, async (call) => {
+              const tool = ctx.list("tool").find((one) => one.name === "browser");
+              const log = ctx.log;
+              try { return { result: await tool.handler(await call.json(), { signal: call.signal, log, sessionKey: "probe" }) }; }
+              catch (error) { return { error: { code: error.code, message: error.message } }; }
+            });
+            ctx.on("browser:navigated", (event) => { seen.push(event.context.url); });
+            const seen = [];
+            ctx.route("GET", "/probe", { access: "gateway" }, () => seen);
+          } });`,
+      },
+    },
+  );
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+  rmSync(upload);
+});
+
+/** Every command that does something, with the words that lead to it. */
+function* leaves(from: Command, path: string[] = []): Generator<[string[], Command]> {
+  if (from.run !== undefined) yield [path, from];
+  for (const sub of from.commands ?? []) yield* leaves(sub, [...path, sub.name]);
+}
+
+interface Sent {
+  method: string;
+  path: string;
+  body: Record<string, unknown> | undefined;
+}
+
+/** What a command asks of the gateway. */
+async function asked(path: string[], args: CommandIO["args"], options: CommandIO["options"]): Promise<Sent> {
+  const [, leaf] = [...leaves(command)].find(([words]) => words.join(" ") === path.join(" "))!;
+  let sent: Sent | undefined;
+  const request = async (method: string, url: string, body?: Record<string, unknown>): Promise<never> => {
+    sent = { method, path: url, body };
+    return {} as never;
+  };
+  await leaf!.run!({
+    args,
+    options,
+    json: true,
+    show() {},
+    print() {},
+    table: () => [],
+    progress() {},
+    gateway: { request },
+  } as never);
+  return sent!;
+}
+
+test("each route and each kind of action has a command", async () => {
+  const values = {
+    ref: "1",
+    text: "t",
+    from: "1",
+    to: "2",
+    key: "a",
+    width: "1",
+    height: "1",
+    name: "n",
+    tab: "t",
+    address: "a",
+    value: "v",
+    state: "on",
+    scheme: "dark",
+    zone: "UTC",
+    locale: "de",
+    latitude: "1",
+    longitude: "2",
+    user: "u",
+    password: "p",
+    rest: ["x"],
+  } as unknown as CommandIO["args"];
+  const routes = new Set<string>();
+  const kinds = new Set<unknown>();
+  for (const [path] of leaves(command)) {
+    const {
+      method,
+      path: url,
+      body,
+    } = await asked(path, values, { accept: true, fields: "[]", actions: "[]", "headers-json": "{}" });
+    const known = ROUTES.find(
+      (route) => route.method === method && new RegExp(`^${route.path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`).test(url),
+    );
+    assert.ok(known, `${path.join(" ")} asks for ${method} ${url}`);
+    routes.add(`${known.method} ${known.path}`);
+    if (known.path === "/act") kinds.add(body?.["kind"]);
+  }
+  assert.equal(
+    ROUTES.map(({ method, path }) => `${method} ${path}`).filter((one) => !routes.has(one)),
+    [],
+  );
+  const otherwise = new Set(["upload", "close"]);
+  assert.equal(
+    Object.keys(KINDS).filter((kind) => !kinds.has(kind) && !otherwise.has(kind)),
+    [],
+  );
+});
+
+test("the seed's options reach the routes", async () => {
+  const query = async (path: string[], args: CommandIO["args"], options: CommandIO["options"]) =>
+    (await asked(path, args, options)).body;
+  assert.equal(await query(["click"], { ref: "e12" }, { double: true, "browser-profile": "work" }), {
+    profile: "work",
+    kind: "click",
+    ref: "e12",
+    doubleClick: true,
+  });
+  assert.equal(await query(["type"], { ref: "3", text: "x" }, { submit: true }), {
+    kind: "type",
+    ref: "3",
+    text: "x",
+    submit: true,
+  });
+  assert.equal(await query(["wait"], {}, { text: "a", url: "b", load: "networkidle", fn: "c" }), {
+    kind: "wait",
+    text: "a",
+    url: "b",
+    loadState: "networkidle",
+    fn: "c",
+  });
+  assert.equal(await query(["screenshot"], {}, { "full-page": true, ref: "4" }), { fullPage: true, ref: "4" });
+  assert.equal(await query(["evaluate"], {}, { fn: "1", ref: "4" }), { kind: "evaluate", fn: "1", ref: "4" });
+  assert.equal(await query(["fill"], {}, { fields: '[{"ref":1,"value":"x"}]' }), {
+    kind: "fill",
+    fields: [{ ref: 1, value: "x" }],
+  });
+  assert.equal(await query(["dialog"], {}, { accept: true, "prompt-text": "p" }), { accept: true, promptText: "p" });
+  assert.equal(await query(["set", "headers"], {}, { "headers-json": '{"a":"1"}' }), { headers: { a: "1" } });
+  assert.equal(await query(["set", "geolocation"], { latitude: "1.5", longitude: "-2" }, { origin: "https://x.org" }), {
+    latitude: 1.5,
+    longitude: -2,
+    origin: "https://x.org",
+  });
+  assert.equal(await query(["responsebody"], { address: "u" }, { "max-chars": 9 }), { url: "u", maxChars: 9 });
+  await assert_rejects(asked(["fill"], {}, { fields: "{" }), "--fields is not JSON");
+  await assert_rejects(asked(["dialog"], {}, {}), "--accept or --dismiss");
+});
+
+async function assert_rejects(work: Promise<unknown>, words: string): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (thrown: Error) => thrown,
+  );
+  assert.match(error?.message ?? "nothing was thrown", words);
+}
+
+function portico(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const args = ["--import", "tsx", join(packageDir, "kernel/main.ts"), ...words];
+  const env = { ...process.env, PORTICO_HOME: browser.gateway.home, PORTICO_URL: browser.gateway.url };
+  return new Promise((resolve) =>
+    execFile(process.execPath, args, { env, cwd: packageDir }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    ),
+  );
+}
+
+test("a session on the command line", async () => {
+  assert.match((await portico("browser", "status")).stdout, "running    no");
+  assert.match((await portico("browser", "open", site.url)).stdout, "Shop");
+  const { stdout } = await portico("browser", "snapshot");
+  const ref = (name: string): string => new RegExp(`"${name}" \\[ref=(e\\d+)\\]`).exec(stdout)![1]!;
+  assert.match(stdout, /textbox "Name" \[ref=e\d+\]/);
+  assert.not.match(stdout, "heading");
+  assert.is((await portico("browser", "type", ref("Name"), "Ada Lovelace")).code, 0);
+  const clicked = JSON.parse((await portico("browser", "click", ref("Greet"), "--json")).stdout) as { ok: boolean };
+  assert.ok(clicked.ok);
+  assert.is((await portico("browser", "evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
+  assert.is((await portico("browser", "wait", "--url", site.url)).code, 0);
+  const bad = await portico("browser", "click", "e99999");
+  assert.is(bad.code, 1);
+  assert.match(bad.stderr, "take a new snapshot");
+  assert.is(bad.stderr.trim().split("\n").length, 1);
+});
+
+test("the tool does what the routes do, with refs, text and pictures", async () => {
+  const use = (args: object): Promise<{ result: unknown; error?: { code: string } }> =>
+    browser.gateway.json("POST", "/probe", args);
+  const opened = (await use({ action: "open", url: site.url })).result as { targetId: string };
+  const text = (await use({ action: "snapshot" })).result as string;
+  assert.match(text, /^\{"targetId":"[0-9A-F]+"\}\nShop — http/);
+  const ref = (name: string): string => new RegExp(`"${name}" \\[ref=(e\\d+)\\]`).exec(text)![1]!;
+  assert.not.match(text, "heading", "snapshotDefaults.mode holds for the tool");
+  await use({ action: "fill", fields: [{ ref: ref("Name"), value: "Grace" }] });
+  const clicked = (await use({ action: "click", ref: ref("Greet"), snapshot: "efficient" })).result as string;
+  assert.match(clicked, /"ok":true[\s\S]*\[ref=e\d+\]/);
+  assert.is(
+    ((await use({ action: "evaluate", fn: "document.title" })).result as { result: string }).result,
+    "Hello Grace",
+  );
+  const [picture] = (await use({ action: "screenshot" })).result as { type: string; image_url: { url: string } }[];
+  assert.match(picture!.image_url.url, /^data:image\/png;base64,iVBOR/);
+  assert.match((await use({ action: "snapshot", diff: true, mode: "efficient" })).result as string, "nothing changed");
+  assert.is((await use({ action: "click", ref: "e99999" })).error?.code, "ref_not_found");
+  assert.is((await use({ action: "tabs", target: "node" })).error?.code, "invalid_request_error");
+  assert.is((await use({ action: "close", targetId: opened.targetId })).error, undefined);
+  const seen = await browser.gateway.json<string[]>("GET", "/probe");
+  assert.ok(seen.includes(`${site.url}/`), "browser:navigated was emitted");
+});
+
+test("calls of the tool become requests", () => {
+  assert.equal(requestOf({ action: "snapshot", target: "host" }, "main"), {
+    method: "GET",
+    route: "/snapshot",
+    query: { mode: "default" },
+    caller: "main",
+  });
+  assert.equal(requestOf({ action: "open", url: "http://x" }, "main"), {
+    method: "POST",
+    route: "/tabs/open",
+    body: { url: "http://x" },
+    caller: "main",
+  });
+  assert.equal(requestOf({ action: "click", ref: 3, snapshot: "efficient" }, "main"), {
+    method: "POST",
+    route: "/act",
+    body: { ref: 3, snapshot: "efficient", kind: "click" },
+    caller: "main",
+  });
+});
+
+test.run();
