@@ -1,0 +1,33 @@
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import type { ChatRequest } from "portico";
+import { sendableBytes } from "../../../plugins/chat/splice.ts";
+
+const sent = (raw: string, model: string) =>
+  sendableBytes(Buffer.from(raw), JSON.parse(raw) as ChatRequest, model).toString();
+
+test("only the name changes, wherever and however it is written", () => {
+  const cases: [string, string][] = [
+    ['{"model":"a/b","messages":[] , "x":1.0}', '{"model":"new","messages":[] , "x":1.0}'],
+    [
+      '{"messages":[{"content":"é\\u0041"}], "model" :\n"a/b"}',
+      '{"messages":[{"content":"é\\u0041"}], "model" :\n"new"}',
+    ],
+    ['{"model":"a/é"}', '{"model":"new"}'],
+    ['{"model":"a/b","metadata":{"model":"a/b"}}', '{"model":"new","metadata":{"model":"a/b"}}'],
+  ];
+  for (const [raw, wanted] of cases) assert.is(sent(raw, "new"), wanted);
+  assert.is(sent('{"model":"a/b"}', 'q"\\é'), '{"model":"q\\"\\\\é"}');
+  assert.is(sent('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
+});
+
+test("where the place is in doubt the whole is written anew", () => {
+  assert.equal(JSON.parse(sent('{"metadata":{"model":"a"},"model":"a"}', "new")), {
+    metadata: { model: "a" },
+    model: "new",
+  });
+  assert.equal(JSON.parse(sent('{"model":"\\u0061","x":1}', "new")), { model: "new", x: 1 });
+  assert.equal(JSON.parse(sent('{"mod\\u0065l":"a"}', "new")), { model: "new" });
+});
+
+test.run();
