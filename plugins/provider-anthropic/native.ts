@@ -94,7 +94,12 @@ function decoder(): StreamDecoder {
     end() {
       if (failure !== undefined) throw failure;
       parser.end();
-      if (!done && failure === undefined) throw cutShort();
+      if (!done && failure === undefined) {
+        if (finish === undefined) throw cutShort();
+        // Only the last event is missing, and it says nothing.
+        out.push('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+        done = true;
+      }
       return taken();
     },
     get usage() {

@@ -27,6 +27,7 @@ export interface Quirks {
 }
 
 const OPENAI_REASONING = /^(?:o\d|gpt-5)/;
+const OPENAI_PLAIN = /^(?:chatgpt|gpt-(?:3|4))/;
 const LOCAL: Quirks = { noDeveloper: true };
 
 export const presets: readonly Preset[] = [
@@ -34,7 +35,11 @@ export const presets: readonly Preset[] = [
     name: "openai",
     description: "OpenAI, or any server of its format by baseUrl",
     baseUrl: "https://api.openai.com/v1",
-    quirks: { noMaxTokensFor: OPENAI_REASONING },
+    quirks: {
+      noMaxTokensFor: OPENAI_REASONING,
+      drop: ["top_k"],
+      dropFor: [{ models: OPENAI_PLAIN, fields: ["reasoning_effort"] }],
+    },
   },
   { name: "openrouter", description: "OpenRouter", baseUrl: "https://openrouter.ai/api/v1" },
   {

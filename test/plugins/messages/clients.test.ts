@@ -203,6 +203,13 @@ for (const name of names) {
     assert.match("Hello", text);
   });
 
+  test(`${name}: a stream that is cut after its finish is whole`, async () => {
+    const { model, script } = way();
+    script({ broken: "after finish", script: { text: ["Hel", "lo"] } });
+    const message = await client.messages.stream({ model, max_tokens: 5, messages: [user("Hi")] }).finalMessage();
+    assert.is((message.content[0] as Anthropic.TextBlock).text, "Hello");
+  });
+
   test(`${name}: leaving cuts the upstream`, async () => {
     const { model, fake, script } = way();
     script({ endless: "x" });

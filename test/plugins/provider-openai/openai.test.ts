@@ -103,4 +103,13 @@ test("reasoning of earlier answers stays away from servers that refuse it, excep
   assert.equal(request.messages, [{ role: "assistant", content: "a" }, call]);
 });
 
+test("OpenAI's own models are spared what they refuse", () => {
+  const { quirks } = presets[0]!;
+  const asked = (model: string) =>
+    adapt(quirks, { model, messages: [messages[1]!], top_k: 5, reasoning_effort: "low" });
+  assert.equal(asked("gpt-4o").dropped, ["top_k", "reasoning_effort"]);
+  assert.equal(asked("gpt-5").dropped, ["top_k"]);
+  assert.is(asked("o4-mini").request["reasoning_effort"], "low");
+});
+
 test.run();
