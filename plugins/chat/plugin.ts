@@ -86,8 +86,11 @@ export default definePlugin({
     );
 
     ctx.provide("chat", createChatService(endpoint, models));
-    // The client library takes a moment to load: not in the first request's time, nor in that of the start.
-    const warming = setTimeout(() => void warm(), 500).unref();
+    // The client library takes a moment to load and 20 MB: not in the first request's time, nor in that of the start,
+    // and not where there is no channel to use it.
+    const warming = setTimeout(() => {
+      if (Object.keys(sections(config).channels).length > 0) void warm();
+    }, 500).unref();
     ctx.defer(() => clearTimeout(warming));
   },
 });
