@@ -20,6 +20,7 @@ interface Entry {
   priority: number;
   timeoutMs: number;
   owner: string;
+  traced: boolean;
 }
 interface Queue {
   waiting: { event: BusEvent; entries: readonly Entry[] }[];
@@ -60,6 +61,7 @@ export function createBus(log: Logger) {
       priority: options.priority ?? 0,
       timeoutMs: options.timeoutMs ?? 10_000,
       owner: options.owner ?? "kernel",
+      traced: options.traced ?? true,
     };
     // A stable sort keeps registration order within one priority.
     handlers.set(
@@ -155,7 +157,8 @@ export function createBus(log: Logger) {
     });
     const controller = new AbortController();
     try {
-      const given = runAs(entry.owner, () => entry.handler(event, { signal: controller.signal }), event.name);
+      const handle = () => entry.handler(event, { signal: controller.signal });
+      const given = entry.traced ? runAs(entry.owner, handle, event.name) : handle();
       if (!(given instanceof Object && "then" in given)) return { outcome: outcome({}), result: given };
       const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, controller);
       return { outcome: outcome({}), result };

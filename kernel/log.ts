@@ -69,8 +69,8 @@ export function createLog(options: LogOptions = {}): LogBook {
   } as unknown as typeof child;
 
   function keep(line: string): void {
-    recent.push(line.trimEnd());
-    if (recent.length > keptLines) recent.shift();
+    recent.push(line);
+    if (recent.length > 2 * keptLines) recent.splice(0, keptLines);
     options.write?.(line);
     toFile(line);
     for (const follower of followers) follower(line.trimEnd());
@@ -88,7 +88,7 @@ export function createLog(options: LogOptions = {}): LogBook {
 
   return {
     log,
-    recent: () => recent,
+    recent: () => recent.slice(-keptLines).map((line) => line.trimEnd()),
     follow(follower) {
       followers.add(follower);
       return () => void followers.delete(follower);

@@ -70,7 +70,8 @@ export function createPluginContext(options: ContextOptions): PluginContext {
       return { port: server.port, url: server.url, ...ownedMount(server, scope, owned) };
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
-    on: (event, handler, on) => scope.add(`on ${event}`, bus.on(event, handler, { ...on, owner })),
+    on: (event, handler, on) =>
+      scope.add(`on ${event}`, bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
     onAny: (observer) => scope.add("on any event", bus.onAny(observer)),
     emit: bus.emit,
     hasListeners: bus.has,

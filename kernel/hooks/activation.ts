@@ -67,7 +67,7 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
   const bundled = candidate.root.name === "bundled";
   const owner = `hook:${candidate.name}`;
   const module = await loader.load(entry, (code, file) => {
-    if (bundled) return (...args) => runAs(owner, () => evaluate(wrapBundle(code, file))(...args));
+    if (bundled) return (...args) => evaluate(wrapBundle(code, file))(...args);
     const run = evaluateGuarded(code, file, loops.tick);
     return (...args) => runBounded(() => runAs(owner, () => run(...args)), evaluateLimitMs + backstopMs);
   });

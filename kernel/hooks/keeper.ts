@@ -237,8 +237,9 @@ export function createKeeper(options: HookHostOptions) {
       log: slot.log,
       contextFor: (signal) => contextFor(slot, activation, signal),
     });
+    const traced = activation.candidate.root.name !== "bundled";
     activation.unregister = activation.meta.events.map((event) =>
-      bus.on(event as never, run as never, { priority, timeoutMs, owner: `hook:${slot.name}` }),
+      bus.on(event as never, run as never, { priority, timeoutMs, owner: `hook:${slot.name}`, traced }),
     );
     takeOff(undo);
   }
