@@ -68,8 +68,10 @@ export function createArchive(kv: () => Store["kv"], days: () => number): Archiv
   };
 }
 
+export type ItemKind = "msg" | "fc" | "ctc" | "rs";
+
 /** Ids of items hold their response's. */
-export function itemId(kind: "msg" | "fc" | "rs", responseId: string, index: number): string {
+export function itemId(kind: ItemKind, responseId: string, index: number): string {
   return `${kind}_${responseId.slice("resp_".length)}_${index}`;
 }
 

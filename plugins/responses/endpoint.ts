@@ -46,10 +46,10 @@ export async function createResponse({ chat, archive, log }: Parts, call: Call):
     { stream: settings.stream, dropped: settings.dropped },
   );
   if (opened.kind === "stream") {
-    void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined)));
+    void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom));
     return undefined;
   }
-  const ended = responseOf(response, opened.completion);
+  const ended = responseOf(response, opened.completion, settings.custom);
   if (stored) await keep(ended);
   return ended;
 }

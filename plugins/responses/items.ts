@@ -61,7 +61,11 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
       case "function_call":
         speak().calls.push(readCall(item, path));
         break;
+      case "custom_tool_call":
+        speak().calls.push(readCustomCall(item, path));
+        break;
       case "function_call_output":
+      case "custom_tool_call_output":
         endSaid();
         messages.push(readResult(item, path, shown));
         break;
@@ -170,6 +174,15 @@ function readCall(item: JsonObject, path: string): Said["calls"][number] {
       name: stringAt(item.name, `${path}.name`),
       arguments: stringAt(item.arguments, `${path}.arguments`),
     },
+  };
+}
+
+function readCustomCall(item: JsonObject, path: string): Said["calls"][number] {
+  const input = stringAt(item.input, `${path}.input`);
+  return {
+    id: stringAt(item.call_id, `${path}.call_id`),
+    type: "function",
+    function: { name: stringAt(item.name, `${path}.name`), arguments: JSON.stringify({ input }) },
   };
 }
 

@@ -1,12 +1,13 @@
 /** Builds the items of an answer piece by piece, and tells each step as an event of the stream. */
 import { type JsonObject, sealExtras, type ToolCallPart } from "portico";
-import { itemId } from "./archive.ts";
+import { type ItemKind, itemId } from "./archive.ts";
 
 export type Emit = (type: string, fields: JsonObject) => void;
 
 interface Call extends ToolCallPart {
   item: JsonObject;
   index: number;
+  args: string;
   open: boolean;
 }
 
@@ -28,13 +29,14 @@ type Open =
   | { kind: "reasoning"; item: JsonObject; index: number; text: string }
   | { kind: "text" | "refusal"; item: JsonObject; index: number; text: string; logprobs: unknown[] };
 
-export function createOutput(responseId: string, emit: Emit): Output {
+/** Calls of the `custom` tools become `custom_tool_call` items. */
+export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet<string>): Output {
   const items: JsonObject[] = [];
   const calls = new Map<number, Call>();
   let open: Open | undefined;
   let extra: unknown;
 
-  function add(kind: "msg" | "fc" | "rs", fields: JsonObject): { item: JsonObject; index: number } {
+  function add(kind: ItemKind, fields: JsonObject): { item: JsonObject; index: number } {
     const index = items.length;
     const item = { id: itemId(kind, responseId, index), ...fields };
     items.push(item);
@@ -107,16 +109,29 @@ export function createOutput(responseId: string, emit: Emit): Output {
   /** A call that is not whole yet (its pieces come mixed with another's) stays open unless all must end. */
   function closeCalls(all: boolean, status = "completed"): void {
     for (const call of calls.values()) {
-      const { item, index } = call;
-      const args = item.arguments as string;
-      if (!call.open || (!all && !isWhole(args))) continue;
+      if (!call.open || (!all && !isWhole(call.args))) continue;
       call.open = false;
-      if (args === "") item.arguments = "{}";
-      item.status = isWhole(item.arguments as string) ? "completed" : status;
-      const { id: item_id, name, arguments: whole } = item;
-      emit("response.function_call_arguments.done", { item_id, output_index: index, name, arguments: whole });
-      done(index, item);
+      if (call.args === "") call.args = "{}";
+      call.item.status = isWhole(call.args) ? "completed" : status;
+      if (call.item.type === "custom_tool_call") endCustom(call);
+      else endFunction(call);
+      done(call.index, call.item);
     }
+  }
+
+  function endFunction({ item, index, args }: Call): void {
+    item.arguments = args;
+    const at = { item_id: item.id, output_index: index, name: item.name };
+    emit("response.function_call_arguments.done", { ...at, arguments: args });
+  }
+
+  /** The text stands in a JSON object, so it is known at the end only. */
+  function endCustom({ item, index, args }: Call): void {
+    const input = inputOf(args);
+    item.input = input;
+    const at = { item_id: item.id, output_index: index };
+    emit("response.custom_tool_call_input.delta", { ...at, delta: input });
+    emit("response.custom_tool_call_input.done", { ...at, input });
   }
 
   function write(kind: "text" | "refusal", piece: string, logprobs: unknown[]): void {
@@ -147,13 +162,18 @@ export function createOutput(responseId: string, emit: Emit): Output {
         close("completed");
         closeCalls(false);
         const { id: call_id = "", function: fn } = part;
-        const fields = { type: "function_call", status: "in_progress", arguments: "", call_id, name: fn?.name ?? "" };
-        call = { ...part, ...add("fc", fields), open: true };
+        const name = fn?.name ?? "";
+        const fields = { status: "in_progress", call_id, name };
+        const added = custom.has(name)
+          ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
+          : add("fc", { type: "function_call", ...fields, arguments: "" });
+        call = { ...part, ...added, args: "", open: true };
         calls.set(key, call);
       } else if (part.extra_content != null) call.extra_content = part.extra_content;
       const piece = part.function?.arguments ?? "";
       if (piece === "" || !call.open) return;
-      call.item.arguments += piece;
+      call.args += piece;
+      if (call.item.type === "custom_tool_call") return;
       emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta: piece });
     },
     extra(value) {
@@ -183,4 +203,12 @@ function isWhole(args: string): boolean {
   } catch {
     return false;
   }
+}
+
+function inputOf(args: string): string {
+  try {
+    const { input } = JSON.parse(args) as { input?: unknown };
+    if (typeof input === "string") return input;
+  } catch {}
+  return args;
 }

@@ -22,6 +22,8 @@ export interface ReadSettings {
   /** What the caller wants; whether it is kept is for the archive to say. */
   store: boolean;
   previous: string | undefined;
+  /** Names of tools that take free text: chat has functions only, and gets them as functions with one string. */
+  custom: ReadonlySet<string>;
   dropped: string[];
 }
 
@@ -80,6 +82,7 @@ export function readSettings(body: JsonObject): ReadSettings {
     stream,
     store: optionalBoolean(body.store, "store") !== false,
     previous,
+    custom: new Set((tools.length > 0 ? (body.tools as JsonObject[]) : []).flatMap(customName)),
     dropped: [
       ...(body.truncation === "auto" ? ["truncation"] : []),
       ...(body.max_tool_calls == null ? [] : ["max_tool_calls"]),
@@ -97,6 +100,7 @@ function readInput(value: unknown): JsonObject[] {
 function readTool(value: unknown, i: number): ChatTool {
   const path = `tools[${i}]`;
   const tool = objectAt(value, path);
+  if (tool.type === "custom") return readCustom(tool, path);
   if (tool.type !== "function") {
     throw refused(`${path}.type`, `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`);
   }
@@ -116,10 +120,37 @@ function readTool(value: unknown, i: number): ChatTool {
   };
 }
 
+function customName(tool: JsonObject): string[] {
+  return tool.type === "custom" ? [String(tool.name)] : [];
+}
+
+function readCustom(tool: JsonObject, path: string): ChatTool {
+  const name = stringAt(tool.name, `${path}.name`);
+  const format = optionalObject(tool.format, `${path}.format`);
+  const grammar =
+    format?.type === "grammar"
+      ? `The input must follow this grammar (${String(format.syntax)}):\n${String(format.definition)}`
+      : undefined;
+  const description = [optionalString(tool.description, `${path}.description`), grammar].filter(Boolean).join("\n\n");
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description !== "" && { description }),
+      parameters: {
+        type: "object",
+        properties: { input: { type: "string", description: "The input of the tool, as plain text" } },
+        required: ["input"],
+        additionalProperties: false,
+      },
+    },
+  };
+}
+
 function readToolChoice(value: unknown): unknown {
   if (value === "none" || value === "auto" || value === "required") return value;
   const choice = objectAt(value, "tool_choice");
-  if (choice.type === "function") return functionNamed(choice, "tool_choice");
+  if (choice.type === "function" || choice.type === "custom") return functionNamed(choice, "tool_choice");
   if (choice.type === "allowed_tools") {
     const tools = listAt(choice.tools, "tool_choice.tools").map((tool, i) => {
       const path = `tool_choice.tools[${i}]`;

@@ -67,9 +67,13 @@ export function cutReason(finish: string | null | undefined): string | undefined
 }
 
 /** A whole answer in OpenAI's chat form as the response's end. */
-export function responseOf(response: JsonObject, completion: ChatCompletion): JsonObject {
+export function responseOf(
+  response: JsonObject,
+  completion: ChatCompletion,
+  custom: ReadonlySet<string> = new Set(),
+): JsonObject {
   const choice = completion.choices[0];
-  const output = createOutput(String(response.id), () => {});
+  const output = createOutput(String(response.id), () => {}, custom);
   const finish = choice?.finish_reason;
   if (choice !== undefined) {
     writeMessage(output, choice.message, choice.logprobs);

@@ -7,6 +7,7 @@ import { cutReason, endResponse, writeMessage } from "./response.ts";
 export function createTranslator(
   response: JsonObject,
   keep: (ended: JsonObject) => Promise<void> | undefined,
+  custom: ReadonlySet<string> = new Set(),
 ): StreamTranslator {
   let out = "";
   let number = 0;
@@ -27,7 +28,7 @@ export function createTranslator(
     out = "";
     return text;
   }
-  const output = createOutput(String(response.id), emit);
+  const output = createOutput(String(response.id), emit, custom);
 
   return {
     chunk(chunk) {

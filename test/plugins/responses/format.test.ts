@@ -198,6 +198,48 @@ test("LangChain works over this format too, tools included", async () => {
   );
 });
 
+test("custom tools go as functions of one text, and come back as what they are", async () => {
+  const tools: OpenAI.Responses.Tool[] = [
+    {
+      type: "custom",
+      name: "patch",
+      description: "Edits",
+      format: { type: "grammar", syntax: "lark", definition: "start: X" },
+    },
+  ];
+  const model = "up/gpt-4o";
+  up.next = { answer: { calls: [{ name: "patch", args: { input: "*** Begin" } }] } };
+  const whole = await client.responses.create({ model, tools, input: "Edit" });
+  const stream = client.responses.stream({ model, tools, input: "Edit" });
+  const types: string[] = [];
+  for await (const event of stream) types.push(event.type);
+  const streamed = await stream.finalResponse();
+  assert.equal(types.slice(2, -1), [
+    "response.output_item.added",
+    "response.custom_tool_call_input.delta",
+    "response.custom_tool_call_input.done",
+    "response.output_item.done",
+  ]);
+  for (const { output } of [whole, streamed]) {
+    const call = output[0] as OpenAI.Responses.ResponseCustomToolCall;
+    assert.equal([call.type, call.name, call.input], ["custom_tool_call", "patch", "*** Begin"]);
+  }
+  const sent = up.seen[0]!.body.tools[0].function;
+  assert.is(sent.description, "Edits\n\nThe input must follow this grammar (lark):\nstart: X");
+  assert.equal(sent.parameters.required, ["input"]);
+  up.next = { answer: { text: ["Done"] } };
+  const call = streamed.output[0] as OpenAI.Responses.ResponseCustomToolCall;
+  await client.responses.create({
+    model,
+    tools,
+    previous_response_id: streamed.id,
+    input: [{ type: "custom_tool_call_output", call_id: call.call_id, output: "ok" }],
+  });
+  const turns = up.views.at(-1)!.turns;
+  assert.equal(turns[1]!.calls[0]!.args, { input: "*** Begin" });
+  assert.equal(turns[2]!.results, [{ id: call.call_id, text: "ok" }]);
+});
+
 test("answers name the channel; what was left out is named; errors have OpenAI's form", async () => {
   const answer = await gateway.request("POST", "/v1/responses", { model: "echo", input: "Hi", truncation: "auto" });
   assert.is(answer.headers.get("x-portico-channel"), "echo");
