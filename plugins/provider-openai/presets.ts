@@ -24,6 +24,8 @@ export interface Quirks {
   noMaxTokensFor?: RegExp;
   /** `reasoning_content` of earlier answers is refused, other than beside tool calls. */
   noReasoningBack?: true;
+  /** Messages with fields that OpenAI's format does not have (other providers' reasoning and signatures) are refused. */
+  strictMessages?: true;
 }
 
 const OPENAI_REASONING = /^(?:o\d|gpt-5)/;
@@ -37,6 +39,7 @@ export const presets: readonly Preset[] = [
     baseUrl: "https://api.openai.com/v1",
     quirks: {
       noMaxTokensFor: OPENAI_REASONING,
+      strictMessages: true,
       drop: ["top_k"],
       dropFor: [{ models: OPENAI_PLAIN, fields: ["reasoning_effort"] }],
     },
@@ -46,7 +49,7 @@ export const presets: readonly Preset[] = [
     name: "groq",
     description: "Groq",
     baseUrl: "https://api.groq.com/openai/v1",
-    quirks: { drop: ["logprobs", "top_logprobs", "logit_bias"] },
+    quirks: { strictMessages: true, drop: ["logprobs", "top_logprobs", "logit_bias"] },
   },
   {
     name: "deepseek",

@@ -13,6 +13,7 @@ export function fits(quirks: Quirks | undefined, request: ChatRequest, model: st
   if (quirks.noMaxCompletionTokens && request["max_completion_tokens"] != null) return false;
   if (request["max_tokens"] != null && quirks.noMaxTokensFor?.test(model)) return false;
   if (quirks.noDeveloper && request.messages.some((message) => message.role === "developer")) return false;
+  if (quirks.strictMessages && request.messages.some(hasForeignFields)) return false;
   return !(quirks.noReasoningBack && request.messages.some(bringsReasoningBack));
 }
 
@@ -42,11 +43,23 @@ export function adapt(quirks: Quirks | undefined, request: ChatRequest): { reque
       const { reasoning_content: _, ...rest } = fitted;
       fitted = rest;
     }
-    return fitted;
+    return quirks.strictMessages && hasForeignFields(fitted) ? withoutForeignFields(fitted) : fitted;
   });
   return { request: changed, dropped };
 }
 
 function bringsReasoningBack(message: ChatMessage): boolean {
   return message.role === "assistant" && message.reasoning_content != null && (message.tool_calls ?? []).length === 0;
+}
+
+function hasForeignFields(message: ChatMessage): boolean {
+  if (message.role !== "assistant") return false;
+  if (message.reasoning_content != null || message["extra_content"] != null) return true;
+  return message.tool_calls?.some((call) => call.extra_content != null) ?? false;
+}
+
+function withoutForeignFields(message: ChatMessage): ChatMessage {
+  const { reasoning_content: _, extra_content: __, ...rest } = message;
+  const calls = rest.tool_calls?.map(({ extra_content: ___, ...call }) => call);
+  return calls === undefined ? rest : { ...rest, tool_calls: calls };
 }

@@ -110,6 +110,19 @@ test("OpenAI's own models are spared what they refuse", () => {
   assert.equal(asked("gpt-4o").dropped, ["top_k", "reasoning_effort"]);
   assert.equal(asked("gpt-5").dropped, ["top_k"]);
   assert.is(asked("o4-mini").request["reasoning_effort"], "low");
+  // A conversation that another provider began.
+  const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+  const foreign = {
+    reasoning_content: "r",
+    extra_content: { portico: {} },
+    tool_calls: [{ ...call, extra_content: 1 }],
+  };
+  const { request, dropped } = adapt(quirks, {
+    model: "gpt-4o",
+    messages: [messages[1]!, { role: "assistant", content: null, ...foreign }],
+  });
+  assert.equal(request.messages, [messages[1], { role: "assistant", content: null, tool_calls: [call] }]);
+  assert.equal(dropped, []);
 });
 
 test.run();
