@@ -117,6 +117,7 @@ async function tryChannel(
     );
     const { trace } = job;
     trace.channel = channel.name;
+    trace.provider = provider.name;
     trace.model = model;
     trace.attempts++;
     trace.dropped = [];
@@ -132,6 +133,12 @@ async function tryChannel(
       if (job.cancelled) {
         channel.noted();
         throw error;
+      }
+      if (askedForUsage(channel, provider, job) && refusesUsageOption(error)) {
+        channel.noted();
+        channel.noStreamUsage = true;
+        trace.attempts--;
+        continue;
       }
       const next = judge(channel, key.index, error, {
         retriesLeft: retries - tried,
@@ -176,9 +183,27 @@ function attemptOnce(
     job,
     timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+    askUsage: askedForUsage(channel, provider, job),
     onClose: hold.close,
     onBroken: (message) => channel.noted(message),
   });
+}
+
+/** The client does not want to hear of the usage of its stream, but somebody counts. */
+function askedForUsage(channel: Channel, provider: ChatProvider, job: Job): boolean {
+  return (
+    job.metered &&
+    job.stream &&
+    provider.wire?.streamUsage === true &&
+    !channel.noStreamUsage &&
+    channel.config.streamUsage !== false &&
+    !job.includeUsage
+  );
+}
+
+/** A server that is strict about fields which it does not know. */
+function refusesUsageOption(error: unknown): boolean {
+  return isUpstreamError(error) && error.kind === "request" && /stream_options|include_usage/.test(error.message);
 }
 
 /** Holds a place until a streamed answer has ended; its end may come before its beginning was heard of. */

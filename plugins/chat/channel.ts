@@ -36,6 +36,8 @@ export interface ChannelState {
 export class Channel {
   readonly name: string;
   readonly config: ChannelConfig;
+  /** Its upstream has refused `stream_options.include_usage`. */
+  noStreamUsage = false;
   readonly builtin: boolean;
   inFlight = 0;
   #failures = 0;

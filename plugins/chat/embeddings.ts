@@ -1,17 +1,20 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
 import { type Call, type ChatProvider, type ChatRequest, isPorticoError, PorticoError, type Usage } from "portico";
 import { converse } from "./attempts.ts";
-import { reportResponse } from "./exchange.ts";
+import { reportResponse, statusOf } from "./exchange.ts";
 import { Job } from "./job.ts";
-import { type Endpoint, markFailure, traceHeaders } from "./open.ts";
+import { meterFor } from "./metering.ts";
+import { admit, type Endpoint, markFailure, traceHeaders } from "./open.ts";
 
 type Fields = Record<string, unknown>;
 
 const MAX_INPUTS = 2048;
 
 /** Answers by itself: returns nothing, or throws before anything was written. */
-export async function embeddings({ engine, events }: Endpoint, call: Call): Promise<void> {
+export async function embeddings(endpoint: Endpoint, call: Call): Promise<void> {
+  const { engine, events } = endpoint;
   const request = checkEmbeddings(await call.json());
+  await admit(endpoint, call, request.model);
   const job = new Job({
     // No messages: what is sent is made of the other fields.
     request: { ...request, messages: [] } as unknown as ChatRequest,
@@ -27,6 +30,7 @@ export async function embeddings({ engine, events }: Endpoint, call: Call): Prom
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
+  const meter = meterFor(endpoint.meters(), job);
   let answer: Fields;
   let firstByteMs: number;
   try {
@@ -35,15 +39,15 @@ export async function embeddings({ engine, events }: Endpoint, call: Call): Prom
     ({ firstByteMs } = asked);
   } catch (error) {
     markFailure(res, job, error);
-    const known = isPorticoError(error);
-    report({
-      status: job.cancelled ? 499 : known ? error.status : 500,
-      error: known ? error.message : "internal error",
-    });
+    const status = statusOf(error, job);
+    meter?.({ status });
+    report({ status, error: isPorticoError(error) ? error.message : "internal error" });
     throw error;
   }
   const body = Buffer.from(JSON.stringify(inFormat(answer, request["encoding_format"])));
-  report({ status: 200, firstByteMs, usage: usageOf(answer["usage"]) });
+  const usage = usageOf(answer["usage"]);
+  meter?.({ status: 200, firstByteMs, usage: answer["usage"] == null ? undefined : usage });
+  report({ status: 200, firstByteMs, usage });
   if (res.destroyed) return;
   traceHeaders(res, job);
   res.writeHead(200, { "content-type": "application/json; charset=utf-8", "content-length": body.length });

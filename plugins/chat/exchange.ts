@@ -10,6 +10,7 @@ import {
 } from "portico";
 import { converse, type Engine } from "./attempts.ts";
 import type { Answer, Job, Sink } from "./job.ts";
+import { type End, usageOf } from "./metering.ts";
 import { readCompletion } from "./openai-answer.ts";
 import { checkRequest } from "./request.ts";
 import { newCompletionId } from "./target.ts";
@@ -44,41 +45,61 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
 }
 
 /**
- * Asks, and reports the end to `done` exactly once: of a whole answer at once, of a stream when it has ended. `heard`
- * says whether anybody wants the report.
+ * Asks, and reports the end to `done` and `meter` exactly once: of a whole answer at once, of a stream when it has ended.
+ * A report costs reading the whole answer; for a meter only its usage is read.
  */
-export function ask(engine: Engine, job: Job, done: ((report: Report) => void) | undefined): Promise<Answer> {
-  return done === undefined ? converse(engine, job) : askAndReport(engine, job, done);
+export function ask(
+  engine: Engine,
+  job: Job,
+  done: ((report: Report) => void) | undefined,
+  meter: ((end: End) => void) | undefined,
+): Promise<Answer> {
+  return done === undefined && meter === undefined ? converse(engine, job) : askAndReport(engine, job, done, meter);
 }
 
-async function askAndReport(engine: Engine, job: Job, done: (report: Report) => void): Promise<Answer> {
+async function askAndReport(
+  engine: Engine,
+  job: Job,
+  done: ((report: Report) => void) | undefined,
+  meter: ((end: End) => void) | undefined,
+): Promise<Answer> {
   let answer: Answer;
   try {
     answer = await converse(engine, job);
   } catch (error) {
-    done({ status: statusOf(error, job), error: messageOf(error) });
+    const status = statusOf(error, job);
+    meter?.({ status });
+    done?.({ status, error: messageOf(error) });
     throw error;
   }
-  if (answer.stream === undefined)
-    done({ status: 200, firstByteMs: answer.firstByteMs, ...reportOf(completionOf(answer)) });
-  else watchStream(answer, job, done);
+  const { stream, firstByteMs } = answer;
+  if (stream === undefined) {
+    done?.({ status: 200, firstByteMs, ...reportOf(completionOf(answer)) });
+    meter?.({ status: 200, firstByteMs, usage: usageOf(answer) });
+  } else {
+    watchStream(answer, job, (status, error) => {
+      const { usage, finishReason } = stream;
+      meter?.({ status, firstByteMs, usage });
+      done?.({
+        status,
+        content: stream.text,
+        firstByteMs,
+        ...(finishReason !== undefined && { finishReason }),
+        ...(usage !== undefined && { usage }),
+        ...(error !== undefined && { error }),
+      });
+    });
+  }
   return answer;
 }
 
-function watchStream(answer: Answer, job: Job, done: (report: Report) => void): void {
+function watchStream(answer: Answer, job: Job, done: (status: number, error?: string) => void): void {
   const stream = answer.stream!;
   let told = false;
   const tell = (status: number, error?: string) => {
     if (told) return;
     told = true;
-    done({
-      status,
-      content: stream.text,
-      firstByteMs: answer.firstByteMs,
-      ...(stream.finishReason !== undefined && { finishReason: stream.finishReason }),
-      ...(stream.usage !== undefined && { usage: stream.usage }),
-      ...(error !== undefined && { error }),
-    });
+    done(status, error);
   };
   answer.stream = {
     start: (sink) =>
@@ -154,7 +175,7 @@ export function reportResponse(events: Emitter, job: Job, report: Report): void 
   );
 }
 
-function statusOf(error: unknown, job: Job): number {
+export function statusOf(error: unknown, job: Job): number {
   return job.cancelled ? 499 : isPorticoError(error) ? error.status : 500;
 }
 

@@ -18,6 +18,7 @@ export interface JobOptions {
 /** Where the last attempt went, for answer headers and reports. */
 export interface Trace {
   channel: string;
+  provider: string;
   model: string;
   attempts: number;
   dropped: string[];
@@ -34,7 +35,9 @@ export class Job {
   readonly channel: string | undefined;
   /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
   capture = false;
-  readonly trace: Trace = { channel: "", model: "", attempts: 0, dropped: [] };
+  /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
+  metered = false;
+  readonly trace: Trace = { channel: "", provider: "", model: "", attempts: 0, dropped: [] };
   readonly startedAt = performance.now();
   cancelled = false;
   /** What must happen when the caller leaves; set by whoever works on the job at the moment. */

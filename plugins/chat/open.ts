@@ -5,21 +5,47 @@ import {
   type ChatCompletion,
   type ChatRequest,
   isPorticoError,
+  type ChatGate,
+  type ChatMeter,
+  type Client,
   type NativeRequest,
   PorticoError,
+  type WantedModel,
 } from "portico";
 import type { Engine } from "./attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
 import { type Answer, Job } from "./job.ts";
 import { completionAsStream, textCompletion } from "./openai-answer.ts";
+import { meterFor } from "./metering.ts";
 import { prefixAnswer, prefixStream } from "./prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "./request.ts";
+import { leadsTo } from "./router.ts";
 import { newCompletionId } from "./target.ts";
 
 export interface Endpoint {
   engine: Engine;
   events: Emitter;
   busy<T>(work: Promise<T>): Promise<T>;
+  meters(): readonly ChatMeter[];
+  gates(): readonly ChatGate[];
+}
+
+/** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
+export function admit({ engine, gates }: Endpoint, call: Call, model: string): Promise<void> | undefined {
+  return call.client.kind === "key" ? askGates(gates(), call.client, wanted(engine, model), call.res) : undefined;
+}
+
+async function askGates(gates: readonly ChatGate[], client: Client, model: WantedModel, res: ServerResponse) {
+  for (const gate of gates) await gate.admit(client, model, res);
+}
+
+/** Whether a client may use a model, for listings. */
+export function mayUse({ engine, gates }: Endpoint, client: Client, model: string): boolean {
+  return client.kind !== "key" || gates().every((gate) => gate.allows(client, wanted(engine, model)));
+}
+
+function wanted(engine: Engine, model: string): WantedModel {
+  return { model, leadsTo: leadsTo(engine.routing.aliases(), model) };
 }
 
 /** A request that was read and checked. */
@@ -45,7 +71,8 @@ export interface Opened {
  * Offers the request to hooks and asks. The trace is in the headers of `call.res` afterwards, also where this throws. A
  * client that leaves, now or while the answer is written, cancels.
  */
-export async function openExchange({ engine, events }: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
+export async function openExchange(endpoint: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
+  const { engine, events } = endpoint;
   const { request, stream, raw, native } = incoming;
   const job = new Job({
     request,
@@ -60,6 +87,8 @@ export async function openExchange({ engine, events }: Endpoint, call: Call, inc
   res.on("close", () => {
     if (!res.writableFinished) job.cancel();
   });
+  const admitted = admit(endpoint, call, request.model);
+  if (admitted !== undefined) await admitted;
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
   if (typeof pushed === "string") {
     res.setHeader("x-portico-attempts", "0");
@@ -78,6 +107,7 @@ export async function openExchange({ engine, events }: Endpoint, call: Call, inc
       engine,
       job,
       reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
+      meterFor(endpoint.meters(), job),
     );
   } catch (error) {
     markFailure(res, job, error);

@@ -14,6 +14,7 @@ export default definePlugin({
     const { createListings, listModels } = await import("./models.ts");
     const { chatCompletions, openaiForm } = await import("./endpoint.ts");
     const { embeddings } = await import("./embeddings.ts");
+    const { mayUse } = await import("./open.ts");
     const { createChatService } = await import("./service.ts");
     const { describeChannels, testChannel } = await import("./channel-routes.ts");
     const { declareEvents } = await import("./events.ts");
@@ -51,7 +52,13 @@ export default definePlugin({
 
     declareEvents(ctx);
     ctx.errors("/v1", openaiForm);
-    const endpoint = { engine, events: ctx, busy: ctx.busy };
+    const endpoint = {
+      engine,
+      events: ctx,
+      busy: ctx.busy,
+      meters: () => ctx.list("meter"),
+      gates: () => ctx.list("gate"),
+    };
     ctx.route(
       "POST",
       "/v1/chat/completions",
@@ -61,14 +68,14 @@ export default definePlugin({
     ctx.route("POST", "/v1/embeddings", { access: "keys", summary: "Embeddings of texts" }, (call) =>
       embeddings(endpoint, call),
     );
-    ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async () => ({
+    ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async ({ client }) => ({
       object: "list",
-      data: await models(),
+      data: (await models()).filter(({ id }) => mayUse(endpoint, client, id)),
     }));
     ctx.route("GET", "/v1/models/*", { access: "keys", summary: "One model" }, async (call) => {
       const id = decodeURIComponent(call.path.slice("/v1/models/".length));
       const found = (await models()).find((model) => model.id === id);
-      if (found !== undefined) return found;
+      if (found !== undefined && mayUse(endpoint, call.client, id)) return found;
       throw new PorticoError(
         "model_not_found",
         `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,

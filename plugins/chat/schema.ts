@@ -26,6 +26,9 @@ export const ChannelConfig = Type.Object({
   maxConcurrent: Type.Optional(Type.Integer({ minimum: 1, description: "requests at once; default without limit" })),
   queueTimeoutMs: Type.Optional(Type.Integer({ minimum: 0, description: "wait for a free place; default 2000" })),
   enabled: Type.Optional(Type.Boolean({ description: "default true" })),
+  streamUsage: Type.Optional(
+    Type.Boolean({ description: "ask the upstream for the usage of every stream, to count it; default true" }),
+  ),
   allowPrivateImages: Type.Optional(
     Type.Boolean({ description: "image URLs may point into private networks; default false" }),
   ),

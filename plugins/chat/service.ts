@@ -11,6 +11,7 @@ import {
 } from "portico";
 import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
 import { Job } from "./job.ts";
+import { meterFor } from "./metering.ts";
 import type { ModelEntry } from "./models.ts";
 import { type Endpoint, openExchange } from "./open.ts";
 import { checkRequest } from "./request.ts";
@@ -54,7 +55,7 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);
       try {
-        return completionOf(await ask(engine, job, reporter(job)));
+        return completionOf(await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job)));
       } catch (error) {
         throw job.cancelled ? options.signal?.reason : error;
       } finally {
@@ -74,7 +75,7 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
         wake = undefined;
       };
       try {
-        const { stream } = await ask(engine, job, reporter(job));
+        const { stream } = await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job));
         const parser = createSseParser((data) => {
           if (data.length > 6) waiting.push(JSON.parse(data.toString("utf8")) as ChatChunk);
         });

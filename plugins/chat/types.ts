@@ -3,7 +3,7 @@
  * Parts for providers (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data URLs) are in `kernel/stream`,
  * exported from "portico".
  */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Call, Client, Logger, PorticoError, UpstreamProblem } from "portico";
 
 declare module "portico" {
@@ -12,6 +12,8 @@ declare module "portico" {
   }
   interface Contributions {
     provider: ChatProvider;
+    meter: ChatMeter;
+    gate: ChatGate;
   }
   interface Events {
     "message:received": {
@@ -182,6 +184,8 @@ declare module "portico" {
     native?: Record<string, NativeForm>;
     /** The request that lists models, and how to read its answer. */
     listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
+    /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
+    streamUsage?: boolean;
     /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
     embeddings?: {
       encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
@@ -208,6 +212,45 @@ declare module "portico" {
     body: Record<string, unknown>;
     /** Headers that belong to the form (`anthropic-beta`). */
     headers: Record<string, string>;
+  }
+
+  /** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */
+  interface ChatMeter {
+    name: string;
+    /** Called in the path of the answer: it must be quick, and not throw. */
+    finished(record: ChatRecord): void;
+  }
+  interface ChatRecord {
+    requestId: string;
+    client: Client;
+    /** Of the last attempt; empty where no channel was found. */
+    channel: string;
+    provider: string;
+    /** The upstream's own name of the model. */
+    model: string;
+    /** 499: the client left. */
+    status: number;
+    /** As the upstream gave it. Absent: it gave none, or the answer was cut. */
+    usage: Usage | undefined;
+    ms: number;
+    firstByteMs: number | undefined;
+    attempts: number;
+    stream: boolean;
+  }
+
+  /** Says what a client key may do. The owner is never asked about. */
+  interface ChatGate {
+    name: string;
+    /** Before anything is done for a request. Throws to refuse it; may set headers on the answer. */
+    admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
+    /** Whether the client may use a model; for listings. */
+    allows(client: Client, wanted: WantedModel): boolean;
+  }
+  interface WantedModel {
+    /** As the client names it. */
+    model: string;
+    /** Where it is an alias: everything that it leads to. */
+    leadsTo: readonly string[];
   }
 
   interface WireRequest {

@@ -13,6 +13,7 @@ import {
 } from "portico";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
+import { askingForUsage, usageIn } from "./metering.ts";
 import { completionAsStream, isPlainCompletion, PLAIN_BYTES, readCompletion } from "./openai-answer.ts";
 import { OpenAiStream } from "./openai-stream.ts";
 import { sendableBytes } from "./splice.ts";
@@ -27,6 +28,8 @@ const HOLD_BYTES = 1024 * 1024;
 const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 /** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
 const COMMENTS_ONLY_MS = 2000;
+/** So much of the end of a large answer is looked at for its usage. */
+const TAIL_BYTES = 4096;
 /** How much may wait between the upstream and a caller that has not begun to read. */
 const EARLY_BYTES = 64 * 1024;
 /** An upstream that does not close its answer after `[DONE]` is cut. */
@@ -41,6 +44,8 @@ export interface WireAttempt {
   native?: NativeForm | undefined;
   timeoutMs: number;
   idleTimeoutMs: number;
+  /** The usage of the stream is asked for, though the client did not. */
+  askUsage: boolean;
   /** The exchange is over: completed, failed or cancelled. Called once. */
   onClose: () => void;
   /** A stream broke off after it had begun. */
@@ -53,7 +58,7 @@ export function attemptWire(attempt: WireAttempt): Promise<Answer> {
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
   const own = native?.encode(job.native!, target);
   if (own !== undefined) return exchange({ ...attempt, native }, own);
-  const sent = wireRequest(wire, target, job);
+  const sent = wireRequest(wire, target, job, attempt.askUsage);
   return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
 }
 
@@ -66,13 +71,21 @@ function exchange(attempt: WireAttempt, call: WireRequest): Promise<Answer> {
   });
 }
 
-function wireRequest(wire: WireProvider, target: AttemptTarget, job: Job): WireRequest | Promise<WireRequest> {
+function wireRequest(
+  wire: WireProvider,
+  target: AttemptTarget,
+  job: Job,
+  askUsage: boolean,
+): WireRequest | Promise<WireRequest> {
+  const options = job.request["stream_options"];
   const direct = job.raw === undefined ? undefined : wire.passThrough?.(target, job.request);
   if (direct !== undefined) {
-    const body = sendableBytes(job.raw!, job.request, target.model);
-    return { method: "POST", url: direct.url, headers: direct.headers, body, dropped: [] };
+    const bytes = sendableBytes(job.raw!, job.request, target.model);
+    const body = askUsage ? askingForUsage(bytes, options) : bytes;
+    if (body !== undefined) return { method: "POST", url: direct.url, headers: direct.headers, body, dropped: [] };
   }
-  const request = job.stream === (job.request.stream === true) ? job.request : { ...job.request, stream: job.stream };
+  let request = job.stream === (job.request.stream === true) ? job.request : { ...job.request, stream: job.stream };
+  if (askUsage) request = { ...request, stream_options: { ...(options as object | null), include_usage: true } };
   return wire.encode({ ...request, model: target.model }, target);
 }
 
@@ -98,6 +111,8 @@ class Exchange implements Receiver, AnswerStream {
   #sink: Sink | undefined;
   #paused = false;
   #firstByteMs = -1;
+  /** The end of an answer that is passed on without being held: its usage is there. */
+  #tail: Buffer | undefined;
   /** What came to its end before the sink was there. */
   #ended: { error?: PorticoError } | undefined;
 
@@ -121,7 +136,9 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   get usage(): Usage | undefined {
-    return this.#decoder?.usage;
+    return this.#mode === "over" && this.#tail !== undefined
+      ? usageIn(this.#tail.toString("latin1"))
+      : this.#decoder?.usage;
   }
   get finishReason(): string | undefined {
     return this.#decoder?.finishReason;
@@ -167,9 +184,15 @@ class Exchange implements Receiver, AnswerStream {
         this.#collect(bytes);
         return;
       case "raw":
+        if (this.#a.job.metered) this.#keepTail(bytes);
         this.#deliver(bytes);
         return;
     }
+  }
+
+  #keepTail(bytes: Buffer): void {
+    const all = bytes.length >= TAIL_BYTES || this.#tail === undefined ? bytes : Buffer.concat([this.#tail, bytes]);
+    this.#tail = all.subarray(-TAIL_BYTES);
   }
 
   end(): void {

@@ -7,6 +7,7 @@ import { fits, fitted } from "./request.ts";
  * prompt's filters that has no choices; whoever reads streams of OpenAI's form mends that.
  */
 export const azure: WireProvider = {
+  streamUsage: true,
   passThrough(target, request) {
     if (!fits(request, target.model)) return undefined;
     return { url: addressOf("chat/completions", target), headers: jsonHeaders(target) };

@@ -11,6 +11,7 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
     description,
     defaultBaseUrl: baseUrl,
     wire: {
+      streamUsage: true,
       passThrough(target, request) {
         if (!fits(quirksOf(target), request, target.model)) return undefined;
         return { url: `${target.baseUrl}/chat/completions`, headers: headersOf(target) };
