@@ -55,6 +55,10 @@ export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
     return { plugins: plugins.list() };
   });
 
+  mount.route("POST", "/kernel/config/refresh", owner, async () => {
+    await gateway.config.refresh();
+    return { problem: gateway.config.problem ?? null };
+  });
   mount.route("GET", "/kernel/events", owner, () => ({
     events: [...gateway.bus.specs()].map(([name, { mode, description, changes, sample }]) => {
       return { name, mode, description, changes: changes ?? [], sample };

@@ -8,6 +8,7 @@ import { explainUnknown } from "../config/evaluate.ts";
 import { maskSecrets } from "../config/secrets.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
 import { type PathOptions, resolvePaths } from "../paths.ts";
+import { readRunning } from "./client.ts";
 import type { Command, CommandIO } from "./types.ts";
 
 const AT_NEXT_START = ["gateway.port", "gateway.bind", "store.url"];
@@ -76,10 +77,12 @@ async function set(io: CommandIO): Promise<void> {
   if (words === undefined) {
     const removed = await config.unset(path);
     if (!removed) refuseUnknown(config, path);
+    await tellGateway(io);
     io.show({ key, removed }, () => (removed ? `Removed ${key}.` : `${key} was not set.`));
     return;
   }
   await setWords(config, path, words);
+  await tellGateway(io);
   const hint = AT_NEXT_START.includes(key) ? " It takes effect at the next start of the gateway." : "";
   io.show({ key, value: maskSecrets(valueAt(config.raw, path), config.composed, path) }, () => `Set ${key}.${hint}`);
 }
@@ -95,6 +98,13 @@ async function setWords(config: ConfigStore, path: KeyPath, words: string): Prom
       throw error;
     });
   }
+}
+
+/** A gateway that runs from this home has the change in force when the command ends, instead of a moment later. */
+async function tellGateway(io: CommandIO): Promise<void> {
+  if (!readRunning(resolvePaths(io.options as PathOptions, io.env).state)) return;
+  // One that cannot be asked (its token has just been changed, say) still watches the file.
+  await io.gateway.request("POST", "/kernel/config/refresh", undefined, { timeoutMs: 5000 }).catch(() => {});
 }
 
 async function validate(io: CommandIO): Promise<void> {

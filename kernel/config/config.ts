@@ -64,6 +64,8 @@ export interface ConfigStore {
   set(path: string | KeyPath, value: unknown): Promise<void>;
   /** Removes one key, so that its default is in force; answers whether it was there. */
   unset(path: string | KeyPath): Promise<boolean>;
+  /** Applies the file now, instead of when the watcher sees that it changed; `problem` says what is wrong with it. */
+  refresh(): Promise<void>;
   /** What is wrong with the file on disk, while the last good configuration stays in force. */
   readonly problem: ReloadProblem | undefined;
   /**
@@ -252,6 +254,7 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
       const steps = typeof path === "string" ? parseKeyPath(path) : path;
       return inTurn(() => write(steps, (text) => unsetInText(text, steps)));
     },
+    refresh: () => inTurn(async () => reload(await readText(file).catch(() => undefined))),
     get problem() {
       return problem;
     },

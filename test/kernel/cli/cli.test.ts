@@ -69,6 +69,11 @@ test("logs prints what the gateway logged", async () => {
   assert.ok(lines.some(({ msg }) => msg === "portico is running"));
 });
 
+test("config set is in force when the command ends", async () => {
+  assert.is((await portico(home, ["config", "set", "mcp.servers.none", "{command: 'none', enabled: false}"])).code, 0);
+  assert.equal((await gateway.json("GET", "/mcp/servers")).servers.map(({ name }: { name: string }) => name), ["none"]);
+});
+
 test("plugins new writes a provider that answers without a restart", async () => {
   const made = await portico(home, ["plugins", "new", "shouter"]);
   assert.is(made.code, 0, made.stderr);
