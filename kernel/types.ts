@@ -339,6 +339,11 @@ export interface PluginContext extends Mount {
   defer(undo: Dispose): void;
   /** Takes a changed configuration without a reload of the plugin; a throw keeps the old one. Without it, the plugin is reloaded. */
   onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
+  /**
+   * Writes one key of a section that the plugin declares into the configuration file; `undefined` removes it. Once this
+   * has resolved, the change is in force. Not to be awaited inside `onConfig`.
+   */
+  setConfig(path: readonly (string | number)[], value: unknown): Promise<void>;
   /** Work that a stop must wait for (a stream, a turn); bounded by `gateway.shutdownTimeoutMs`. */
   busy<T>(work: Promise<T>): Promise<T>;
   /**

@@ -1,6 +1,9 @@
 /** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
 import type { TSchema } from "@sinclair/typebox";
 import type { Bus } from "../bus.ts";
+import type { ConfigStore } from "../config/config.ts";
+import { PorticoError } from "../errors.ts";
+import { formatKeyPath } from "../key-path.ts";
 import { runAs } from "../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
@@ -25,7 +28,7 @@ export interface PluginParts {
   services: ServiceRegistry;
   contributions: ContributionRegistry;
   mount: Mount;
-  config: { define(owner: string, schemas: ConfigSchemas): Dispose; section(path: string): unknown; check(): void };
+  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
   anySchema: TSchema;
   url(): string;
   ports(): readonly number[];
@@ -41,6 +44,8 @@ export interface ContextOptions {
   scope: Scope;
   name: string;
   dir: string;
+  /** The paths of the configuration that the plugin declares. */
+  sections: readonly string[];
   /** The package's own plugins are not watched for stray errors: it costs every promise a little. */
   bundled: boolean;
   onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
@@ -87,6 +92,12 @@ export function createPluginContext(options: ContextOptions): PluginContext {
       scope.add(`task ${task}`, startTask({ log: log.child({ task }), everyMs, immediately, run: owned(run) })),
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: options.onConfig,
+    async setConfig(path, value) {
+      if (!options.sections.some((section) => lies(path, section)))
+        throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);
+      if (value === undefined) await parts.config.unset(path);
+      else await parts.config.set(path, value);
+    },
     busy: parts.busy,
     load: parts.load,
     readiness: (check) => scope.add("readiness", parts.addReadiness(name, check)),
@@ -134,6 +145,10 @@ function startTask({ log, everyMs, immediately, run }: Task): Dispose {
     clearTimeout(timer);
     await running;
   };
+}
+
+function lies(path: readonly (string | number)[], section: string): boolean {
+  return section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
 }
 
 function nameOf(item: unknown): string {

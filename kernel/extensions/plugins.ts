@@ -220,6 +220,7 @@ export function createPluginHost(options: PluginHostOptions) {
       scope,
       name: definition.name,
       dir: found.realDir,
+      sections: Object.keys(definition.config ?? {}),
       bundled: found.root.name === "bundled",
       onConfig: (apply) => {
         active.onConfig = apply;

@@ -124,4 +124,8 @@ export const migrations: readonly (readonly string[])[] = [
     )`,
     "CREATE INDEX usage_client ON usage_minutes (client, minute)",
   ],
+  [
+    "ALTER TABLE usage_minutes ADD COLUMN unmetered BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE usage_minutes ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0",
+  ],
 ];

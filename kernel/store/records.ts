@@ -250,6 +250,10 @@ export interface UsageRecord {
   /** Default 1. */
   requests?: number;
   errors?: number;
+  /** Answers whose upstream told no usage: their tokens are in no sum. */
+  unmetered?: number;
+  /** Answers whose price is not known: their cost is in no sum. */
+  unpriced?: number;
 }
 export interface UsageFilter {
   since?: number;
@@ -271,6 +275,8 @@ export interface UsageSum {
   completionTokens: number;
   cachedTokens: number;
   cost: number;
+  unmetered: number;
+  unpriced: number;
 }
 
 export interface StoreHealth {

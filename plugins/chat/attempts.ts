@@ -118,6 +118,7 @@ async function tryChannel(
     const { trace } = job;
     trace.channel = channel.name;
     trace.provider = provider.name;
+    trace.composite = provider.composite === true;
     trace.model = model;
     trace.attempts++;
     trace.dropped = [];

@@ -19,6 +19,8 @@ export interface JobOptions {
 export interface Trace {
   channel: string;
   provider: string;
+  /** See `ChatProvider`. */
+  composite: boolean;
   model: string;
   attempts: number;
   dropped: string[];
@@ -37,7 +39,7 @@ export class Job {
   capture = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
   metered = false;
-  readonly trace: Trace = { channel: "", provider: "", model: "", attempts: 0, dropped: [] };
+  readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };
   readonly startedAt = performance.now();
   cancelled = false;
   /** What must happen when the caller leaves; set by whoever works on the job at the moment. */

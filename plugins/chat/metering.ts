@@ -22,11 +22,12 @@ export function meterFor(meters: readonly ChatMeter[], job: Job): ((end: End) =>
       provider: trace.provider,
       model: trace.model,
       status: end.status,
-      usage: end.usage,
+      usage: trace.composite ? undefined : end.usage,
       ms: performance.now() - job.startedAt,
       firstByteMs: end.firstByteMs,
       attempts: trace.attempts,
       stream: job.stream,
+      composite: trace.composite,
     };
     for (const meter of meters) meter.finished(record);
   };

@@ -142,6 +142,8 @@ declare module "portico" {
     defaultBaseUrl?: string;
     /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
     builtinChannel?: string;
+    /** It asks other models through the chat service: their usage is counted there, and not here once more. */
+    composite?: boolean;
     /** In-process: the answer. Without `stream`, this one is streamed in pieces. */
     complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
     /** In-process: the answer's pieces; strings are text deltas. */
@@ -236,6 +238,8 @@ declare module "portico" {
     firstByteMs: number | undefined;
     attempts: number;
     stream: boolean;
+    /** Its usage is that of other requests, which have records of their own. */
+    composite: boolean;
   }
 
   /** Says what a client key may do. The owner is never asked about. */

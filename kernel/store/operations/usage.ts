@@ -10,15 +10,18 @@ export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Ope
     const at = record.at ?? tx.now;
     yield* run(
       `INSERT INTO usage_minutes
-         (minute, client, channel, model, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         (minute, client, channel, model, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost,
+          unmetered, unpriced)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (minute, client, channel, model) DO UPDATE SET
          requests = usage_minutes.requests + excluded.requests,
          errors = usage_minutes.errors + excluded.errors,
          prompt_tokens = usage_minutes.prompt_tokens + excluded.prompt_tokens,
          completion_tokens = usage_minutes.completion_tokens + excluded.completion_tokens,
          cached_tokens = usage_minutes.cached_tokens + excluded.cached_tokens,
-         cost = usage_minutes.cost + excluded.cost`,
+         cost = usage_minutes.cost + excluded.cost,
+         unmetered = usage_minutes.unmetered + excluded.unmetered,
+         unpriced = usage_minutes.unpriced + excluded.unpriced`,
       at - (at % MINUTE),
       record.key ?? "",
       record.channel ?? "",
@@ -29,6 +32,8 @@ export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Ope
       record.completionTokens ?? 0,
       record.cachedTokens ?? 0,
       record.cost ?? 0,
+      record.unmetered ?? 0,
+      record.unpriced ?? 0,
     );
   }
 }
@@ -52,7 +57,8 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
   const rows = yield* all<Record<string, unknown>>(
     `SELECT ${selected} COALESCE(SUM(requests), 0) AS requests, COALESCE(SUM(errors), 0) AS errors,
        COALESCE(SUM(prompt_tokens), 0) AS "promptTokens", COALESCE(SUM(completion_tokens), 0) AS "completionTokens",
-       COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost
+       COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost,
+       COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced
      FROM usage_minutes ${set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : ""}
      ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
     ...set.map(([, value]) => value),

@@ -1,6 +1,6 @@
 /** One turn from its prompt to its answer. What becomes of the answer (transcript, events, retries) is the caller's. */
 import { PorticoError } from "portico";
-import type { ChatMessage, TurnRequest, Usage } from "portico";
+import type { ChatMessage, Client, TurnRequest, Usage } from "portico";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
 import type { AgentSettings, Parts } from "../parts.ts";
@@ -28,6 +28,8 @@ export interface TurnInput {
   prompt?: ChatMessage;
   /** Parameters of the caller's (temperature, max_tokens, …). */
   parameters?: Record<string, unknown>;
+  /** On whose behalf the model is asked; default the owner. */
+  client?: Client;
   signal: AbortSignal;
   onDelta(): ((text: string) => void) | undefined;
 }
@@ -107,7 +109,11 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
       ...(settings.maxTokens === undefined ? {} : { max_tokens: settings.maxTokens }),
       ...(settings.temperature === undefined ? {} : { temperature: settings.temperature }),
     },
-    chatOptions: { sessionKey: input.sessionId, ...channelOf(body, settings) },
+    chatOptions: {
+      sessionKey: input.sessionId,
+      ...channelOf(body, settings),
+      ...(input.client === undefined ? {} : { client: input.client }),
+    },
     tools: allowedTools(ctx.list("tool"), settings.tools),
     maxSteps: settings.maxSteps,
     maxTurnTokens: settings.maxTurnTokens,
