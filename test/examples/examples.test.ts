@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -101,6 +101,34 @@ test("openai-client chats, streams and calls a tool", async () => {
     env: { ...process.env, PORTICO_URL: gateway.url, PORTICO_TOKEN: gateway.token },
   });
   assert.is(stdout, 'answer: Hello, Portico\nstream: one| two| three\ntool: get_weather {"city":""}\n');
+});
+
+test("webhook-github: a signed issue becomes a fenced turn, once; a wrong signature and a bot do not", async () => {
+  const home = homeWith("webhook-github/portico.json5", "webhook-github/github-issue.ts");
+  mkdirSync(join(home, "transforms"));
+  cpSync(join(home, "webhook-github/github-issue.ts"), join(home, "transforms/github-issue.ts"));
+  const example = readFileSync(join(home, "webhook-github/portico.json5"), "utf8");
+  writeFileSync(join(home, "portico.json"), example.replace("{", "{ gateway: { port: 0 },"));
+  gateway = await startGateway({ home, env: { GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody" } });
+  const send = async (env: Record<string, string>) => {
+    const script = join(packageDir, "examples/webhook-github/send.ts");
+    const { stdout } = await run(process.execPath, ["--import", "tsx", script], {
+      cwd: packageDir,
+      env: { ...process.env, PORTICO_URL: gateway.url, GITHUB_WEBHOOK_SECRET: "It's a Secret to Everybody", ...env },
+    });
+    return stdout.trim();
+  };
+  const first = await send({ DELIVERY_ID: "one" });
+  assert.match(first, /^200 .*"sessionId":"issue:portico:7"/);
+  assert.is(await send({ DELIVERY_ID: "one" }), first);
+  assert.match(await send({ GITHUB_WEBHOOK_SECRET: "wrong" }), /^401 /);
+  assert.match(await send({ SENDER_TYPE: "Bot" }), /^204/);
+  const session = await until("the turn", async () => {
+    const response = await gateway.request("GET", `/sessions/${encodeURIComponent("issue:portico:7")}`);
+    return response.ok ? await response.text() : "";
+  });
+  assert.match(session, /decide who should look at it/);
+  assert.match(session, /UNTRUSTED[\s\S]*The door squeaks/);
 });
 
 test.run();
