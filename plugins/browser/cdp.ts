@@ -1,5 +1,5 @@
 /** The DevTools protocol over a WebSocket, for what must work without the automation library. */
-import { WebSocket } from "ws";
+import { MAX_MESSAGE_BYTES, WebSocket } from "./socket.ts";
 import { PorticoError } from "portico";
 import { within } from "./deadline.ts";
 
@@ -30,7 +30,7 @@ export class Cdp implements CdpSession {
   static async connect(url: string, options: { timeoutMs: number; headers?: Record<string, string> }): Promise<Cdp> {
     const socket = new WebSocket(url, {
       headers: options.headers ?? {},
-      maxPayload: 256 << 20,
+      maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
     });
     const open = new Promise<void>((resolve, reject) => {

@@ -323,6 +323,15 @@ export class Session {
     this.#used = [...this.#used.filter((id) => id !== targetId), targetId];
   }
 
+  /** The empty tab that a browser of our own starts with. */
+  firstTab(): Tab | undefined {
+    const { attachment, tabs } = this.#require();
+    const [only] = tabs.values();
+    if (attachment.pid === undefined || tabs.size !== 1 || only?.url !== "about:blank") return undefined;
+    this.used(only.targetId);
+    return only;
+  }
+
   /** A new empty tab under the library, with the profile's overrides on it. */
   async newTab(): Promise<Tab> {
     const running = this.#require();

@@ -84,7 +84,7 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   try {
     const work = (): Promise<unknown> => runAction(op, tab, given);
     result = kind.queued ? await tab.exclusive(timeoutMs, `the action ${name}`, work) : await work();
-    await tab.arrived(moves, Math.min(ARRIVAL_MS, left(start, timeoutMs + 1_000)));
+    await tab.arrived(moves, Math.min(ARRIVAL_MS, left(start, timeoutMs + 1_000)), kind.queued);
     if (tab.windows !== windows && opened.length === 0 && !tab.closed) {
       await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
     }

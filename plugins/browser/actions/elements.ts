@@ -1,6 +1,6 @@
 /** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
 import { PorticoError } from "portico";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, within } from "../deadline.ts";
 import { callLog, failure, firstWords, isTimeout, plainText } from "../failures.ts";
 import { type Probe, probeElement, type ProbeWish } from "../tab/page-scripts.ts";
 import type { Locator } from "../playwright.ts";
@@ -144,49 +144,79 @@ export interface Trial {
   /** The caller set the limit, so it is used up. */
   explicit: boolean;
   param?: string;
-  work(locator: Locator, timeoutMs: number, probe: Probe): Promise<unknown>;
+  /** The action; it ends when the signal does. */
+  work(locator: Locator, limits: { timeout: number; signal: AbortSignal }): Promise<unknown>;
 }
 
-/** Finds the element, tries the action, and says why where it does not work: 422 `action_failed` soon, not 504 late. */
+/**
+ * Tries the action and watches the element meanwhile: a stale ref ends it at once, something in the way after a moment.
+ * Both go out together, so an action that can be done costs nothing more than itself. Says why where it does not work:
+ * 422 `action_failed` soon, not 504 late.
+ */
 export async function tryOn(trial: Trial): Promise<unknown> {
   const { tab, wish, what, timeoutMs, explicit } = trial;
-  const start = Date.now();
-  const { entry, locator, probe } = await findElement(tab, trial.ref, wish, timeoutMs, trial.param);
-  const remaining = left(start, timeoutMs);
-  const limit = hindrance(probe, wish) === undefined || explicit ? remaining : Math.min(remaining, PATIENCE_MS);
+  const param = trial.param ?? "ref";
+  const entry = tab.refs.find(trial.ref, param);
+  const locator = tab.page.getByRef(entry.native);
+  const stop = new AbortController();
+  let gone = false;
+  let hurry: NodeJS.Timeout | undefined;
+  const watching = look(locator, wish, timeoutMs).then(
+    (probe) => {
+      gone = probe === undefined;
+      if (gone) stop.abort();
+      else if (!explicit && hindrance(probe!, wish) !== undefined) hurry = setTimeout(() => stop.abort(), PATIENCE_MS);
+    },
+    () => {},
+  );
   try {
-    return await within(limit + 500, what, trial.work(locator, limit, probe));
+    return await within(timeoutMs + 500, what, trial.work(locator, { timeout: timeoutMs, signal: stop.signal }));
   } catch (error) {
-    const options = { details: { ref: `e${entry.n}` }, cause: error };
-    if (!isTimeout(error)) {
-      if (
-        /not an? <?(input|select|textarea)|not a checkbox|not have a role allowing|Input of type|Malformed value|Cannot type text|Not a checkbox/i.test(
-          String((error as Error).message),
-        )
-      ) {
-        throw new PorticoError(
-          "action_failed",
-          `${what} failed: the ${spoken(entry)} does not take it: ${firstWords(error)}`,
-          options,
-        );
-      }
-      throw failure(error, what);
-    }
-    const again = await attempt<Probe | "gone" | "silent">(
-      500,
-      look(locator, wish, 500).then((probe) => probe ?? "gone"),
-      "silent",
-    );
-    if (again === "silent")
-      throw new PorticoError(
-        "timeout",
-        `${what} did not end within ${timeoutMs} ms: the page does not answer.`,
-        options,
-      );
-    if (again === "gone") throw await stale(tab, entry, trial.param ?? "ref");
-    const reason = hindrance(again, wish) ?? hindranceInLog(callLog(error));
-    if (reason === undefined)
-      throw new PorticoError("timeout", `${what} did not end within ${limit} ms: ${firstWords(error)}`, options);
-    throw new PorticoError("action_failed", `${what} failed: the ${spoken(entry)} ${reason}.`, options);
+    // Where the element went away during the action, both may fail: the watcher knows which it was.
+    if (DETACHED.test(String((error as Error).message))) await attempt(500, watching, undefined);
+    if (gone) throw await stale(tab, entry, param);
+    throw await whyNot(trial, entry, locator, error, stop.signal.aborted);
+  } finally {
+    clearTimeout(hurry);
+    stop.abort();
   }
+}
+
+const NOT_ITS_KIND =
+  /not an? <?(input|select|textarea)|not a checkbox|not have a role allowing|Input of type|Malformed value|Cannot type text/i;
+
+async function whyNot(
+  trial: Trial,
+  entry: RefEntry,
+  locator: Locator,
+  error: unknown,
+  stopped: boolean,
+): Promise<PorticoError> {
+  const { tab, wish, what, timeoutMs } = trial;
+  const options = { details: { ref: `e${entry.n}` }, cause: error };
+  const element = `the ${spoken(entry)}`;
+  if (!stopped && !isTimeout(error)) {
+    if (!NOT_ITS_KIND.test(String((error as Error).message))) return failure(error, what);
+    return new PorticoError(
+      "action_failed",
+      `${what} failed: ${element} does not take it: ${firstWords(error)}`,
+      options,
+    );
+  }
+  const again = await attempt<Probe | "gone" | "silent">(
+    500,
+    look(locator, { ...wish, scroll: true }, 500).then((probe) => probe ?? "gone"),
+    "silent",
+  );
+  if (again === "silent") {
+    return new PorticoError(
+      "timeout",
+      `${what} did not end within ${timeoutMs} ms: the page does not answer.`,
+      options,
+    );
+  }
+  if (again === "gone") return stale(tab, entry, trial.param ?? "ref");
+  const reason = hindrance(again, wish) ?? hindranceInLog(callLog(error));
+  if (reason !== undefined) return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
+  return new PorticoError("timeout", `${what} did not end in time: ${firstWords(error)}`, options);
 }

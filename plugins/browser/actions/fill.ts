@@ -1,6 +1,8 @@
 /** One field of a form. */
+import { left } from "../deadline.ts";
+import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
-import { CLICKED, EDITED, SEEN, tryOn } from "./elements.ts";
+import { CLICKED, EDITED, findElement, NOTHING, SEEN, type Trial, tryOn } from "./elements.ts";
 
 export interface Field {
   ref: unknown;
@@ -13,42 +15,36 @@ const yes = (value: unknown): boolean =>
   value === undefined || value === true || /^(true|on|yes|1|checked)$/i.test(String(value));
 
 export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, index: number): Promise<void> {
-  const shared = { tab, ref: field.ref, param: `fields[${index}].ref`, timeoutMs, explicit };
-  const what = `Filling field ${index + 1}`;
-  const kind = field.type?.toLowerCase();
-  if (kind === "checkbox" || kind === "radio" || kind === "switch") {
+  const start = Date.now();
+  const param = `fields[${index}].ref`;
+  const kind = field.type?.toLowerCase() ?? (await naturalKind(tab, field.ref, timeoutMs, param));
+  const shared = {
+    tab,
+    ref: field.ref,
+    param,
+    timeoutMs: left(start, timeoutMs),
+    explicit,
+    what: `Filling field ${index + 1}`,
+  };
+  if (/^(checkbox|radio|switch)$/.test(kind)) {
     const wish = { ...CLICKED, visible: false };
-    await tryOn({
-      ...shared,
-      what,
-      wish,
-      work: (locator, timeout) => locator.setChecked(yes(field.value), { timeout }),
-    });
+    await tryOn({ ...shared, wish, work: (locator, limits) => locator.setChecked(yes(field.value), limits) });
     return;
   }
-  if (kind === "select" || kind === "combobox" || kind === "listbox") {
+  if (/^(select|combobox|listbox)$/.test(kind)) {
     const values = Array.isArray(field.value) ? (field.value as string[]) : [String(field.value ?? "")];
-    const limit = (timeout: number): number => (explicit ? timeout : Math.min(timeout, 2_000));
-    await tryOn({
-      ...shared,
-      what,
-      wish: { ...SEEN, enabled: true },
-      work: (locator, timeout) => locator.selectOption(values, { timeout: limit(timeout) }),
-    });
+    const work: Trial["work"] = (locator, { timeout, signal }) =>
+      locator.selectOption(values, { timeout: explicit ? timeout : Math.min(timeout, 2_000), signal });
+    await tryOn({ ...shared, wish: { ...SEEN, enabled: true }, work });
     return;
   }
   const text = field.value === undefined ? "" : String(field.value);
-  await tryOn({
-    ...shared,
-    what,
-    wish: EDITED,
-    async work(locator, timeout, probe) {
-      // An agent that does not say what kind of field it is means what the field is.
-      if (kind === undefined && probe.tag.startsWith("<select"))
-        await locator.selectOption(text, { timeout: Math.min(timeout, 2_000) });
-      else if (kind === undefined && /type="(checkbox|radio)"/.test(probe.tag))
-        await locator.setChecked(yes(field.value), { timeout });
-      else await locator.fill(text, { timeout });
-    },
-  });
+  await tryOn({ ...shared, wish: EDITED, work: (locator, limits) => locator.fill(text, limits) });
+}
+
+/** An agent that does not say what kind of field it is means what the field is. */
+async function naturalKind(tab: Tab, ref: unknown, timeoutMs: number, param: string): Promise<string> {
+  const { tag } = (await findElement(tab, ref, NOTHING, timeoutMs, param)).probe;
+  if (tag.startsWith("<select")) return "select";
+  return /type="(checkbox|radio)"/.exec(tag)?.[1] ?? "text";
 }

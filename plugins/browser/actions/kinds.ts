@@ -35,11 +35,11 @@ async function type(act: Act): Promise<undefined> {
     timeoutMs: room,
     wish: EDITED,
     what: "The typing",
-    async work(locator, limit) {
+    async work(locator, { timeout: limit, signal }) {
       const keys = input.slowly && text !== "";
       // The first key replaces what is selected; emptying the field would press a key of its own.
-      if (keys) await locator.selectText({ timeout: limit });
-      else await locator.fill(text, { timeout: limit });
+      if (keys) await locator.selectText({ timeout: limit, signal });
+      else await locator.fill(text, { timeout: limit, signal });
       if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
       if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
     },
@@ -58,7 +58,7 @@ async function press({ tab, input, timeoutMs, explicit }: Act): Promise<undefine
         explicit,
         wish: SEEN,
         what: "The key press",
-        work: (locator, timeout) => locator.press(key, { timeout }),
+        work: (locator, limits) => locator.press(key, limits),
       });
     } else await within(timeoutMs, "The key press (the page does not answer)", tab.page.keyboard.press(key));
   } catch (error) {
@@ -83,7 +83,7 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     explicit,
     wish: POINTED,
     what: "The drag",
-    work: (locator, timeout) => locator.dragTo(goal.locator, { timeout }),
+    work: (locator, limits) => locator.dragTo(goal.locator, limits),
   });
   return undefined;
 }
@@ -103,8 +103,8 @@ async function select(act: Act): Promise<unknown> {
     wish: { ...SEEN, enabled: true },
     what: "The selection",
     // Options may come late, but not for ever: one that is missing is told after a moment.
-    work: (locator, timeout) =>
-      locator.selectOption(values, { timeout: act.explicit ? timeout : Math.min(timeout, 2_000) }),
+    work: (locator, { timeout, signal }) =>
+      locator.selectOption(values, { timeout: act.explicit ? timeout : Math.min(timeout, 2_000), signal }),
   });
 }
 
@@ -115,7 +115,7 @@ const setChecked =
       ...trial(act),
       wish: { ...CLICKED, visible: false },
       what: checked ? "The check" : "The uncheck",
-      work: (locator, timeout) => locator.setChecked(checked, { timeout }),
+      work: (locator, limits) => locator.setChecked(checked, limits),
     });
     return undefined;
   };
@@ -185,8 +185,8 @@ export const KINDS: Record<string, Kind> = {
         ...trial(act),
         wish: CLICKED,
         what: "The click",
-        work: (locator, timeout) =>
-          doubleClick ? locator.dblclick({ ...options, timeout }) : locator.click({ ...options, timeout }),
+        work: (locator, limits) =>
+          doubleClick ? locator.dblclick({ ...options, ...limits }) : locator.click({ ...options, ...limits }),
       });
     }),
   },
@@ -231,7 +231,7 @@ export const KINDS: Record<string, Kind> = {
         ...trial(act),
         wish: POINTED,
         what: "The hover",
-        work: (locator, timeout) => locator.hover({ timeout }),
+        work: (locator, limits) => locator.hover(limits),
       }),
     ),
   },
@@ -244,7 +244,7 @@ export const KINDS: Record<string, Kind> = {
         ...trial(act),
         wish: SEEN,
         what: "The scroll",
-        work: (locator, timeout) => locator.scrollIntoViewIfNeeded({ timeout }),
+        work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
       }),
     ),
   },

@@ -54,7 +54,7 @@ export async function uploadTo(
       what: "The click that opens the file chooser",
       timeoutMs: left(start, timeoutMs),
       explicit,
-      work: (found, timeout) => found.click({ timeout }),
+      work: (found, limits) => found.click(limits),
     });
     const chooser = await attempt(Math.min(3_000, left(start, timeoutMs)), chosen, undefined);
     if (chooser === undefined)

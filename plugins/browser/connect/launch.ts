@@ -50,6 +50,11 @@ const DISABLED = [
   "GlobalMediaControls",
   "HttpsUpgrades",
   "PaintHolding",
+  // Each of these keeps a renderer of its own for the address bar, which nobody types into.
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+  "AimEnabled",
 ].join(",");
 
 function flags(options: LaunchOptions): string[] {
@@ -65,6 +70,9 @@ function flags(options: LaunchOptions): string[] {
     "--disable-component-update",
     "--disable-sync",
     "--disable-default-apps",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-field-trial-config",
+    "--allow-pre-commit-input",
     "--disable-breakpad",
     "--disable-search-engine-choice-screen",
     "--disable-session-crashed-bubble",

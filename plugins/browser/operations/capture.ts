@@ -5,7 +5,7 @@ import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import { imageSize } from "./image.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
-import { findElement, SEEN, tryOn } from "../actions/elements.ts";
+import { findElement, SEEN, type Trial, tryOn } from "../actions/elements.ts";
 import { keepFile } from "./files.ts";
 import { Bytes, checkShown, type Common, type Op, readableTab } from "./op.ts";
 
@@ -47,8 +47,7 @@ async function libraryScreenshot(
   const options = { type, ...(input.quality === undefined ? {} : { quality: input.quality }) };
   const what = "The screenshot";
   if (input.ref !== undefined) {
-    const work = (locator: import("../playwright.ts").Locator, timeout: number): Promise<Buffer> =>
-      locator.screenshot({ ...options, timeout });
+    const work: Trial["work"] = (locator, limits) => locator.screenshot({ ...options, ...limits });
     const image = await tryOn({
       tab,
       ref: input.ref,
@@ -60,7 +59,10 @@ async function libraryScreenshot(
     });
     return { targetId: tab.targetId, image: image as Buffer };
   }
-  const taking = tab.page.screenshot({ ...options, fullPage: input.fullPage ?? false, timeout: timeoutMs });
+  // What is in view is taken as it stands; the library would measure the page first, which takes as long again.
+  const taking = input.fullPage
+    ? tab.page.screenshot({ ...options, fullPage: true, timeout: timeoutMs })
+    : capture(tab.cdp as unknown as CdpSession, type, input);
   const image = await within(timeoutMs + 500, what, taking).catch((error: unknown) => {
     throw failure(error, what);
   });
@@ -89,15 +91,19 @@ async function plainScreenshot(
   }
 }
 
+async function wholePage(tab: CdpSession): Promise<object> {
+  type Metrics = { cssContentSize: { width: number; height: number } };
+  const { cssContentSize } = await tab.send<Metrics>("Page.getLayoutMetrics");
+  return { x: 0, y: 0, width: cssContentSize.width, height: cssContentSize.height, scale: 1 };
+}
+
 async function capture(tab: CdpSession, type: "png" | "jpeg", input: ScreenshotInput): Promise<Buffer> {
-  const { cssContentSize } = await tab.send<{ cssContentSize: { width: number; height: number } }>(
-    "Page.getLayoutMetrics",
-  );
-  const whole = input.fullPage
-    ? { captureBeyondViewport: true, clip: { x: 0, y: 0, ...cssContentSize, scale: 1 } }
-    : {};
-  const quality = input.quality === undefined ? {} : { quality: input.quality };
-  const { data } = await tab.send<{ data: string }>("Page.captureScreenshot", { format: type, ...quality, ...whole });
+  const { data } = await tab.send<{ data: string }>("Page.captureScreenshot", {
+    format: type,
+    optimizeForSpeed: true,
+    ...(input.quality === undefined ? {} : { quality: input.quality }),
+    ...(input.fullPage ? { captureBeyondViewport: true, clip: await wholePage(tab) } : {}),
+  });
   return Buffer.from(data, "base64");
 }
 

@@ -108,7 +108,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
         what: "The click",
         timeoutMs: Math.min(8_000, timeoutMs),
         explicit: false,
-        work: (locator, timeout) => locator.click({ timeout, noWaitAfter: true }),
+        work: (locator, limits) => locator.click({ ...limits, noWaitAfter: true }),
       }),
     );
     const waitMs = Math.min(input.timeoutMs ?? 15_000, left(start, timeoutMs));

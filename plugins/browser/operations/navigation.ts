@@ -155,9 +155,10 @@ export async function openTab(op: Op, input: Common & { url?: string }): Promise
   const { session } = op;
   const url = input.url ?? "about:blank";
   await checkAddress(op, url);
+  const cold = !session.running;
   await session.start();
   if (!op.parts.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
-  const tab = await session.newTab();
+  const tab = (cold ? session.firstTab() : undefined) ?? (await session.newTab());
   if (url !== "about:blank") {
     try {
       await load(op, tab, { ...input, url });

@@ -134,6 +134,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
   const reading = patientTree(tab, input, timeoutMs);
+  const asking = tab.title();
   const roots = await within(timeoutMs + 300, "The snapshot (the page does not answer)", reading).catch(
     (error: unknown) => {
       if (!isTimeout(error)) throw failure(error, "The snapshot");
@@ -149,7 +150,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   await checkShown(op, tab.url);
   const drawn = render(roots, view, tab.refs);
   tab.printed = drawn.refs;
-  const title = tame(await tab.title());
+  const title = tame(await asking);
   const answer: Record<string, unknown> = {
     ok: true,
     format: "ai",

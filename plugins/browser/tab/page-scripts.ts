@@ -20,6 +20,8 @@ export interface ProbeWish {
   enabled: boolean;
   editable: boolean;
   hit: boolean;
+  /** Scroll to the element first; otherwise it is judged where it is, and not at all where it is out of sight. */
+  scroll?: boolean;
 }
 
 const PROBE = `
@@ -32,7 +34,7 @@ const PROBE = `
     return text + ">";
   };
   const out = { tag: describe(element) };
-  if (wish.hit && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
+  if (wish.hit && wish.scroll && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
   const box = element.getBoundingClientRect();
   const style = getComputedStyle(element);
   out.visible = style.visibility === "visible" && style.display !== "none" && (style.display === "contents" || (box.width > 0 && box.height > 0));

@@ -179,10 +179,10 @@ export class Tab {
   }
 
   /** Waits for the page that something has led to since `moves` was read; not at all where it led nowhere. */
-  async arrived(moves: number, limitMs: number): Promise<void> {
+  async arrived(moves: number, limitMs: number, echo: boolean): Promise<void> {
     const start = Date.now();
     // One round trip through the page: what it asked for on the action's account has been told to us by then.
-    await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
+    if (echo) await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
     if (this.#leaving === undefined && this.moves === moves) return;
     while (this.#leaving !== undefined && Date.now() - start < limitMs) {
       await attempt(left(start, limitMs), this.#leaving.over, undefined);
