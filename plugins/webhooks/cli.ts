@@ -7,6 +7,7 @@ interface Listing {
   warning?: string;
   credentials: string[];
   endpoints: string[];
+  refused: Record<string, string>;
   mappings: { name: string; path: string; action: string; credential: string; match: string[]; delivery: string }[];
 }
 interface DeliveryView {
@@ -101,6 +102,7 @@ export default defineCommand({
         io.show(await io.gateway.request<Listing>("GET", "/webhooks"), (one) => [
           `webhooks are ${one.enabled ? "on" : "off"} at ${one.path}; credentials: ${one.credentials.join(", ") || "no token"}`,
           ...(one.warning ? [`warning: ${one.warning}`] : []),
+          ...Object.values(one.refused).map((problem) => `refused: ${problem}`),
           ...one.endpoints,
           ...io.table(
             ["MAPPING", "PATH", "ACTION", "NEEDS", "DELIVERY", "MATCHES ON"],

@@ -92,6 +92,14 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const admission = identify(visit, refusals);
     const { credential } = admission;
     visit.credential = credential;
+    if (target.kind === "unknown" && settings.broken.has(target.path))
+      throw new PorticoError(
+        "service_unavailable",
+        `The mapping ${target.path} is refused: the gateway's log says why.`,
+        {
+          headers: { "retry-after": "60" },
+        },
+      );
     if (target.kind === "unknown")
       throw new PorticoError("not_found", `There is nothing at ${call.path.slice(0, 200)}.`);
     const raw = visit.raw ?? Buffer.alloc(0);

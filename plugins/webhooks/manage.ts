@@ -127,7 +127,7 @@ function bodyOf(payload: string, headers: Readonly<Record<string, string>>): unk
   }
 }
 
-function listing({ enabled, prefix, config, tokens, mappings, warning }: Settings) {
+function listing({ enabled, prefix, config, tokens, mappings, broken, warning }: Settings) {
   return {
     enabled,
     path: prefix,
@@ -136,6 +136,7 @@ function listing({ enabled, prefix, config, tokens, mappings, warning }: Setting
     credentials: tokens.map(({ credential }) => credential.name),
     endpoints: [`POST ${prefix}/wake`, `POST ${prefix}/agent`, `POST ${prefix}`],
     mappings: [...mappings.values()].map((mapping) => describe(mapping, prefix)),
+    refused: Object.fromEntries(broken),
   };
 }
 

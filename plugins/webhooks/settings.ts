@@ -43,6 +43,8 @@ export interface Settings {
   allowedIps?: BlockList;
   /** In the order of the configuration. */
   mappings: ReadonlyMap<string, Mapping>;
+  /** Mappings that are wrong, with what is wrong. Empty unless the gateway started with them. */
+  broken: ReadonlyMap<string, string>;
   /** To be masked wherever they turn up. */
   secrets: readonly string[];
   warning?: string;
@@ -50,8 +52,11 @@ export interface Settings {
 
 export const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
-/** Throws `invalid_request_error` about the first thing that a schema cannot say. */
-export async function readSettings(config: WebhooksConfig): Promise<Settings> {
+/**
+ * Throws `invalid_request_error` about the first thing that a schema cannot say. With `keepGoing` a wrong mapping only
+ * takes itself out: at a start there is no older configuration to go on with, and the other senders need an answer.
+ */
+export async function readSettings(config: WebhooksConfig, keepGoing = false): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
@@ -66,9 +71,15 @@ export async function readSettings(config: WebhooksConfig): Promise<Settings> {
     addToken(key.token, { name: `key:${name}`, limit, allows: key.paths ? allowing(key.paths, prefix) : everything });
   }
   const mappings = new Map<string, Mapping>();
+  const broken = new Map<string, string>();
   for (const [name, mapping] of Object.entries(config.mappings)) {
     if (mapping.enabled === false) continue;
-    mappings.set(name, await readMapping(name, mapping, config.rateLimit));
+    try {
+      mappings.set(name, await readMapping(name, mapping, config.rateLimit));
+    } catch (error) {
+      if (!keepGoing) throw error;
+      broken.set(name, (error as Error).message);
+    }
   }
   const verified = [...mappings.values()].flatMap(({ verifier }) => verifier ?? []);
   const hasCredentials = tokens.length > 0 || verified.length > 0;
@@ -80,6 +91,7 @@ export async function readSettings(config: WebhooksConfig): Promise<Settings> {
     tokens,
     ...(config.allowedIps.length > 0 ? { allowedIps: readIps(config.allowedIps) } : {}),
     mappings,
+    broken,
     secrets: [
       ...(config.token ? [config.token] : []),
       ...Object.values(config.keys).map(({ token }) => token),

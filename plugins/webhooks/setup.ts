@@ -18,7 +18,8 @@ export interface Door {
 }
 
 export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Door> {
-  let current = await readSettings(config);
+  let current = await readSettings(config, true);
+  for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log.keep);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });

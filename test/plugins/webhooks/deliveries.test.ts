@@ -180,6 +180,24 @@ test("without a section there are no webhooks; with a token they are on; without
   }
 });
 
+test("a gateway that starts with a wrong mapping refuses that one, and takes the rest", async () => {
+  const other = await startReceiver({
+    mappings: { evil: { match: { "body.x": { regex: "(a+)+$" } } }, good: { match: {}, message: "{body.x}" } },
+  });
+  try {
+    assert.is((await other.send("/hooks", { x: `${"a".repeat(50_000)}b` })).status, 200);
+    assert.is((await other.send("/hooks/wake", { text: "x" })).status, 200);
+    const refused = await other.send("/hooks/evil", { x: "a" });
+    assert.is(refused.status, 503);
+    assert.ok(refused.headers.get("retry-after"));
+    const { refused: shown } = await other.json("GET", "/webhooks");
+    assert.match(shown.evil, /webhooks\.mappings\.evil\.match\["body\.x"\]/);
+    assert.ok(other.lines.some((line) => line["level"] === "error" && String(line["msg"]).includes("body.x")));
+  } finally {
+    await other.stop();
+  }
+});
+
 test("the limit holds in any window", async () => {
   const limited = await startReceiver({ rateLimit: { maxRequests: 5, windowMs: 1500 } });
   try {
