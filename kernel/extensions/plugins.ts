@@ -148,8 +148,11 @@ export function createPluginHost(options: PluginHostOptions) {
       slot.generation++;
       define(found.dir, slot.loaded.definition.config ?? {});
     } catch (thrown) {
-      slot.error = (thrown as Error).message;
-      log.error({ plugin: found.name, err: thrown }, `plugin ${found.name} does not load: ${slot.error}`);
+      const { message } = thrown as Error;
+      // Every scan tries again; it is news only once.
+      if (slot.error !== message)
+        log.error({ plugin: found.name, err: thrown }, `plugin ${found.name} does not load: ${message}`);
+      slot.error = message;
       // Its section of the configuration must not become an unknown key.
       if (!slot.loaded) define(found.dir, { [found.name]: parts.anySchema });
     }

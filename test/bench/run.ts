@@ -30,7 +30,11 @@ const files = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith(".bench.ts"))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 for (const file of files.sort()) {
-  spawnSync(process.execPath, ["--expose-gc", "--import", "tsx", import.meta.filename, join(import.meta.dirname, file)], { stdio: "inherit" });
+  spawnSync(
+    process.execPath,
+    ["--expose-gc", "--import", "tsx", import.meta.filename, join(import.meta.dirname, file)],
+    { stdio: "inherit" },
+  );
 }
 
 function print({ name, figures }: Bench): void {

@@ -71,7 +71,10 @@ test("logs prints what the gateway logged", async () => {
 
 test("config set is in force when the command ends", async () => {
   assert.is((await portico(home, ["config", "set", "mcp.servers.none", "{command: 'none', enabled: false}"])).code, 0);
-  assert.equal((await gateway.json("GET", "/mcp/servers")).servers.map(({ name }: { name: string }) => name), ["none"]);
+  assert.equal(
+    (await gateway.json("GET", "/mcp/servers")).servers.map(({ name }: { name: string }) => name),
+    ["none"],
+  );
 });
 
 test("plugins new writes a provider that answers without a restart", async () => {
