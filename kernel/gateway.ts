@@ -189,6 +189,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const store = openStore({ url, log });
     undos.push(() => store.close());
     services.provide("store", store);
+    services.provide("gateway", {
+      startedAt,
+      notReady: unready,
+      plugins: plugins.list,
+      hooks: hooks.list,
+      requests: server.requests,
+      active: () => server.active,
+    });
     wantedPort = options.port ?? settings().port;
     await server.listen(wantedPort, settings().bind);
   } catch (error) {
@@ -241,13 +249,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     version,
     paths,
     servers: servers.urls,
-    unready: () => [
-      ...plugins.unready(),
-      ...[...readiness.values()].flatMap(({ name, check }) => {
-        const error = check();
-        return error ? [{ name, error }] : [];
-      }),
-    ],
+    unready,
   });
   undos.push(leaveTrace());
   undos.push(await config.watch(applyConfig, log));
@@ -255,6 +257,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   void bus.emit("gateway:startup", { version, port: server.port });
   log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
   return gateway;
+
+  function unready(): { name: string; error: string }[] {
+    const waiting = [...readiness.values()].flatMap(({ name, check }) => {
+      const error = check();
+      return error ? [{ name, error }] : [];
+    });
+    return [...plugins.unready(), ...waiting];
+  }
 
   async function applyConfig({ keys }: { keys: string[] }): Promise<void> {
     logBook.setLevel(config.kernel.log.level);

@@ -134,6 +134,7 @@ export interface EmitResult<K extends EventName = EventName> {
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
   store: Store;
+  gateway: GatewayState;
 }
 export type ServiceName = keyof Services & string;
 
@@ -143,6 +144,20 @@ export interface Contributions {
   authenticator: Authenticator;
 }
 export type ContributionPoint = keyof Contributions & string;
+
+/** What the kernel tells of itself; for metrics and the like. */
+export interface GatewayState {
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** As in `GET /ready`. */
+  notReady(): readonly { name: string; error: string }[];
+  plugins(): readonly { name: string; state: string; error?: string }[];
+  hooks(): readonly { name: string; state: string; root: string; runs: number; failures: number }[];
+  /** Answered requests since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
+  requests(): readonly { method: string; route: string; status: number; count: number }[];
+  /** Requests that are being answered. */
+  active(): number;
+}
 
 /** Something the agent (and MCP clients) can call. */
 export interface Tool<P extends TSchema = TSchema> {

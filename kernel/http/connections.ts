@@ -16,6 +16,8 @@ export interface Connections {
   end(graceMs: number): Promise<void>;
   /** Answers under way. */
   readonly active: number;
+  /** Status → answers to requests that no route took. */
+  readonly unmatched: ReadonlyMap<number, number>;
 }
 
 interface Line {
@@ -27,6 +29,7 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
   const lines = new Map<Duplex, Line>();
   const handedOver = new Set<Duplex>();
   const isEnabled = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
+  const unmatched = new Map<number, number>();
   let active = 0;
   let onQuiet: (() => void) | undefined;
 
@@ -52,12 +55,15 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
         line.call = undefined;
         if (closing.aborted) socket.destroySoon();
       }
+      const status = res.headersSent ? res.statusCode : CLIENT_CLOSED;
+      const tally = call.tally ?? unmatched;
+      tally.set(status, (tally.get(status) ?? 0) + 1);
       if (!logged) return;
       const fields = {
         id: call.id,
         method: req.method,
         path: call.path,
-        status: res.headersSent ? res.statusCode : CLIENT_CLOSED,
+        status,
         ms: Math.round((performance.now() - started) * 10) / 10,
         bytes: socket.bytesWritten - sent,
       };
@@ -97,11 +103,12 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
       for (const socket of [...lines.keys(), ...handedOver]) socket.destroy();
     },
 
+    unmatched,
     get active() {
       return active;
     },
   };
 }
 
-/** For the log only: the client left before there was an answer. */
+/** For the log and the counts only: the client left before there was an answer. */
 const CLIENT_CLOSED = 499;

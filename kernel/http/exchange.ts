@@ -26,6 +26,8 @@ export class Exchange implements Call {
   params: Record<string, string> = NO_PARAMS;
   client: Client = ANONYMOUS;
   maxBodyBytes: number | undefined = undefined;
+  /** Where its answer is counted: status → answers of its route. */
+  tally: Map<number, number> | undefined = undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
 

@@ -40,6 +40,8 @@ export interface HttpServer extends Mount {
   readonly host: string;
   /** Answers that are under way. */
   readonly active: number;
+  /** Answers so far, by route and status; `route` is empty where none matched. */
+  requests(): { method: string; route: string; status: number; count: number }[];
   routes(): { method: string; path: string; access: Access; summary?: string }[];
 }
 
@@ -47,6 +49,7 @@ interface Route {
   access: Access;
   maxBodyBytes: number | undefined;
   summary: string | undefined;
+  tally: Map<number, number>;
   handler: RouteHandler;
 }
 
@@ -59,6 +62,7 @@ const KEEP_ALIVE_MS = 75_000;
 export function createServer(options: HttpServerOptions): HttpServer {
   const { log, settings, auth, loopbackOnly = false, origins = [] } = options;
   const closing = new AbortController();
+  const tallies = new Map<string, { method: string; route: string; tally: Map<number, number> }>();
   const side: ServerSide = { log, settings, closing: closing.signal };
   const guards = createGuards({ settings, loopbackOnly, origins });
   const forms = createErrorForms(log);
@@ -114,6 +118,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
     const call = (req as Carrier)[CALL];
     call.params = params;
     call.maxBodyBytes = route.maxBodyBytes;
+    call.tally = route.tally;
     try {
       const client = auth.authenticate(req, route.access, call);
       if (client instanceof Promise) {
@@ -161,6 +166,14 @@ export function createServer(options: HttpServerOptions): HttpServer {
     fail(call, new PorticoError("method_not_allowed", message, { headers: { allow }, type: "invalid_request_error" }));
   }
 
+  /** A route that comes back after a reload counts on. */
+  function tallyOf(method: string, route: string): Map<number, number> {
+    const key = `${method} ${route}`;
+    const known = tallies.get(key) ?? { method, route, tally: new Map<number, number>() };
+    tallies.set(key, known);
+    return known.tally;
+  }
+
   server.on("connection", (socket: Socket) => {
     server.headersTimeout = settings().headersTimeoutMs;
     connections.add(socket);
@@ -205,7 +218,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
       { access, maxBodyBytes, summary }: RouteOptions,
       handler: RouteHandler,
     ): Dispose {
-      return routes.add(method, path, { access, maxBodyBytes, summary, handler });
+      return routes.add(method, path, { access, maxBodyBytes, summary, tally: tallyOf(method, path), handler });
     },
     upgrade(path, { access, origins: extra }, handler) {
       return upgrades.add("GET", path, { access, handler, ...(extra && { origins: extra }) });
@@ -247,6 +260,10 @@ export function createServer(options: HttpServerOptions): HttpServer {
     get active() {
       return connections.active;
     },
+    requests: () =>
+      [...tallies.values(), { method: "", route: "", tally: connections.unmatched }].flatMap(
+        ({ method, route, tally }) => [...tally].map(([status, count]) => ({ method, route, status, count })),
+      ),
     routes: () =>
       routes
         .list()

@@ -92,6 +92,7 @@ export default definePlugin({
       (call) => testChannel(engine, listings, call),
     );
 
+    ctx.provide("channels", { list: () => describeChannels(engine).channels });
     ctx.provide("chat", createChatService(endpoint, models));
     // The client library takes a moment to load and 20 MB: not in the first request's time, nor in that of the start,
     // and not where there is no channel to use it.

@@ -9,6 +9,7 @@ import type { Call, Client, Logger, PorticoError, UpstreamProblem } from "portic
 declare module "portico" {
   interface Services {
     chat: ChatService;
+    channels: ChannelsService;
   }
   interface Contributions {
     provider: ChatProvider;
@@ -286,6 +287,24 @@ declare module "portico" {
     failure?: PorticoError;
     /** The last line (`data: [DONE]`) is out: what the upstream may still send is of no interest. */
     done?: boolean;
+  }
+
+  /** The channels and how they do, as `GET /channels` shows them. */
+  interface ChannelsService {
+    list(): readonly ChannelStatus[];
+  }
+  interface ChannelStatus {
+    name: string;
+    provider: string;
+    state: "ok" | "failing" | "resting" | "disabled";
+    /** In a row. */
+    failures: number;
+    inFlight: number;
+    queued: number;
+    requests: number;
+    errors: number;
+    /** Moving average to the first byte, milliseconds. */
+    latencyMs?: number;
   }
 
   /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
