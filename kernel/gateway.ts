@@ -23,7 +23,7 @@ import { createContributions, createServices } from "./registry.ts";
 import { mountKernelRoutes } from "./routes.ts";
 import { openStore } from "./store/index.ts";
 import { createHome } from "./paths.ts";
-import type { Paths } from "./types.ts";
+import type { Paths, ServiceName, Services } from "./types.ts";
 
 export interface GatewayOptions {
   paths: Paths;
@@ -32,6 +32,8 @@ export interface GatewayOptions {
   loader: Loader;
   /** Replaces `gateway.port` of the configuration. */
   port?: number;
+  /** Only these plugins run; the others are known (their configuration is checked) and stay off. */
+  only?: readonly string[];
   /** Where log lines go beside the log file. */
   write?: (line: string) => void;
 }
@@ -50,12 +52,14 @@ export interface Gateway {
   readonly plugins: PluginHost;
   readonly hooks: HookHost;
   readonly bus: Bus;
+  /** A service that a plugin provides. Throws `service_unavailable` where none does. */
+  use<K extends ServiceName>(name: K): Services[K];
   /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
   stop(reason: string): Promise<void>;
 }
 
 /** What `/kernel/*` shows and steers. */
-export interface GatewayParts extends Omit<Gateway, "stop" | "token" | "tokenIsNew" | "servers"> {
+export interface GatewayParts extends Omit<Gateway, "stop" | "use" | "token" | "tokenIsNew" | "servers"> {
   startedAt: number;
   version: string;
   paths: Paths;
@@ -103,7 +107,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     contributions,
     mount: server,
     config,
-    anySchema: Type.Any(),
+    anySchema: Type.Optional(Type.Any()),
     url: () => `http://127.0.0.1:${server.port}`,
     ports: () => [server.port, ...servers.ports()],
     openServer: servers.open,
@@ -124,7 +128,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     roots: () => pluginRoots(paths, config.kernel.plugins.trust),
     loader,
     parts,
-    enabled: (name) => config.kernel.plugins.entries[name]?.enabled !== false,
+    enabled: (name) =>
+      options.only === undefined ? config.kernel.plugins.entries[name]?.enabled !== false : options.only.includes(name),
   });
   const hooks = createHookHost({
     paths,
@@ -236,6 +241,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     plugins,
     hooks,
     bus,
+    use: (name) => services.use(name),
     stop: (reason) => (stopping ??= stop(reason)),
   };
 

@@ -1,21 +1,23 @@
 /** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { CommandIO } from "./cli/types.ts";
+import { readRunning } from "./cli/client.ts";
+import type { CommandIO, ServePart } from "./cli/types.ts";
 import { UsageError } from "./cli/parse.ts";
 import { createPackageLoader } from "./extensions/package-loader.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { running } from "./owner.ts";
 import { type PathOptions, resolvePaths } from "./paths.ts";
 import { prettyLine } from "./pretty.ts";
+import type { Paths } from "./types.ts";
 
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-export async function serve(io: CommandIO): Promise<void> {
+export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> {
   const packageDir = dirname(import.meta.dirname);
   const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
-  const port = checkPort(io.options["port"] as number | undefined);
-  const paths = resolvePaths(io.options as PathOptions, io.env);
+  const port = checkPort(part.port ?? (io.options["port"] as number | undefined));
+  const paths = placesOf(resolvePaths(io.options as PathOptions, io.env), part);
   process.setSourceMapsEnabled(true);
 
   let gateway: Gateway | undefined;
@@ -26,11 +28,30 @@ export async function serve(io: CommandIO): Promise<void> {
     env: io.env,
     version,
     port,
+    ...(part.only === undefined ? {} : { only: part.only }),
     loader: createPackageLoader(packageDir, join(paths.state, "cache")),
     write: process.stdout.isTTY ? (line) => process.stdout.write(prettyLine(line)) : writeTogether(process.stdout),
   });
-  printBanner(io, gateway);
-  process.exit(await ended);
+  if (part.started === undefined) {
+    printBanner(io, gateway);
+    process.exit(await ended);
+  }
+  try {
+    const never = new Promise<never>(() => {});
+    process.exit(await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]));
+  } catch (error) {
+    await gateway.stop("it could not begin its work");
+    throw error;
+  }
+}
+
+/** A part of a gateway keeps its files in its home: the temporary root belongs to the gateway of the machine. */
+function placesOf(paths: Paths, part: ServePart): Paths {
+  if (part.only === undefined) return paths;
+  if (readRunning(paths.state) !== undefined) {
+    throw new Error(`Another Portico runs from ${paths.home}: give this one a home of its own with --home DIR.`);
+  }
+  return { ...paths, tmp: join(paths.state, "tmp") };
 }
 
 /** The lines of one turn of the event loop leave in one write: under load that is a tenth of the cost. */

@@ -27,7 +27,7 @@ export function createIo(options: IoOptions): CommandIO {
     stdout.write(`${line}\n`);
   }
 
-  return {
+  const io: CommandIO = {
     args: options.parsed.args,
     options: options.parsed.options,
     json,
@@ -48,7 +48,9 @@ export function createIo(options: IoOptions): CommandIO {
       stderr.write(`\r\u001b[2K${text}`);
       moving = text !== "";
     },
+    serve: async (part) => (await import("../serve.ts")).serve(io, part),
   };
+  return io;
 }
 
 function table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[] {

@@ -1,3 +1,5 @@
+import type { ServiceName, Services } from "../types.ts";
+
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
 export interface OptionSpec {
   type: "string" | "number" | "boolean" | "list";
@@ -49,6 +51,18 @@ export interface CommandIO {
   signal: AbortSignal;
   cwd: string;
   env: Record<string, string | undefined>;
+  /** Runs a gateway with a few plugins only as this process, until a signal ends it. Does not return. */
+  serve(part: ServePart): Promise<void>;
+}
+
+/** A gateway of a few plugins, on loopback, for a command that works by itself (`portico node`). */
+export interface ServePart {
+  /** Names of the plugins that run. */
+  only?: readonly string[];
+  /** 0: any free one. */
+  port?: number;
+  /** Called once it runs. A rejection stops it and fails the command. */
+  started?(gateway: { use<K extends ServiceName>(name: K): Services[K] }): unknown;
 }
 
 export interface RequestOptions {
