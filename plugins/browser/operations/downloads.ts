@@ -92,8 +92,18 @@ async function checkPath(op: Op, path: string | undefined): Promise<void> {
   await probe.discard();
 }
 
+/** 501: a person's own browser saves where the person has told it to, and tells nobody. */
+function refuseOfRelay({ profile }: Op): void {
+  if (profile.driver !== "extension") return;
+  throw new PorticoError(
+    "not_implemented",
+    "Downloads in a person's own browser go to the person's own download folder and cannot be fetched through the relay: use a managed profile.",
+  );
+}
+
 /** Clicks an element and saves the download that it starts. */
 export async function download(op: Op, input: DownloadInput): Promise<object> {
+  refuseOfRelay(op);
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   await checkPath(op, input.path);
   const start = Date.now();
@@ -132,6 +142,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
 
 /** Saves the next download, one that began in the last 30 s included. */
 export async function waitDownload(op: Op, input: Common & { path?: string }): Promise<object> {
+  refuseOfRelay(op);
   const tab = await op.session.tab(input.targetId);
   tab.assertAlive();
   await checkPath(op, input.path);

@@ -34,6 +34,11 @@ function refused(op: Op, since: number, host: string | undefined): PorticoError 
   });
 }
 
+/** The error page of an earlier navigation may come late and push a new one aside: then it is tried again. */
+const LATE_ERROR_PAGE = /interrupted by another navigation to "chrome-error:/;
+
+const ERROR_PAGE_MS = 400;
+
 async function go(
   tab: Tab,
   url: string,
@@ -41,13 +46,25 @@ async function go(
   timeoutMs: number,
 ): Promise<Response | null> {
   const start = Date.now();
-  const response = await within(
-    timeoutMs + 500,
-    "Loading the page",
-    tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout: timeoutMs }),
-  );
-  if (waitUntil === undefined)
+  const open = (): Promise<Response | null> => {
+    const timeout = left(start, timeoutMs);
+    return within(
+      timeout + 500,
+      "Loading the page",
+      tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout }),
+    );
+  };
+  const response = await open().catch(async (error: Error) => {
+    if (LATE_ERROR_PAGE.test(error.message)) return open();
+    // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
+    if (error.message.includes("net::ERR_") && !error.message.includes("ERR_ABORTED")) {
+      await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);
+    }
+    throw error;
+  });
+  if (waitUntil === undefined) {
     await attempt(Math.min(LOAD_GRACE_MS, left(start, timeoutMs)), tab.page.waitForLoadState("load"), undefined);
+  }
   return response;
 }
 
