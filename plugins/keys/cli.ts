@@ -1,0 +1,100 @@
+import { type CommandIO, defineCommand } from "portico";
+import type { KeyView } from "./routes.ts";
+
+const limit = (description: string) => ({ type: "number", value: "N", description }) as const;
+
+export default defineCommand({
+  name: "keys",
+  summary: "Client keys: make, list and revoke them",
+  description:
+    "A client key opens /v1 and nothing else. Only its hash is kept, in gateway.keys of the configuration, where its limits can be changed too.",
+  examples: [
+    "portico keys create ci --models 'main/gpt-4o*' --rpm 60 --budget 5/day",
+    "portico keys create guest --expires 30d",
+    "portico keys revoke ci",
+  ],
+  commands: [
+    {
+      name: "create",
+      summary: "Make a key: it is shown once",
+      args: [{ name: "name", description: "what to call it" }],
+      options: {
+        models: {
+          type: "list",
+          value: "PATTERN",
+          description: "what it may use: gpt-4o, main/*; default all but agent",
+        },
+        rpm: limit("requests per minute"),
+        tpm: limit("tokens per minute"),
+        budget: { type: "string", value: "USD/PERIOD", description: "what it may cost: 5/day, 100/month" },
+        expires: { type: "string", value: "DATE", description: "its last day, a time, or how long from now: 30d, 12h" },
+      },
+      async run(io) {
+        const made = await io.gateway.request<KeyView & { key: string }>("POST", "/keys", bodyOf(io));
+        io.show(made, ({ key }) => [key, "", "This is the only time that the key is shown."]);
+      },
+    },
+    {
+      name: "list",
+      summary: "All keys with their limits",
+      async run(io) {
+        const { keys } = await io.gateway.request<{ keys: KeyView[] }>("GET", "/keys");
+        io.show({ keys }, () =>
+          io.table(
+            ["NAME", "STATE", "MODELS", "REQUESTS/MIN", "TOKENS/MIN", "BUDGET", "EXPIRES"],
+            keys.map((key) => [
+              key.name,
+              key.state,
+              key.models?.join(", ") ?? "all but agent",
+              key.requestsPerMinute ?? "",
+              key.tokensPerMinute ?? "",
+              budgetOf(key),
+              key.expires ?? "",
+            ]),
+          ),
+        );
+      },
+    },
+    {
+      name: "revoke",
+      summary: "Take a key away: it opens nothing from now on",
+      args: [{ name: "name", description: "the key's name" }],
+      async run(io) {
+        const name = io.args["name"] ?? "";
+        const result = await io.gateway.request<object>("DELETE", `/keys/${encodeURIComponent(name)}`);
+        io.show(result, () => `${name} is revoked.`);
+      },
+    },
+  ],
+});
+
+function bodyOf({ args, options }: CommandIO): Record<string, unknown> {
+  const models = options["models"] as string[] | undefined;
+  return {
+    name: args["name"],
+    models: models?.flatMap((text) => text.split(",")).map((text) => text.trim()),
+    requestsPerMinute: options["rpm"],
+    tokensPerMinute: options["tpm"],
+    budget: options["budget"] === undefined ? undefined : readBudget(String(options["budget"])),
+    expires: options["expires"] === undefined ? undefined : readExpiry(String(options["expires"])),
+  };
+}
+
+function readBudget(text: string): { usd: number; per: string } {
+  const found = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
+  if (!found) throw new Error(`--budget takes an amount in US dollars and a period, as 5/day or 100/month: ${text}`);
+  return { usd: Number(found[1]), per: found[2]! };
+}
+
+function readExpiry(text: string): string {
+  const span = /^(\d+)([hdw])$/.exec(text);
+  if (!span) return text;
+  const hours = Number(span[1]) * { h: 1, d: 24, w: 168 }[span[2] as "h" | "d" | "w"];
+  return new Date(Date.now() + hours * 3_600_000).toISOString();
+}
+
+function budgetOf({ budget, spentUsd }: KeyView): string {
+  if (budget === undefined) return "";
+  const spent = spentUsd == null ? "?" : `$${Number(spentUsd.toFixed(4))}`;
+  return `${spent} of $${budget.usd} per ${budget.per}`;
+}

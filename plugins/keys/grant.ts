@@ -1,0 +1,64 @@
+/** What one key may do, and whose key it is. */
+import { createHash, randomBytes } from "node:crypto";
+import { type Authenticator, type Client, PorticoError } from "portico";
+import type { KeyConfig, KeysConfig } from "./schema.ts";
+
+const DAY_MS = 86_400_000;
+
+export interface Grant extends Omit<KeyConfig, "hash"> {
+  readonly name: string;
+}
+export type State = "active" | "disabled" | "expired";
+
+/** A client that another plugin's authenticator recognised has none of ours. */
+const ours = new WeakSet<object>();
+
+export function grantOf(client: Client): Grant | undefined {
+  const { grant } = client;
+  return typeof grant === "object" && grant !== null && ours.has(grant) ? (grant as Grant) : undefined;
+}
+
+export function stateOf({ enabled, expires }: Pick<Grant, "enabled" | "expires">, now: number): State {
+  if (!enabled) return "disabled";
+  return expires !== undefined && now >= endOf(expires) ? "expired" : "active";
+}
+
+/** A time that cannot be read is over. */
+function endOf(expires: string): number {
+  const time = Date.parse(expires);
+  if (Number.isNaN(time)) return 0;
+  return expires.length === 10 ? time + DAY_MS : time;
+}
+
+export function hashOf(key: string): string {
+  return `sha256:${createHash("sha256").update(key).digest("hex")}`;
+}
+
+export function newKey(): string {
+  return `pk_${randomBytes(32).toString("base64url")}`;
+}
+
+/** Knows keys by their hashes: looking one up tells nothing about another, however long it takes. */
+export function createAuthenticator(keys: KeysConfig, now: () => number): Authenticator {
+  const clients = new Map<string, Client>();
+  for (const [name, { hash, ...rest }] of Object.entries(keys)) {
+    const grant: Grant = Object.freeze({ name, ...rest });
+    ours.add(grant);
+    clients.set(hash, Object.freeze({ kind: "key", key: name, grant }));
+  }
+  return {
+    name: "client keys",
+    authenticate(token) {
+      if (clients.size === 0) return undefined;
+      const client = clients.get(hashOf(token));
+      if (client === undefined) return undefined;
+      const state = stateOf(client.grant as Grant, now());
+      if (state === "active") return client;
+      throw new PorticoError(
+        "unauthorized",
+        state === "expired" ? "This key has expired. Ask for a new one." : "This key is switched off.",
+        { type: "authentication_error", headers: { "www-authenticate": 'Bearer realm="portico"' } },
+      );
+    },
+  };
+}

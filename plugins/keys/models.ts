@@ -1,0 +1,28 @@
+/** Which models a key may use. */
+import type { WantedModel } from "portico";
+
+/**
+ * A pattern holds for the name that the client gives, and without a slash in it also for `<channel>/<name>`. The agent
+ * has tools, so it must be named: neither leaving `models` out nor a bare `*` gives it away.
+ */
+export function mayUse(patterns: readonly string[] | undefined, { model, leadsTo }: WantedModel): boolean {
+  const needsName = isAgent(model) || leadsTo.some(isAgent);
+  if (patterns === undefined) return !needsName;
+  return patterns.some((pattern) => !(needsName && pattern === "*") && fits(pattern, model));
+}
+
+function isAgent(model: string): boolean {
+  return model === "agent" || model.startsWith("agent/");
+}
+
+function fits(pattern: string, model: string): boolean {
+  if (matches(pattern, model)) return true;
+  const slash = model.indexOf("/");
+  return slash !== -1 && !pattern.includes("/") && !isAgent(model) && matches(pattern, model.slice(slash + 1));
+}
+
+function matches(pattern: string, name: string): boolean {
+  if (!pattern.includes("*")) return pattern === name;
+  const parts = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "s").test(name);
+}

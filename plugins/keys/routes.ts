@@ -1,0 +1,55 @@
+/** `/keys`: makes, lists and revokes. */
+import { type Call, compile, type PluginContext, PorticoError, reply } from "portico";
+import { periodOf } from "./gate.ts";
+import { hashOf, newKey, type State, stateOf } from "./grant.ts";
+import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
+
+const create = compile(createRequest);
+
+/** A key as lists show it: without its hash. */
+export interface KeyView extends Omit<KeyConfig, "hash"> {
+  name: string;
+  state: State;
+  /** Of the budget's current day or month; null where it cannot be told. */
+  spentUsd?: number | null;
+}
+
+export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
+  const now = () => ctx.use("store").now();
+
+  async function view(name: string, { hash: _, ...rest }: KeyConfig): Promise<KeyView> {
+    const shown: KeyView = { name, state: stateOf(rest, now()), ...rest };
+    if (rest.budget === undefined) return shown;
+    const since = periodOf(rest.budget.per, now()).start;
+    const spent = ctx.find("usage")?.spent(name, since) ?? Promise.resolve(null);
+    return { ...shown, spentUsd: await spent.catch(() => null) };
+  }
+
+  async function make(call: Call) {
+    const { name, ...limits } = await call.json(create);
+    if (Object.hasOwn(keys(), name))
+      throw new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
+    if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
+      throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
+    const key = newKey();
+    await ctx.setConfig(["gateway", "keys", name], { hash: hashOf(key), ...limits });
+    const made = keys()[name];
+    if (made === undefined) throw new PorticoError("internal_error", "The key was written, but is not in force.");
+    return reply(201, { ...(await view(name, made)), key });
+  }
+
+  async function revoke({ params }: Call) {
+    const name = decodeURIComponent(params["name"] ?? "");
+    if (!Object.hasOwn(keys(), name))
+      throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
+    await ctx.setConfig(["gateway", "keys", name], undefined);
+    return { name, revoked: true };
+  }
+
+  const options = (summary: string) => ({ access: "gateway" as const, summary });
+  ctx.route("GET", "/keys", options("Client keys"), async () => ({
+    keys: await Promise.all(Object.entries(keys()).map(([name, key]) => view(name, key))),
+  }));
+  ctx.route("POST", "/keys", options("Makes a client key"), make);
+  ctx.route("DELETE", "/keys/:name", options("Revokes a client key"), revoke);
+}

@@ -1,0 +1,57 @@
+/** `gateway.keys` of the configuration, and the body of `POST /keys`. */
+import { type Static, Type } from "portico";
+
+const limits = {
+  models: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), {
+      description:
+        "What it may use: names as clients write them, `*` stands for anything. Left out: everything but the agent.",
+    }),
+  ),
+  requestsPerMinute: Type.Optional(Type.Integer({ minimum: 1, description: "Requests in any minute." })),
+  tokensPerMinute: Type.Optional(
+    Type.Integer({ minimum: 1, description: "Tokens of prompts and answers in any minute." }),
+  ),
+  budget: Type.Optional(
+    Type.Object(
+      {
+        usd: Type.Number({ minimum: 0, description: "US dollars." }),
+        per: Type.Union([Type.Literal("day"), Type.Literal("month")], { description: "Of the calendar, in UTC." }),
+      },
+      { description: "What it may cost." },
+    ),
+  ),
+  expires: Type.Optional(
+    Type.String({
+      pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
+      description: "A date (the key works until it is over, in UTC) or a time in ISO form.",
+    }),
+  ),
+};
+
+const Key = Type.Object({
+  hash: Type.String({
+    pattern: "^sha256:[0-9a-f]{64}$",
+    secret: true,
+    description: "SHA-256 of the key, in hex. The key itself is kept nowhere.",
+  }),
+  ...limits,
+  enabled: Type.Boolean({ default: true }),
+});
+
+export const keysSchema = Type.Record(Type.String(), Key, { default: {}, description: "Keys of clients, by name." });
+
+export const createRequest = Type.Object(
+  {
+    name: Type.String({
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+      description: "Letters, digits, dots, dashes and underscores; at most 64.",
+    }),
+    ...limits,
+  },
+  { additionalProperties: false },
+);
+
+export type KeyConfig = Static<typeof Key>;
+export type KeysConfig = Readonly<Record<string, KeyConfig>>;
+export type CreateRequest = Static<typeof createRequest>;

@@ -1,0 +1,176 @@
+/** Counts requests in memory and writes the sums from time to time: no answer waits for the store. */
+import type { ChatRecord, Client, Logger, Store, UsageRecord } from "portico";
+import { type CostOf, count, createPrices, loadList, needsList } from "./prices.ts";
+import type { OwnPrices } from "./schema.ts";
+
+const MINUTE = 60_000;
+/** So many uncounted requests are counted at once. */
+const MOST_PENDING = 2000;
+/** So many sums wait for a store that fails, about a day of a busy gateway. */
+const MOST_SUMS = 50_000;
+/** Other gateways may share the store: what they spent is read this often. */
+const SPENT_FRESH_MS = 5_000;
+const LONGEST_NAME = 200;
+
+export interface LedgerParts {
+  store: () => Store;
+  log: Logger;
+  prices: OwnPrices;
+}
+
+interface Pending {
+  record: ChatRecord;
+  at: number;
+}
+interface Spent {
+  since: number;
+  usd: number;
+  readAt: number;
+}
+
+export class Ledger {
+  readonly #parts: LedgerParts;
+  #pending: Pending[] = [];
+  #sums = new Map<string, Required<UsageRecord>>();
+  #spent = new Map<string, Spent>();
+  #costOf: CostOf;
+  #list: Promise<void> | undefined;
+  /** Writes and readings of sums follow each other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #writing: Promise<void> | undefined;
+  #failing = false;
+  #lost = 0;
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts;
+    this.#costOf = createPrices(parts.prices, undefined);
+  }
+
+  add(record: ChatRecord): void {
+    if (record.channel === "") return;
+    if (this.#pending.push({ record, at: this.#parts.store().now() }) === MOST_PENDING)
+      setImmediate(() => this.flush());
+  }
+
+  /** Counts and writes what waits. What cannot be written waits on, and is told of once. */
+  flush(): Promise<void> {
+    this.#writing ??= this.#inTurn(async () => {
+      this.#writing = undefined;
+      await this.#count();
+      await this.#write();
+    });
+    return this.#writing;
+  }
+
+  /** US dollars. Rejects where the store cannot be read. */
+  async spent(key: string, since: number): Promise<number> {
+    await this.#count();
+    const known = this.#spent.get(key);
+    const now = this.#parts.store().now();
+    if (known !== undefined && known.since === since && now - known.readAt < SPENT_FRESH_MS) return known.usd;
+    return this.#inTurn(async () => {
+      const [row] = await this.#parts.store().usage.sum({ key, since });
+      let usd = row?.cost ?? 0;
+      // Nothing is being written now: what is not in the store is in the sums.
+      for (const sum of this.#sums.values()) if (sum.key === key && sum.at >= since) usd += sum.cost;
+      this.#spent.set(key, { since, usd, readAt: now });
+      return usd;
+    });
+  }
+
+  #inTurn<T>(job: () => Promise<T>): Promise<T> {
+    const next = this.#turn.then(job, job);
+    this.#turn = next.catch(() => {});
+    return next;
+  }
+
+  async #count(): Promise<void> {
+    if (this.#list === undefined && this.#pending.some(({ record }) => this.#wantsList(record))) {
+      this.#list = loadList().then(
+        (library) => {
+          this.#costOf = createPrices(this.#parts.prices, library);
+        },
+        (error: unknown) =>
+          this.#parts.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
+      );
+    }
+    await this.#list;
+    const pending = this.#pending;
+    this.#pending = [];
+    for (const one of pending) this.#sum(one);
+  }
+
+  #wantsList({ usage, composite, ...to }: ChatRecord): boolean {
+    return usage !== undefined && !composite && needsList(this.#parts.prices, to);
+  }
+
+  #sum({ record, at }: Pending): void {
+    const { usage, status, composite } = record;
+    const channel = record.channel.slice(0, LONGEST_NAME);
+    const model = record.model.slice(0, LONGEST_NAME);
+    const key = keyOf(record.client);
+    const minute = at - (at % MINUTE);
+    const answered = status < 400 || status === 499;
+    const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
+    this.#put({
+      at: minute,
+      key,
+      channel,
+      model,
+      requests: 1,
+      errors: answered ? 0 : 1,
+      promptTokens: count(usage?.prompt_tokens),
+      completionTokens: count(usage?.completion_tokens),
+      cachedTokens: count(usage?.prompt_tokens_details?.cached_tokens),
+      cost: cost ?? 0,
+      unmetered: answered && usage === undefined && !composite ? 1 : 0,
+      unpriced: cost === undefined ? 1 : 0,
+    });
+    const spent = key === "" || !cost ? undefined : this.#spent.get(key);
+    if (spent !== undefined && minute >= spent.since) spent.usd += cost!;
+  }
+
+  #put(record: Required<UsageRecord>): void {
+    const id = JSON.stringify([record.at, record.key, record.channel, record.model]);
+    const sum = this.#sums.get(id);
+    if (sum === undefined) {
+      if (this.#sums.size < MOST_SUMS) this.#sums.set(id, record);
+      else if (this.#lost++ === 0) this.#parts.log.error("usage is lost: the store has not taken any for too long");
+      return;
+    }
+    for (const field of ADDED) sum[field] += record[field];
+  }
+
+  async #write(): Promise<void> {
+    if (this.#sums.size === 0) return;
+    const batch = this.#sums;
+    this.#sums = new Map();
+    try {
+      await this.#parts.store().usage.append([...batch.values()]);
+      if (this.#failing) this.#parts.log.info({ lost: this.#lost }, "usage is written again");
+      this.#failing = false;
+      this.#lost = 0;
+    } catch (error) {
+      const newer = this.#sums;
+      this.#sums = batch;
+      for (const record of newer.values()) this.#put(record);
+      if (!this.#failing) this.#parts.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
+      this.#failing = true;
+    }
+  }
+}
+
+const ADDED = [
+  "requests",
+  "errors",
+  "promptTokens",
+  "completionTokens",
+  "cachedTokens",
+  "cost",
+  "unmetered",
+  "unpriced",
+] as const;
+
+function keyOf(client: Client): string {
+  return client.kind === "key" ? (client.key ?? "") : "";
+}

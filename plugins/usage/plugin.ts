@@ -1,0 +1,29 @@
+/** Counts what models are used for, and what it costs. */
+import { definePlugin } from "portico";
+import { usageSchema } from "./schema.ts";
+
+export default definePlugin({
+  name: "usage",
+  description: "Tokens and costs by channel, model, client key and day",
+  config: { usage: usageSchema },
+  needs: ["store"],
+  commands: { usage: () => import("./cli.ts") },
+
+  async setup(ctx, config) {
+    const { Ledger } = await import("./ledger.ts");
+    const { readQuestion } = await import("./range.ts");
+    const { report } = await import("./report.ts");
+
+    const store = () => ctx.use("store");
+    const ledger = new Ledger({ store, log: ctx.log, prices: config.usage.prices });
+    ctx.defer(() => ledger.flush());
+    ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
+    ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
+    ctx.provide("usage", { spent: (key, since) => ledger.spent(key, since), flush: () => ledger.flush() });
+    ctx.route("GET", "/usage", { access: "gateway", summary: "Tokens and costs" }, async ({ query }) => {
+      const question = readQuestion(query, store().now());
+      await ledger.flush();
+      return report(store(), question);
+    });
+  },
+});

@@ -1,0 +1,163 @@
+/** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
+import type { Usage } from "portico";
+import type { OwnPrices, Price } from "./schema.ts";
+
+type Library = typeof import("@pydantic/genai-prices");
+type Counts = Record<string, number>;
+
+/** Where a request went. */
+export interface Priced {
+  channel: string;
+  provider: string;
+  model: string;
+}
+/** US dollars; undefined where no price is known. */
+export type CostOf = (to: Priced, usage: Usage, at: number) => number | undefined;
+
+/** Providers that run here, or are this gateway: their answers cost nothing. */
+const FREE = new Set(["echo", "agent", "ollama", "vllm", "lmstudio", "llamacpp"]);
+/** Prices that depend on the time of day are looked up anew after this. */
+const FRESH_MS = 10 * 60_000;
+const MOST_RATES = 1000;
+/** Rates are read off the price of this many tokens. */
+const PROBE = 1000;
+
+/** US dollars per token. */
+interface Rates {
+  request: number;
+  input: number;
+  cacheRead: number;
+  cacheWrite: number;
+  output: number;
+  /** Longer prompts than this have other prices. */
+  upTo: number;
+  until: number;
+}
+
+/** True where a price is not known by heart, so that the list must be loaded. */
+export function needsList(own: OwnPrices, to: Priced): boolean {
+  return !FREE.has(to.provider) && ownPrice(own, to) === undefined;
+}
+
+/** `library` is undefined as long as nobody needed it. */
+export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
+  // The library takes a quarter of a millisecond for one price.
+  const kept = new Map<string, Rates | undefined>();
+
+  function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
+    const key = `${to.provider}/${to.model}`;
+    const known = kept.get(key);
+    if (kept.has(key) && (known?.until ?? Infinity) > at) return known;
+    if (kept.size >= MOST_RATES) kept.clear();
+    const rates = readRates(lib, to, at);
+    kept.set(key, rates);
+    return rates;
+  }
+
+  return (to, usage, at) => {
+    const counts = countsOf(usage);
+    const price = ownPrice(own, to);
+    if (price !== undefined) return byOwnPrice(price, counts);
+    if (FREE.has(to.provider)) return 0;
+    if (library === undefined) return undefined;
+    const rates = ratesOf(library, to, at);
+    if (rates === undefined) return undefined;
+    const { input, read, written, output } = counts;
+    if (input > rates.upTo) return listPrice(library, to, counts, at);
+    return (
+      rates.request +
+      (input - read - written) * rates.input +
+      read * rates.cacheRead +
+      written * rates.cacheWrite +
+      output * rates.output
+    );
+  };
+}
+
+interface TokenCounts {
+  /** All of the prompt, the next two included. */
+  input: number;
+  read: number;
+  written: number;
+  output: number;
+}
+
+function countsOf(usage: Usage): TokenCounts {
+  const details = usage.prompt_tokens_details ?? {};
+  const read = count(details.cached_tokens);
+  const written = count(details.cache_write_tokens);
+  return {
+    input: Math.max(count(usage.prompt_tokens), read + written),
+    read,
+    written,
+    output: count(usage.completion_tokens),
+  };
+}
+
+/** A number of tokens, whatever an upstream may have put there. */
+export function count(value: unknown): number {
+  return typeof value === "number" && value > 0 && Number.isFinite(value) ? Math.round(value) : 0;
+}
+
+function readRates(lib: Library, to: Priced, at: number): Rates | undefined {
+  const none = { input: 0, read: 0, written: 0, output: 0 };
+  const request = listPrice(lib, to, none, at);
+  if (request === undefined) return undefined;
+  const each = (counts: Partial<TokenCounts>) =>
+    ((listPrice(lib, to, { ...none, ...counts }, at) ?? request) - request) / PROBE;
+  return {
+    request,
+    input: each({ input: PROBE }),
+    cacheRead: each({ input: PROBE, read: PROBE }),
+    cacheWrite: each({ input: PROBE, written: PROBE }),
+    output: each({ output: PROBE }),
+    upTo: firstTier(lib, to, at),
+    until: at + FRESH_MS,
+  };
+}
+
+function firstTier(lib: Library, to: Priced, at: number): number {
+  const found = lookUp(lib, to, {}, at);
+  const starts = Object.values(found?.model_price ?? {}).flatMap((price) =>
+    typeof price === "object" ? price.tiers.map((tier) => tier.start) : [],
+  );
+  return Math.min(Number.MAX_SAFE_INTEGER, ...starts);
+}
+
+function listPrice(lib: Library, to: Priced, counts: TokenCounts, at: number): number | undefined {
+  const { input, read, written, output } = counts;
+  const usage = { input_tokens: input, cache_read_tokens: read, cache_write_tokens: written, output_tokens: output };
+  return lookUp(lib, to, usage, at)?.total_price;
+}
+
+function lookUp(lib: Library, { provider, model }: Priced, usage: Counts, at: number) {
+  try {
+    return lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined;
+  } catch {
+    // A provider or a kind of usage that the list does not know.
+    return undefined;
+  }
+}
+
+function ownPrice(own: OwnPrices, { channel, model }: Priced): Price | undefined {
+  for (const pattern in own) if (fits(pattern, model) || fits(pattern, `${channel}/${model}`)) return own[pattern];
+  return undefined;
+}
+
+function byOwnPrice(price: Price, { input, read, written, output }: TokenCounts): number {
+  const { cachedInput = price.input, cacheWrite = price.input } = price;
+  return (
+    ((input - read - written) * price.input + read * cachedInput + written * cacheWrite + output * price.output) / 1e6
+  );
+}
+
+function fits(pattern: string, name: string): boolean {
+  if (!pattern.includes("*")) return pattern === name;
+  const source = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
+  return new RegExp(`^${source.join(".*")}$`, "s").test(name);
+}
+
+/** The list of prices: 2 MB that are read when the first price is asked for. */
+export function loadList(): Promise<Library> {
+  return import("@pydantic/genai-prices");
+}

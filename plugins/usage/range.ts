@@ -1,0 +1,56 @@
+/** Ranges of time, and what sums may be grouped by. */
+import { PorticoError, type UsageFilter } from "portico";
+
+const DAY_MS = 86_400_000;
+const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
+const DEFAULT_RANGE = "30d";
+
+export const GROUPS = ["model", "channel", "key", "day", "hour"] as const;
+export type Group = (typeof GROUPS)[number];
+
+export interface Question {
+  from: number;
+  to: number;
+  by: Group[];
+  filter: Pick<UsageFilter, "channel" | "model" | "key">;
+}
+
+/** Reads the query of `GET /usage`. Throws `invalid_request_error` with `param`. */
+export function readQuestion(query: URLSearchParams, now: number): Question {
+  const since = query.get("since");
+  if (since !== null && query.has("from")) fail("Give `since` or `from`, not both.", "since");
+  const from = readTime(query.get("from") ?? since ?? DEFAULT_RANGE, now, query.has("from") ? "from" : "since", false);
+  const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
+  if (from > to) fail("`from` is later than `to`.", "from");
+  const filter: Question["filter"] = {};
+  for (const name of ["channel", "model", "key"] as const) {
+    const value = query.get(name);
+    if (value !== null) filter[name] = value;
+  }
+  return { from, to, by: readGroups(query.getAll("by").join(",")), filter };
+}
+
+function readGroups(text: string): Group[] {
+  const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+  for (const name of names) {
+    if (!(GROUPS as readonly string[]).includes(name))
+      fail(`\`by\` takes ${GROUPS.join(", ")}, not \`${name.slice(0, 40)}\`.`, "by");
+  }
+  if (names.includes("day") && names.includes("hour")) fail("Group by day or by hour, not both.", "by");
+  return [...new Set(names as Group[])];
+}
+
+/** A date or time in ISO form (UTC), milliseconds, or how long ago: `90m`, `24h`, `7d`. A day as an end is meant whole. */
+function readTime(text: string, now: number, param: string, isEnd: boolean): number {
+  const ago = /^(\d+)([mhdw])$/.exec(text);
+  if (ago) return Math.max(0, now - Number(ago[1]) * UNITS[ago[2]!]!);
+  if (/^\d{10,}$/.test(text)) return Number(text);
+  const time = Date.parse(text);
+  if (Number.isNaN(time) || !/^\d{4}-\d{2}-\d{2}/.test(text))
+    fail(`\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`, param);
+  return isEnd && text.length === 10 ? time + DAY_MS : time;
+}
+
+function fail(message: string, param: string): never {
+  throw new PorticoError("invalid_request_error", message, { param });
+}

@@ -1,0 +1,77 @@
+/** Sums for people and programs. */
+import type { Store, UsageSum } from "portico";
+import type { Group, Question } from "./range.ts";
+
+export interface Amounts {
+  requests: number;
+  errors: number;
+  promptTokens: number;
+  completionTokens: number;
+  totalTokens: number;
+  /** Of the prompt's, those that the provider had in its cache. */
+  cachedTokens: number;
+  costUsd: number;
+  /** Answers whose upstream told no usage. */
+  unmetered: number;
+  /** Answers whose price is not known. */
+  unpriced: number;
+}
+export type Row = Amounts & { model?: string; channel?: string; key?: string | null; day?: string; hour?: string };
+
+export interface Report {
+  /** ISO times. */
+  from: string;
+  to: string;
+  by: Group[];
+  rows: Row[];
+  total: Amounts;
+}
+
+export async function report(store: Store, question: Question): Promise<Report> {
+  const { from, to, by, filter } = question;
+  const sums = await store.usage.sum({ ...filter, since: from, until: to + 1, by });
+  const rows = by.length === 0 ? [] : sums.map((sum) => rowOf(sum, by));
+  if (!by.includes("day") && !by.includes("hour"))
+    rows.sort((a, b) => b.costUsd - a.costUsd || b.requests - a.requests);
+  const total = amountsOf(undefined);
+  for (const sum of sums) {
+    const one = amountsOf(sum);
+    for (const key of Object.keys(total) as (keyof Amounts)[]) total[key] += one[key];
+  }
+  total.costUsd = rounded(total.costUsd);
+  return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), by, rows, total };
+}
+
+function rowOf(sum: UsageSum, by: readonly Group[]): Row {
+  const at = sum.at === undefined ? "" : new Date(sum.at).toISOString();
+  return {
+    ...(by.includes("day") && { day: at.slice(0, 10) }),
+    ...(by.includes("hour") && { hour: at.slice(0, 16) + "Z" }),
+    ...(by.includes("channel") && { channel: sum.channel ?? "" }),
+    ...(by.includes("model") && { model: sum.model ?? "" }),
+    // The owner has no key.
+    ...(by.includes("key") && { key: sum.key === undefined || sum.key === "" ? null : sum.key }),
+    ...amountsOf(sum),
+  };
+}
+
+function amountsOf(sum: UsageSum | undefined): Amounts {
+  const promptTokens = sum?.promptTokens ?? 0;
+  const completionTokens = sum?.completionTokens ?? 0;
+  return {
+    requests: sum?.requests ?? 0,
+    errors: sum?.errors ?? 0,
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    cachedTokens: sum?.cachedTokens ?? 0,
+    costUsd: rounded(sum?.cost ?? 0),
+    unmetered: sum?.unmetered ?? 0,
+    unpriced: sum?.unpriced ?? 0,
+  };
+}
+
+/** Adding fractions leaves crumbs: a billionth of a dollar is nobody's concern. */
+function rounded(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}

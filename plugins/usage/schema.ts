@@ -1,0 +1,27 @@
+/** The `usage` section of the configuration. */
+import { type Static, Type } from "portico";
+
+const perMillion = (description: string) =>
+  Type.Number({ minimum: 0, description: `${description}, US dollars per million tokens.` });
+
+const Price = Type.Object({
+  input: perMillion("Prompt"),
+  output: perMillion("Answer"),
+  cachedInput: Type.Optional(perMillion("Prompt read from the provider's cache; default as `input`")),
+  cacheWrite: Type.Optional(perMillion("Prompt written to the provider's cache; default as `input`")),
+});
+
+export const usageSchema = Type.Object(
+  {
+    flushMs: Type.Integer({ minimum: 10, default: 1000, description: "How often what was counted is written." }),
+    prices: Type.Record(Type.String(), Price, {
+      default: {},
+      description:
+        "Prices of your own: a model or `channel/model`, `*` stands for anything. They win over the known ones.",
+    }),
+  },
+  { description: "What models are used for, and what they cost." },
+);
+
+export type Price = Static<typeof Price>;
+export type OwnPrices = Readonly<Record<string, Price>>;
