@@ -1,0 +1,107 @@
+/** What the kernel, the channels and the store know of themselves; read at each scrape. */
+import type { MetricFamily, MetricSource, PluginContext } from "portico";
+import { counter, gauge } from "./families.ts";
+
+const CHANNEL_STATES = ["ok", "failing", "resting", "disabled"] as const;
+const PLUGIN_STATES = ["active", "waiting", "failed", "stale", "disabled", "shadowed", "refused"] as const;
+
+type Sample = [number, Record<string, string>];
+type Parts = Pick<PluginContext, "use" | "find" | "version">;
+
+export function gatewaySources(ctx: Parts): MetricSource[] {
+  return [
+    { name: "gateway", collect: () => gateway(ctx) },
+    { name: "channels", collect: () => channels(ctx) },
+    { name: "store", collect: () => store(ctx) },
+  ];
+}
+
+function gateway(ctx: Parts): MetricFamily[] {
+  const state = ctx.use("gateway");
+  const hooks = state.hooks();
+  const states = state.plugins().map((plugin) => plugin.state);
+  return [
+    gauge("portico_build_info", "The version that runs.", [1, { version: ctx.version, node: process.version }]),
+    gauge("portico_uptime_seconds", "Time since the gateway started.", [(Date.now() - state.startedAt) / 1000]),
+    gauge("portico_ready", "1 where GET /ready answers 200.", [state.notReady().length === 0 ? 1 : 0]),
+    counter(
+      "portico_http_requests_total",
+      "Answered requests by method, route (a pattern; empty: none matched) and status (499: the client left).",
+      ...state
+        .requests()
+        .map(({ method, route, status, count }): Sample => [count, { method, route, status: String(status) }]),
+    ),
+    gauge("portico_http_requests_in_flight", "Requests that are being answered.", [state.active()]),
+    gauge(
+      "portico_plugins",
+      "Plugins by state.",
+      ...PLUGIN_STATES.map((name): Sample => [states.filter((each) => each === name).length, { state: name }]),
+    ),
+    gauge(
+      "portico_hook_state",
+      "1 for the state that a hook is in.",
+      ...hooks.map(({ name, root, state }): Sample => [1, { hook: name, root, state }]),
+    ),
+    counter(
+      "portico_hook_runs_total",
+      "Runs of a hook.",
+      ...hooks.map(({ name, root, runs }): Sample => [runs, { hook: name, root }]),
+    ),
+    counter(
+      "portico_hook_failures_total",
+      "Runs of a hook that failed.",
+      ...hooks.map(({ name, root, failures }): Sample => [failures, { hook: name, root }]),
+    ),
+  ];
+}
+
+function channels(ctx: Parts): MetricFamily[] {
+  const all = ctx.find("channels")?.list() ?? [];
+  const each = (value: (channel: (typeof all)[number]) => number | undefined): Sample[] =>
+    all.flatMap((channel) => {
+      const n = value(channel);
+      return n === undefined ? [] : [[n, { channel: channel.name, provider: channel.provider }] satisfies Sample];
+    });
+  return [
+    gauge(
+      "portico_channel_state",
+      "1 for the state that a channel is in, 0 for the others.",
+      ...all.flatMap(({ name, provider, state }) =>
+        CHANNEL_STATES.map((known): Sample => [known === state ? 1 : 0, { channel: name, provider, state: known }]),
+      ),
+    ),
+    gauge("portico_channel_failures", "Failures in a row.", ...each(({ failures }) => failures)),
+    gauge("portico_channel_in_flight", "Attempts under way.", ...each(({ inFlight }) => inFlight)),
+    gauge("portico_channel_queued", "Requests that wait for a place.", ...each(({ queued }) => queued)),
+    gauge(
+      "portico_channel_latency_seconds",
+      "Moving average of the time to the first byte.",
+      ...each(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
+    ),
+    counter("portico_channel_attempts_total", "Attempts on a channel.", ...each(({ requests }) => requests)),
+    counter("portico_channel_errors_total", "Attempts that failed.", ...each(({ errors }) => errors)),
+  ];
+}
+
+async function store(ctx: Parts): Promise<MetricFamily[]> {
+  const engine = ctx.use("store");
+  const health = await engine.health();
+  const up = gauge("portico_store_up", "1 where the store works.", [health.ok ? 1 : 0, { engine: health.engine }]);
+  const size = health.bytes === undefined ? [] : [gauge("portico_store_bytes", "Size of the store.", [health.bytes])];
+  if (!health.ok) return [up, ...size];
+  const { kinds, oldestAt } = await engine.items.stats();
+  return [
+    up,
+    ...size,
+    gauge(
+      "portico_queue_items",
+      "Turns, events and other work in the store, by kind and state.",
+      ...Object.entries(kinds).flatMap(([kind, states]) =>
+        Object.entries(states).map(([state, n]): Sample => [n, { kind, state }]),
+      ),
+    ),
+    gauge("portico_queue_oldest_seconds", "Age of the oldest work that has not ended; 0 where there is none.", [
+      oldestAt === undefined ? 0 : Math.max(0, engine.now() - oldestAt) / 1000,
+    ]),
+  ];
+}

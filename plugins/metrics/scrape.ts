@@ -1,0 +1,39 @@
+/** One scrape: all sources side by side, each with a deadline, so that a sick one does not hide the others. */
+import type { Logger, MetricFamily, MetricSource } from "portico";
+import { render } from "./exposition.ts";
+import { gauge } from "./families.ts";
+
+const DEADLINE_MS = 5_000;
+
+export async function scrape(sources: readonly MetricSource[], log: Logger): Promise<string> {
+  const parts = await Promise.all(sources.map((source) => collect(source, log)));
+  const ups = parts.map(({ name, text }): [number, Record<string, string>] => [
+    text === undefined ? 0 : 1,
+    { source: name },
+  ]);
+  const families = parts.flatMap(({ families: own, text }) => (text === undefined ? [] : own));
+  return render([...families, gauge("portico_metrics_source_up", "0 where a source of metrics failed.", ...ups)]);
+}
+
+interface Part {
+  name: string;
+  families: readonly MetricFamily[];
+  /** Undefined where the source failed, or gave what cannot be written. */
+  text: string | undefined;
+}
+
+async function collect(source: MetricSource, log: Logger): Promise<Part> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${DEADLINE_MS} ms`)), DEADLINE_MS);
+  });
+  try {
+    const families = await Promise.race([(async () => source.collect())(), late]);
+    return { name: source.name, families, text: render(families) };
+  } catch (error) {
+    log.warn({ source: source.name, err: error }, "a source of metrics failed");
+    return { name: source.name, families: [], text: undefined };
+  } finally {
+    clearTimeout(timer);
+  }
+}
