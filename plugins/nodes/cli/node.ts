@@ -1,0 +1,36 @@
+/** `portico node`: this machine's browser for a gateway elsewhere. */
+import { defineCommand } from "portico";
+
+export default defineCommand({
+  name: "node",
+  summary: "Offer this machine's browser to a gateway elsewhere",
+  description:
+    "Runs in the foreground, with a home, a configuration and browser profiles of its own, and connects out to the\n" +
+    "gateway; it connects again whenever the connection ends. --token is the gateway's; PORTICO_TOKEN or nodeHost.token\n" +
+    "keep it off the command line.",
+  options: {
+    gateway: { type: "string", value: "URL", description: "The gateway's address (default: nodeHost.gateway)" },
+    name: { type: "string", value: "N", description: "What the gateway calls this node (default: the host name)" },
+  },
+  examples: [
+    "portico node --gateway https://gateway.example:18789 --token T --name laptop",
+    "PORTICO_TOKEN=T portico node --gateway http://192.168.1.5:18789 --home ~/.portico-node",
+  ],
+  run(io) {
+    const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+    const gateway = text(io.options["gateway"]);
+    const token = text(io.options["token"]) ?? io.env["PORTICO_TOKEN"];
+    const name = text(io.options["name"]);
+    return io.serve({
+      only: ["browser", "nodes"],
+      port: 0,
+      started: (running) =>
+        running.use("nodeHost").connect({
+          ...(gateway === undefined ? {} : { gateway }),
+          ...(token === undefined ? {} : { token }),
+          ...(name === undefined ? {} : { name }),
+          say: (line) => io.print(line),
+        }),
+    });
+  },
+});

@@ -1,0 +1,34 @@
+/** `portico nodes`: the nodes of a gateway. */
+import { defineCommand, type NodeStatus } from "portico";
+
+const list = defineCommand({
+  name: "list",
+  summary: "The nodes, connected or gone",
+  examples: ["portico nodes list", "portico nodes list --json"],
+  async run(io) {
+    const { nodes } = await io.gateway.request<{ nodes: NodeStatus[] }>("GET", "/nodes");
+    io.show({ nodes }, () =>
+      nodes.length === 0
+        ? "No node has connected. Run 'portico node --gateway URL --token T' on the machine with the browser."
+        : io.table(
+            ["NAME", "STATE", "CONNECTED SINCE", "LAST SEEN", "VERSION", "PROFILES", "IN FLIGHT"],
+            nodes.map((node) => [
+              node.name,
+              node.state === "connected" && !node.browser ? "connected, no browser" : node.state,
+              node.connectedSince ?? "-",
+              node.lastSeen,
+              node.version,
+              node.profiles.join(", "),
+              node.inFlight,
+            ]),
+          ),
+    );
+  },
+});
+
+export default defineCommand({
+  name: "nodes",
+  summary: "Browsers on other machines",
+  description: "Nodes are machines on which 'portico node' runs: their browsers stand in for one here.",
+  commands: [list],
+});

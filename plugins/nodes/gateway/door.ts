@@ -1,0 +1,50 @@
+/** Where nodes come in: a WebSocket on the gateway's own port. */
+import type { IncomingMessage } from "node:http";
+import { type PluginContext, PorticoError } from "portico";
+import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
+import type { Arrival, Registry } from "./registry.ts";
+
+/** Mounts the door. What is wrong with a node is told as an HTTP error, before any WebSocket is there. */
+export function openDoor(ctx: PluginContext, registry: Registry): void {
+  ctx.upgrade(PATH, { access: "gateway" }, (req, socket, head) => {
+    const arrival = arrivalOf(ctx, req);
+    registry.admit(arrival);
+    const loading = Promise.all([import("../line.ts"), registry.prepare()]);
+    void loading.then(([{ acceptSocket }, connect]) => {
+      if (!socket.destroyed) acceptSocket(req, socket, head, (ws) => connect(arrival, ws));
+    });
+  });
+}
+
+function arrivalOf(ctx: PluginContext, req: IncomingMessage): Arrival {
+  const header = (name: string): string => String(req.headers[name] ?? "");
+  const protocol = header(HEADER.protocol);
+  if (protocol !== String(PROTOCOL)) {
+    throw new PorticoError(
+      "version_mismatch",
+      `This gateway (Portico ${ctx.version}) speaks version ${PROTOCOL} of the node protocol, the node version ${protocol.slice(0, 10) || "none"}: update the older of the two.`,
+      { status: 426, headers: { upgrade: "websocket" } },
+    );
+  }
+  const name = decoded(header(HEADER.name));
+  if (!NAME.test(name)) {
+    throw new PorticoError(
+      "invalid_request_error",
+      "The node's name must begin with a letter or digit and hold only letters, digits, spaces and . _ - (at most 63).",
+      { param: "name" },
+    );
+  }
+  const identity = header(HEADER.identity);
+  if (!/^[\w-]{8,64}$/.test(identity)) {
+    throw new PorticoError("invalid_request_error", `The header ${HEADER.identity} is missing or malformed.`);
+  }
+  return { name, identity, address: req.socket.remoteAddress ?? "" };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,209 @@
+/** One connected node: requests to it, their answers, and what becomes of them when it goes. */
+import { PorticoError } from "portico";
+import { Incoming, memorySink } from "../incoming.ts";
+import type { Line } from "../line.ts";
+import type { BrowserAnswer, BrowserRequest } from "../types.ts";
+import {
+  type Chunk,
+  type FromNode,
+  MAX_MESSAGE,
+  setAt,
+  STALL_MS,
+  type ToNode,
+  valueAt,
+  type WireError,
+} from "../wire.ts";
+import { pack, type Packed } from "./place.ts";
+
+const MOST_IN_FLIGHT = 256;
+
+export interface LinkOptions {
+  name: string;
+  line: Line;
+  /** `<os tmp>/portico` */
+  tmp: string;
+  maxFileBytes(): number;
+}
+
+interface Pending {
+  packed: Packed;
+  /** The answer has begun: from now on silence counts, not the deadline. */
+  begun(): void;
+  alive(): void;
+  incoming: Map<number, Incoming>;
+  settle(answer: Promise<BrowserAnswer>): void;
+  fail(error: unknown): void;
+}
+
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #pending = new Map<number, Pending>();
+  #id = 0;
+  #gone: PorticoError | undefined;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  /** Everything that waits for the node is told that it is gone. */
+  ended(): void {
+    const { name } = this.#options;
+    this.#gone = new PorticoError(
+      "node_unavailable",
+      `The connection to node ${name} ended before its answer: it connects again by itself; then try again.`,
+      { headers: { "retry-after": "2" } },
+    );
+    for (const pending of this.#pending.values()) pending.fail(this.#gone);
+  }
+
+  async request(
+    request: BrowserRequest,
+    options: { deadlineMs: number; orDefaultProfile: boolean },
+  ): Promise<BrowserAnswer> {
+    const { name, line, tmp, maxFileBytes } = this.#options;
+    if (this.#pending.size >= MOST_IN_FLIGHT) {
+      throw new PorticoError(
+        "node_unavailable",
+        `Node ${name} has ${MOST_IN_FLIGHT} requests under way: try again later.`,
+        { headers: { "retry-after": "1" } },
+      );
+    }
+    const packed = await pack(request, name, tmp, maxFileBytes());
+    if (this.#gone !== undefined) throw this.#gone;
+    this.#id = (this.#id % 0xffff_fffe) + 1;
+    const id = this.#id;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = (ms: number, message: string): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          void line.send({ t: "cancel", id } satisfies ToNode);
+          pending.fail(new PorticoError("timeout", message));
+        }, ms);
+      };
+      const stalled = `Node ${name} sent nothing of a file for ${STALL_MS} ms.`;
+      const ended = (): boolean => {
+        clearTimeout(timer);
+        return this.#pending.delete(id);
+      };
+      let transferring = false;
+      const pending: Pending = {
+        packed,
+        incoming: new Map(),
+        begun() {
+          transferring = true;
+          late(STALL_MS, stalled);
+        },
+        alive() {
+          if (transferring) late(STALL_MS, stalled);
+        },
+        settle(answer) {
+          answer.then(
+            (value) => {
+              if (ended()) resolve(value);
+            },
+            (error) => pending.fail(error),
+          );
+        },
+        fail(error) {
+          if (!ended()) return;
+          for (const one of pending.incoming.values()) void one.fail(error);
+          reject(error);
+        },
+      };
+      this.#pending.set(id, pending);
+      late(options.deadlineMs, `Node ${name} did not answer within ${options.deadlineMs} ms.`);
+      const { orDefaultProfile } = options;
+      this.#send(id, { t: "request", id, request: packed.request, orDefaultProfile, files: packed.files }, packed)
+        // The time that files take on their way is not the browser's.
+        .then(() => {
+          if (!transferring && this.#pending.has(id) && packed.files.length > 0)
+            late(options.deadlineMs, `Node ${name} did not answer within ${options.deadlineMs} ms.`);
+        })
+        .catch((error: unknown) => {
+          void line.send({ t: "cancel", id } satisfies ToNode);
+          pending.fail(error);
+        });
+    });
+  }
+
+  async #send(id: number, message: ToNode, packed: Packed): Promise<void> {
+    const { line } = this.#options;
+    await line.send(message);
+    for (let i = 0; i < packed.files.length; i++) {
+      if (!(await line.stream(id, i, packed.read(i), () => !this.#pending.has(id)))) return;
+    }
+  }
+
+  chunk({ id, stream, content }: Chunk): Promise<void> {
+    const pending = this.#pending.get(id);
+    pending?.alive();
+    return pending?.incoming.get(stream)?.take(content) ?? Promise.resolve();
+  }
+
+  answered(message: Extract<FromNode, { id: number }>): void {
+    const pending = this.#pending.get(message.id);
+    if (pending === undefined) return;
+    if (message.t === "error") {
+      pending.fail(errorOf(message.error));
+      return;
+    }
+    pending.begun();
+    pending.settle(message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message));
+  }
+
+  async #bytes(pending: Pending, { type, size }: { type: string; size: number }): Promise<BrowserAnswer> {
+    if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) throw nonsense();
+    if (size > MAX_MESSAGE) throw tooLarge(size, MAX_MESSAGE);
+    const sink = memorySink();
+    const incoming = new Incoming(Promise.resolve(sink), size);
+    pending.incoming.set(0, incoming);
+    await incoming.done;
+    return { bytes: sink.content(), type };
+  }
+
+  async #body(
+    { packed, incoming }: Pending,
+    { body, files }: Extract<FromNode, { t: "answer" }>,
+  ): Promise<BrowserAnswer> {
+    const [file] = files;
+    const { at } = packed;
+    if (file === undefined) {
+      // A path of the node's own means nothing here.
+      if (at !== undefined && valueAt(body, at) !== undefined) setAt(body, at, null);
+      return { body };
+    }
+    const most = this.#options.maxFileBytes();
+    if (at === undefined || files.length > 1) throw nonsense();
+    if (file.size > most) throw tooLarge(file.size, most);
+    const coming = new Incoming(packed.sink(String(file.name)), file.size);
+    incoming.set(0, coming);
+    setAt(body, at, await coming.done);
+    return { body };
+  }
+}
+
+const nonsense = (): PorticoError =>
+  new PorticoError("node_unavailable", "The node sent an answer that does not belong to the request.");
+
+const tooLarge = (size: number, most: number): PorticoError =>
+  new PorticoError(
+    "action_failed",
+    `The node's file has ${size} bytes, more than the ${most} that are taken (gateway.nodes.maxFileBytes).`,
+  );
+
+/** The node's own words, as far as they have the form of an error. */
+function errorOf({ code, message, status, param, details }: WireError): PorticoError {
+  const isPlain = typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code) && typeof message === "string";
+  if (!isPlain || !Number.isInteger(status) || status < 400 || status > 599) return nonsense();
+  return new PorticoError(code, message.slice(0, 4000), {
+    // A node's own refusals of the gateway are no refusals of the caller.
+    status: status === 401 ? 502 : status,
+    ...(typeof param === "string" ? { param } : {}),
+    ...(typeof details === "object" && details !== null ? { details } : {}),
+  });
+}

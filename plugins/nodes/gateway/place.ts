@@ -1,0 +1,113 @@
+/** Files of a request: what goes to the node with it, and where on this machine that comes to lie which comes back. */
+import { createReadStream } from "node:fs";
+import { readdir, stat, unlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { checkUpload, confinedPath, ensureTmpRoot, PorticoError } from "portico";
+import { fileSink, type Sink } from "../incoming.ts";
+import type { BrowserRequest } from "../types.ts";
+import { FILE_ANSWERS, type FileHead, type Place, setAt, uploadPlaces, valueAt } from "../wire.ts";
+
+/** Screenshots and PDFs that nobody named are kept up to this many. */
+const KEPT = 200;
+const MOST_FILES = 1000;
+
+export interface Packed {
+  /** As the node gets it. */
+  request: BrowserRequest;
+  files: FileHead[];
+  /** Content of `files[i]`. */
+  read(i: number): AsyncIterable<Buffer>;
+  /** Where in the answer the path of a file stands, if there is one. */
+  at: Place | undefined;
+  /** Takes that file. */
+  sink(name: string): Promise<Sink>;
+}
+
+/** A name without anything that leads elsewhere. */
+export function plainName(name: string): string {
+  const plain = basename(name)
+    .replace(/[^\p{L}\p{N} ._()-]/gu, "_")
+    .replace(/^[\s.]+/, "_")
+    .slice(-120);
+  return plain === "" ? "file" : plain;
+}
+
+/** Checks the files that a request names, as the control API here would, before anything is sent. */
+export async function pack(given: BrowserRequest, node: string, tmp: string, maxFileBytes: number): Promise<Packed> {
+  const { path: root } = await ensureTmpRoot(tmp);
+  const request = structuredClone(given);
+  const rule = FILE_ANSWERS[`${given.method} ${given.route}`];
+  const dir = join(root, rule?.dir ?? "");
+  const wanted = rule?.wanted ? takePath(request) : undefined;
+  if (wanted !== undefined) await confinedPath(dir, wanted);
+  const { files, paths } = await packUploads(request, join(root, "uploads"), maxFileBytes);
+  return {
+    request,
+    files,
+    read: (i) => createReadStream(paths[i] as string, { highWaterMark: 256 * 1024 }),
+    at: rule?.at,
+    async sink(name) {
+      const own = rule?.wanted ? plainName(name) : plainName(`${node}-${name}`);
+      if (rule?.wanted === false) await thinOut(dir).catch(() => {});
+      return fileSink(dir, wanted ?? own);
+    },
+  };
+}
+
+/** The path that the caller wants for a file is this machine's affair: the node does not see it. */
+function takePath(request: BrowserRequest): string | undefined {
+  const { body, query } = request as { body?: Record<string, unknown>; query?: Record<string, string> };
+  const path = body?.["path"] ?? query?.["path"];
+  if (typeof path !== "string" || path === "") return undefined;
+  delete body?.["path"];
+  delete query?.["path"];
+  return path;
+}
+
+async function packUploads(
+  request: BrowserRequest,
+  root: string,
+  maxFileBytes: number,
+): Promise<{ files: FileHead[]; paths: string[] }> {
+  const places = uploadPlaces(request);
+  if (places.length > MOST_FILES) {
+    throw new PorticoError("invalid_request_error", `At most ${MOST_FILES} files go with one request.`, {
+      param: "paths",
+    });
+  }
+  const files: FileHead[] = [];
+  const paths: string[] = [];
+  for (const at of places) {
+    const param = spelled(at);
+    const path = await checkUpload(root, valueAt(request.body, at) as string).catch((error: PorticoError) => {
+      throw new PorticoError(error.code, `${error.message} Files for pages must lie in <tmp>/portico/uploads.`, {
+        param,
+        cause: error,
+      });
+    });
+    const { size } = await stat(path);
+    if (size > maxFileBytes) {
+      throw new PorticoError(
+        "invalid_request_error",
+        `The file has ${size} bytes, more than gateway.nodes.maxFileBytes (${maxFileBytes}).`,
+        { param },
+      );
+    }
+    setAt(request.body, at, "");
+    files.push({ at, name: plainName(path), size });
+    paths.push(path);
+  }
+  return { files, paths };
+}
+
+const spelled = (at: Place): string =>
+  at.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");
+
+async function thinOut(dir: string): Promise<void> {
+  const names = await readdir(dir);
+  if (names.length < KEPT) return;
+  const files = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(dir, name))).mtimeMs })));
+  files.sort((a, b) => a.at - b.at);
+  const old = files.slice(0, files.length - KEPT + 1);
+  await Promise.all(old.map(({ name }) => unlink(join(dir, name)).catch(() => {})));
+}

@@ -1,0 +1,203 @@
+/** The nodes of a gateway: who is connected, who was, and who answers which request. */
+import { type NodesService, type NodeStatus, type PluginContext, PorticoError } from "portico";
+import type { WebSocket } from "ws";
+import type { NodesConfig } from "../schema.ts";
+import type { BrowserAnswer, BrowserRequest } from "../types.ts";
+import type { FromNode, Hello, ToNode } from "../wire.ts";
+import type { Line } from "../line.ts";
+import type { Link } from "./link.ts";
+
+/** Nodes that are gone are remembered up to this many. */
+const REMEMBERED = 100;
+
+interface Known {
+  name: string;
+  identity: string;
+  address: string;
+  connectedAt: number;
+  lastSeen: number;
+  hello: Hello;
+  now: { link: Link; line: Line } | undefined;
+}
+
+interface Classes {
+  Line: typeof import("../line.ts").Line;
+  Link: typeof import("./link.ts").Link;
+}
+
+export interface Arrival {
+  name: string;
+  identity: string;
+  address: string;
+}
+
+export interface RegistryOptions {
+  ctx: PluginContext;
+  config(): NodesConfig;
+}
+
+export class Registry implements NodesService {
+  readonly #options: RegistryOptions;
+  readonly #nodes = new Map<string, Known>();
+
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+  }
+
+  get mode(): "auto" | "off" {
+    return this.#options.config().browser.mode;
+  }
+
+  get any(): boolean {
+    return this.#nodes.size > 0;
+  }
+
+  /** 409 `node_name_in_use` where another machine has the name. */
+  admit({ name, identity }: Arrival): void {
+    const there = this.#nodes.get(name);
+    if (there?.now === undefined || there.identity === identity) return;
+    throw new PorticoError(
+      "node_name_in_use",
+      `Another node is connected under the name ${name}: choose another one with --name.`,
+      { status: 409 },
+    );
+  }
+
+  /** Loads what a connection needs; the answer takes connections over. */
+  async prepare(): Promise<(arrival: Arrival, socket: WebSocket) => void> {
+    const [{ Line }, { Link }] = await Promise.all([import("../line.ts"), import("./link.ts")]);
+    return (arrival, socket) => this.#connect(arrival, socket, { Line, Link });
+  }
+
+  /** The node counts once it has said what it is. */
+  #connect(arrival: Arrival, socket: WebSocket, { Line, Link }: Classes): void {
+    const { ctx, config } = this.#options;
+    const { name } = arrival;
+    let known: Known | undefined;
+    const line: Line = new Line(socket, {
+      message: (message: FromNode) => {
+        if (message.t === "hello") known = this.#greet(arrival, message, { link, line }, known);
+        else if (message.t === "navigated") this.#navigated(message);
+        else link.answered(message);
+      },
+      chunk: (chunk) => link.chunk(chunk),
+      closed: (code) => {
+        link.ended();
+        if (known?.now?.line !== line) return;
+        known.now = undefined;
+        known.lastSeen = line.lastSeen;
+        ctx.log.info({ node: name, code }, `node ${name} is gone`);
+      },
+    });
+    const link = new Link({ name, line, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
+    const { heartbeatMs, maxFileBytes } = config();
+    line.watch(heartbeatMs);
+    void line.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
+  }
+
+  #greet(arrival: Arrival, hello: Hello, now: NonNullable<Known["now"]>, known: Known | undefined): Known {
+    const { name } = arrival;
+    const clean = cleanHello(hello);
+    if (known !== undefined) {
+      known.hello = clean;
+      return known;
+    }
+    const before = this.#nodes.get(name)?.now;
+    const fresh: Known = { ...arrival, connectedAt: Date.now(), lastSeen: Date.now(), hello: clean, now };
+    this.#nodes.delete(name);
+    this.#nodes.set(name, fresh);
+    // The same node came back before its old connection was known to be dead.
+    before?.line.terminate();
+    for (const [other, { now: there }] of this.#nodes) {
+      if (this.#nodes.size <= REMEMBERED) break;
+      if (there === undefined) this.#nodes.delete(other);
+    }
+    this.#options.ctx.log.info({ node: name, version: clean.version }, `node ${name} is connected`);
+    return fresh;
+  }
+
+  #navigated({ profile, targetId, url }: Extract<FromNode, { t: "navigated" }>): void {
+    const { ctx } = this.#options;
+    if (!ctx.declared("browser:navigated") || !ctx.hasListeners("browser:navigated")) return;
+    void ctx.emit("browser:navigated", { profile: String(profile), targetId: String(targetId), url: String(url) });
+  }
+
+  async request(
+    name: string | undefined,
+    request: BrowserRequest,
+    { deadlineMs, orDefaultProfile = false }: { deadlineMs: number; orDefaultProfile?: boolean },
+  ): Promise<BrowserAnswer> {
+    const { now, hello, name: found } = this.#find(name);
+    if (!hello.browser) {
+      throw unavailable(
+        `Node ${found} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is off there.`,
+      );
+    }
+    const answer = await now.link.request(request, { deadlineMs, orDefaultProfile });
+    return request.route === "/" && "body" in answer ? { body: { ...answer.body, node: found } } : answer;
+  }
+
+  #find(name: string | undefined): Known & { now: NonNullable<Known["now"]> } {
+    if (this.mode === "off")
+      throw unavailable("Node hosts are switched off: set gateway.nodes.browser.mode to auto to use one.");
+    const all = [...this.#nodes.values()];
+    const isThere = (node: Known): node is Known & { now: NonNullable<Known["now"]> } => node.now !== undefined;
+    if (name === undefined) {
+      const connected = all.filter(isThere);
+      const first = connected.find(({ hello }) => hello.browser) ?? connected[0];
+      if (first !== undefined) return first;
+      const names = all.map((node) => node.name).join(", ");
+      throw unavailable(
+        names === ""
+          ? "No node is connected: run 'portico node --gateway URL --token T' on the machine with the browser."
+          : `No node is connected (${names} ${all.length > 1 ? "were" : "was"}): it connects again by itself while 'portico node' runs there.`,
+      );
+    }
+    const node = this.#nodes.get(name);
+    if (node !== undefined && isThere(node)) return node;
+    const seen = node === undefined ? "" : ` (last seen ${new Date(node.lastSeen).toISOString()})`;
+    throw unavailable(
+      `Node ${name} is not connected${seen}: run 'portico node --name ${name}' on the machine with the browser.`,
+    );
+  }
+
+  list(): NodeStatus[] {
+    return [...this.#nodes.values()]
+      .map(({ name, now, hello, address, connectedAt, lastSeen }): NodeStatus => {
+        const { version, platform, browser, profiles } = hello;
+        const state = now === undefined ? "gone" : "connected";
+        return {
+          name,
+          state,
+          connectedSince: now === undefined ? null : new Date(connectedAt).toISOString(),
+          lastSeen: new Date(now?.line.lastSeen ?? lastSeen).toISOString(),
+          version,
+          platform,
+          address,
+          browser,
+          profiles,
+          inFlight: now?.link.inFlight ?? 0,
+        };
+      })
+      .sort((a, b) => a.name.localeCompare(b.name));
+  }
+
+  /** The gateway stops, or the plugin is reloaded: the nodes come again. */
+  close(): void {
+    for (const { now } of this.#nodes.values()) now?.line.close(1001, "the gateway stops");
+  }
+}
+
+const unavailable = (message: string): PorticoError =>
+  new PorticoError("node_unavailable", message, { headers: { "retry-after": "2" } });
+
+function cleanHello({ version, platform, browser, profiles }: Hello): Hello {
+  const names = Array.isArray(profiles) ? profiles : [];
+  return {
+    t: "hello",
+    version: String(version).slice(0, 64),
+    platform: String(platform).slice(0, 32),
+    browser: browser === true,
+    profiles: names.filter((name) => typeof name === "string").slice(0, 200),
+  };
+}

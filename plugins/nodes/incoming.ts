@@ -1,0 +1,97 @@
+/** A file that comes in over the connection, part by part. */
+import { openConfined, PorticoError } from "portico";
+
+export interface Sink {
+  write(part: Buffer): Promise<void>;
+  /** The file is whole; its path. */
+  end(): Promise<string>;
+  discard(): Promise<void>;
+}
+
+/** Writes below `root`; the file has its name only when it is whole. */
+export async function fileSink(root: string, name: string): Promise<Sink> {
+  const file = await openConfined(root, name);
+  return {
+    async write(part) {
+      await file.handle.writeFile(part);
+    },
+    end: () => file.commit(),
+    discard: () => file.discard(),
+  };
+}
+
+/** Keeps the content in memory, for answers that are bytes. */
+export function memorySink(): Sink & { content(): Buffer } {
+  const parts: Buffer[] = [];
+  return {
+    async write(part) {
+      parts.push(Buffer.from(part));
+    },
+    end: async () => "",
+    discard: async () => void parts.splice(0),
+    content: () => Buffer.concat(parts),
+  };
+}
+
+/** Counts what comes and settles when the stream has ended, with the file's path. */
+export class Incoming {
+  readonly done: Promise<string>;
+  readonly #sink: Promise<Sink>;
+  readonly #size: number;
+  #received = 0;
+  #lastPart = Date.now();
+  #order: Promise<unknown> = Promise.resolve();
+  #resolve!: (path: string) => void;
+  #reject!: (error: unknown) => void;
+  #ended = false;
+
+  constructor(sink: Promise<Sink>, size: number) {
+    this.#sink = sink;
+    this.#size = size;
+    this.done = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.done.catch(() => {});
+    sink.catch((error) => this.fail(error));
+  }
+
+  /** Takes the next part; an empty one ends the file. Never rejects: `done` does. */
+  take(part: Buffer): Promise<void> {
+    const next = this.#order.then(() => this.#take(part));
+    this.#order = next;
+    return next;
+  }
+
+  async #take(part: Buffer): Promise<void> {
+    if (this.#ended) return;
+    try {
+      this.#received += part.length;
+      this.#lastPart = Date.now();
+      const isLast = part.length === 0;
+      if (this.#received > this.#size || (isLast && this.#received !== this.#size))
+        throw new PorticoError("node_unavailable", "A file came over with another size than was announced.");
+      if (!isLast) return await (await this.#sink).write(part);
+      this.#ended = true;
+      this.#resolve(await (await this.#sink).end());
+    } catch (error) {
+      await this.fail(error);
+    }
+  }
+
+  /** The file's path; fails with `late` where no part comes for that long. */
+  async withoutStall(ms: number, late: Error): Promise<string> {
+    const timer = setInterval(() => {
+      if (Date.now() - this.#lastPart > ms) void this.fail(late);
+    }, ms / 4);
+    this.#lastPart = Date.now();
+    return this.done.finally(() => clearInterval(timer));
+  }
+
+  /** Gives up, and removes what was written. */
+  async fail(error: unknown): Promise<void> {
+    this.#ended = true;
+    this.#reject(error);
+    await this.#sink.then((sink) => sink.discard()).catch(() => {});
+  }
+}

@@ -1,0 +1,179 @@
+/** One end of the connection between gateway and node: messages, parts of files, heartbeat. The only importer of ws. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { PorticoError } from "portico";
+import { WebSocket, WebSocketServer } from "ws";
+import { type Chunk, CHUNK, MAX_MESSAGE, packChunk, unpackChunk } from "./wire.ts";
+
+const HANDSHAKE_MS = 10_000;
+const SILENT_AFTER = 2.5;
+
+export interface LineEvents {
+  message(message: never): void;
+  /** No further part is read from the socket until it is settled. Never rejects. */
+  chunk(chunk: Chunk): Promise<void>;
+  /** Once, however it ended. */
+  closed(code: number, reason: string): void;
+}
+
+export class Line {
+  readonly #socket: WebSocket;
+  #timer: NodeJS.Timeout | undefined;
+  #reading = 0;
+  lastSeen = Date.now();
+
+  constructor(socket: WebSocket, events: LineEvents) {
+    this.#socket = socket;
+    const seen = (): void => {
+      this.lastSeen = Date.now();
+    };
+    socket.on("ping", seen);
+    socket.on("pong", seen);
+    socket.on("error", () => {});
+    socket.on("close", (code, reason) => {
+      clearInterval(this.#timer);
+      events.closed(code, reason.toString("utf8"));
+    });
+    socket.on("message", (data: Buffer, isBinary: boolean) => {
+      seen();
+      try {
+        if (isBinary) void this.#take(events.chunk(unpackChunk(data)));
+        else events.message(JSON.parse(data.toString("utf8")) as never);
+      } catch {
+        this.close(1002, "not understood");
+      }
+    });
+  }
+
+  /** While a file's part is being written nothing more is read: a slow disk slows the other side. */
+  async #take(writing: Promise<void>): Promise<void> {
+    if (this.#reading++ === 0) this.#socket.pause();
+    await writing;
+    this.lastSeen = Date.now();
+    if (--this.#reading === 0) this.#socket.resume();
+  }
+
+  /** Pings, and cuts a connection on which nothing comes any more. */
+  watch(heartbeatMs: number): void {
+    clearInterval(this.#timer);
+    this.lastSeen = Date.now();
+    this.#timer = setInterval(() => {
+      if (Date.now() - this.lastSeen > heartbeatMs * SILENT_AFTER && this.#reading === 0) this.#socket.terminate();
+      else if (this.open) this.#socket.ping(() => {});
+    }, heartbeatMs);
+    this.#timer.unref();
+  }
+
+  get open(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Settles when the message has left this process; never rejects: `closed` tells of a connection that is gone. */
+  send(message: object): Promise<void> {
+    return this.#send(JSON.stringify(message));
+  }
+
+  /** Sends a text that was measured before. */
+  sendText(text: string): Promise<void> {
+    return this.#send(text);
+  }
+
+  #send(data: string | Buffer): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.open) this.#socket.send(data, () => resolve());
+      else resolve();
+    });
+  }
+
+  /** Sends a file in parts, each when the one before has left. False where the connection ended or `stop` says so. */
+  async stream(id: number, stream: number, parts: AsyncIterable<Buffer>, stop: () => boolean): Promise<boolean> {
+    for await (const part of parts) {
+      for (let at = 0; at < part.length; at += CHUNK) {
+        if (!this.open || stop()) return false;
+        await this.#send(packChunk(id, stream, part.subarray(at, at + CHUNK)));
+      }
+    }
+    await this.#send(packChunk(id, stream, Buffer.alloc(0)));
+    return this.open;
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+    // A side that does not answer the farewell is cut off.
+    setTimeout(() => this.#socket.terminate(), 1000).unref();
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+}
+
+const OPTIONS = { maxPayload: MAX_MESSAGE + 1024, perMessageDeflate: false } as const;
+const server = new WebSocketServer({ noServer: true, ...OPTIONS });
+
+/** Takes an upgrade over. */
+export function acceptSocket(req: IncomingMessage, socket: Duplex, head: Buffer, ready: (ws: WebSocket) => void): void {
+  server.handleUpgrade(req, socket, head, ready);
+}
+
+/** The gateway's answer was no WebSocket. */
+export interface Refusal {
+  status: number;
+  code?: string;
+  message?: string;
+}
+
+/**
+ * Connects out; `opened` gets the socket before anything was read from it. Rejects with a `PorticoError` whose details
+ * hold the `Refusal` where the gateway answered one.
+ */
+export function dial<T>(
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+  opened: (socket: WebSocket) => T,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(url, { headers, handshakeTimeout: HANDSHAKE_MS, followRedirects: false, ...OPTIONS });
+    const abort = (): void => socket.terminate();
+    signal.addEventListener("abort", abort, { once: true });
+    const done = (): void => signal.removeEventListener("abort", abort);
+    socket.once("open", () => {
+      done();
+      resolve(opened(socket));
+    });
+    socket.once("unexpected-response", (_req, res) => {
+      const chunks: Buffer[] = [];
+      res.on("data", (chunk: Buffer) => {
+        if (chunks.length < 64) chunks.push(chunk);
+      });
+      res.once("close", () => {
+        done();
+        socket.on("error", () => {});
+        socket.terminate();
+        reject(refused({ status: res.statusCode ?? 0, ...said(Buffer.concat(chunks).toString("utf8")) }));
+      });
+    });
+    socket.once("error", (error) => {
+      done();
+      reject(error);
+    });
+  });
+}
+
+const refused = (refusal: Refusal): PorticoError =>
+  new PorticoError(refusal.code ?? "refused", refusal.message ?? `The gateway answered ${refusal.status}.`, {
+    status: refusal.status,
+    details: { refusal },
+  });
+
+function said(text: string): { code?: string; message?: string } {
+  try {
+    const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
+    return typeof error?.code === "string" && typeof error.message === "string"
+      ? { code: error.code, message: error.message }
+      : {};
+  } catch {
+    return {};
+  }
+}

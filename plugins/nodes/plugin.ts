@@ -1,0 +1,41 @@
+/** Browsers on other machines: the gateway's side, and that of `portico node`. */
+import { definePlugin } from "portico";
+import { openDoor } from "./gateway/door.ts";
+import { Registry } from "./gateway/registry.ts";
+import { NodeHostConfig, NodesConfig } from "./schema.ts";
+
+export default definePlugin({
+  name: "nodes",
+  description: "Lets browsers on other machines stand in for one here",
+  config: { "gateway.nodes": NodesConfig, nodeHost: NodeHostConfig },
+  commands: { node: () => import("./cli/node.ts"), nodes: () => import("./cli/nodes.ts") },
+  setup(ctx, config) {
+    let settings = config["gateway.nodes"];
+    let host = config.nodeHost;
+    const registry = new Registry({ ctx, config: () => settings });
+    openDoor(ctx, registry);
+    ctx.provide("nodes", registry);
+    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, () => ({
+      mode: registry.mode,
+      nodes: registry.list(),
+    }));
+
+    const changed = new Set<() => void>();
+    ctx.provide("nodeHost", {
+      async connect(options) {
+        const { startHost } = await import("./host/host.ts");
+        const onConfig = (listener: () => void) => {
+          changed.add(listener);
+          return () => void changed.delete(listener);
+        };
+        return startHost({ ctx, config: () => host, onConfig }, options);
+      },
+    });
+    ctx.onConfig((next: { "gateway.nodes": NodesConfig; nodeHost: NodeHostConfig }) => {
+      settings = next["gateway.nodes"];
+      host = next.nodeHost;
+      for (const listener of changed) listener();
+    });
+    ctx.defer(() => registry.close());
+  },
+});

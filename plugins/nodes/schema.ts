@@ -1,0 +1,47 @@
+/** The nodes' part of `portico.json`: what a gateway does with nodes, and what a node is. */
+import { type Static, Type } from "portico";
+
+/** `gateway.nodes` */
+export const NodesConfig = Type.Object(
+  {
+    browser: Type.Object(
+      {
+        mode: Type.Union([Type.Literal("auto"), Type.Literal("off")], {
+          default: "auto",
+          description: "auto: a profile that names a node, or a gateway without a browser, uses a node; off: never.",
+        }),
+      },
+      { default: {} },
+    ),
+    heartbeatMs: Type.Integer({
+      default: 5000,
+      minimum: 100,
+      description: "How often a connection is tried; a node that is silent for two and a half times as long is gone.",
+    }),
+    maxFileBytes: Type.Integer({
+      default: 1_073_741_824,
+      minimum: 1,
+      description: "The largest file that is taken from a node, or sent to one.",
+    }),
+  },
+  { default: {} },
+);
+
+/** `nodeHost` */
+export const NodeHostConfig = Type.Object(
+  {
+    gateway: Type.Optional(
+      Type.String({ pattern: "^(https?|wss?)://", description: "The gateway's address, for `portico node`." }),
+    ),
+    token: Type.Optional(Type.String({ minLength: 1, secret: true, description: "The gateway's token." })),
+    name: Type.Optional(Type.String({ description: "What the gateway calls this node; default: the host name." })),
+    browserProxy: Type.Object(
+      { enabled: Type.Boolean({ default: true, description: "False: the gateway gets no browser from this node." }) },
+      { default: {} },
+    ),
+  },
+  { default: {} },
+);
+
+export type NodesConfig = Static<typeof NodesConfig>;
+export type NodeHostConfig = Static<typeof NodeHostConfig>;

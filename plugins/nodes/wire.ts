@@ -1,0 +1,123 @@
+/**
+ * What gateway and node say to each other over one WebSocket. Text frames hold one JSON message. Binary frames hold a
+ * part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content; a frame
+ * without content ends the stream.
+ */
+import type { BrowserRequest } from "./types.ts";
+
+/** Changes when an older side would misunderstand a newer one. */
+export const PROTOCOL = 1;
+export const PATH = "/nodes/connect";
+export const HEADER = {
+  protocol: "x-portico-node-protocol",
+  name: "x-portico-node-name",
+  /** Made once per home: a node that comes back takes its own place, another one of the same name does not. */
+  identity: "x-portico-node-id",
+};
+export const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,62}$/u;
+
+/** Largest JSON message and largest answer that is no file, in bytes. */
+export const MAX_MESSAGE = 64 * 1024 * 1024;
+export const CHUNK = 128 * 1024;
+/** Within a transfer, the longest silence, ms. */
+export const STALL_MS = 30_000;
+
+/** Where in a body a file's path stands: `["actions", 2, "paths", 0]`. */
+export type Place = readonly (string | number)[];
+
+export interface FileHead {
+  at: Place;
+  name: string;
+  size: number;
+}
+
+export interface WireError {
+  code: string;
+  message: string;
+  status: number;
+  param?: string;
+  details?: Record<string, unknown>;
+}
+
+export type ToNode =
+  | { t: "welcome"; version: string; heartbeatMs: number; maxFileBytes: number }
+  | { t: "request"; id: number; request: BrowserRequest; orDefaultProfile: boolean; files: FileHead[] }
+  | { t: "cancel"; id: number };
+
+export interface Hello {
+  t: "hello";
+  version: string;
+  platform: string;
+  browser: boolean;
+  profiles: string[];
+}
+
+export type FromNode =
+  | Hello
+  | { t: "answer"; id: number; body: Record<string, unknown>; files: FileHead[] }
+  /** Bytes instead of JSON: they follow as stream 0. */
+  | { t: "bytes"; id: number; type: string; size: number }
+  | { t: "error"; id: number; error: WireError }
+  | { t: "navigated"; profile: string; targetId: string; url: string };
+
+export function packChunk(id: number, stream: number, content: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(6 + content.length);
+  frame.writeUInt32BE(id, 0);
+  frame.writeUInt16BE(stream, 4);
+  frame.set(content, 6);
+  return frame;
+}
+
+export interface Chunk {
+  id: number;
+  stream: number;
+  content: Buffer;
+}
+
+export function unpackChunk(frame: Buffer): Chunk {
+  if (frame.length < 6) throw new Error("a binary frame without its head");
+  return { id: frame.readUInt32BE(0), stream: frame.readUInt16BE(4), content: frame.subarray(6) };
+}
+
+/** The value at a place; undefined where the way to it ends early. Only own properties are read. */
+export function valueAt(root: unknown, at: Place): unknown {
+  let value = root;
+  for (const step of at) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Record<string | number, unknown>)[step];
+  }
+  return value;
+}
+
+/** Replaces what stands at a place that is there. */
+export function setAt(root: unknown, at: Place, value: unknown): void {
+  const holder = valueAt(root, at.slice(0, -1));
+  const last = at.at(-1);
+  if (last === undefined || typeof holder !== "object" || holder === null || !Object.hasOwn(holder, last)) return;
+  (holder as Record<string | number, unknown>)[last] = value;
+}
+
+/** Answers that hold the path of a file: where it stands, and below which directory of the temporary root it belongs. */
+export const FILE_ANSWERS: Readonly<Record<string, { at: Place; dir: string; wanted: boolean }>> = {
+  "POST /screenshot": { at: ["path"], dir: "screenshots", wanted: false },
+  "GET /snapshot": { at: ["path"], dir: "screenshots", wanted: false },
+  "POST /pdf": { at: ["path"], dir: "pdf", wanted: false },
+  "POST /download": { at: ["download", "path"], dir: "downloads", wanted: true },
+  "POST /wait/download": { at: ["download", "path"], dir: "downloads", wanted: true },
+  "POST /trace/stop": { at: ["path"], dir: "", wanted: true },
+};
+
+/** Every place in a request where the path of an upload stands. */
+export function uploadPlaces({ route, body }: BrowserRequest): Place[] {
+  if (body === undefined) return [];
+  if (route === "/hooks/file-chooser") return listPlaces(body, ["paths"]);
+  if (route !== "/act") return [];
+  const actions = valueAt(body, ["actions"]);
+  const nested = Array.isArray(actions) ? actions.flatMap((_, at) => listPlaces(body, ["actions", at, "paths"])) : [];
+  return [...listPlaces(body, ["paths"]), ...nested];
+}
+
+function listPlaces(body: unknown, at: Place): Place[] {
+  const paths = valueAt(body, at);
+  return Array.isArray(paths) ? paths.flatMap((path, i) => (typeof path === "string" ? [[...at, i]] : [])) : [];
+}

@@ -1,0 +1,74 @@
+/** `portico node` as a process of its own, with a home of its own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeHome, packageDir } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+export interface NodeProcess {
+  child: ChildProcess;
+  home: string;
+  output(): string;
+  /** Waits for a line that it prints. */
+  says(text: string | RegExp, timeoutMs?: number): Promise<void>;
+  /** The exit code. */
+  exited: Promise<number | null>;
+  kill(signal: NodeJS.Signals): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface NodeOptions {
+  gateway: string;
+  token?: string;
+  name?: string;
+  home?: string;
+  config?: Record<string, unknown>;
+  /** Words before the command: `ip netns exec …`. */
+  wrap?: string[];
+}
+
+/** What a machine with root and no display needs. */
+export const CONTAINER = { headless: true, noSandbox: true };
+
+export function spawnNode(options: NodeOptions): NodeProcess {
+  const home = options.home ?? makeHome("portico-node-");
+  const config = { browser: CONTAINER, ...options.config };
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "portico.json"), JSON.stringify(config));
+  const words = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "node", "--gateway", options.gateway];
+  words.push("--home", home);
+  if (options.name !== undefined) words.push("--name", options.name);
+  const [command, ...before] = [...(options.wrap ?? []), process.execPath] as [string, ...string[]];
+  const child = spawn(command, [...before, ...words], {
+    cwd: packageDir,
+    // The token stays off the command line, as the documentation says.
+    env: { ...process.env, PORTICO_TOKEN: options.token, PORTICO_HOME: undefined },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  child.stderr.on("data", (chunk) => (output += chunk));
+  const exited = once(child, "close").then(([code]) => code as number | null);
+  const kill = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await exited;
+  };
+  return {
+    child,
+    home,
+    exited,
+    kill,
+    output: () => output,
+    async says(text, timeoutMs = 20_000) {
+      const fits = (): boolean => (typeof text === "string" ? output.includes(text) : text.test(output));
+      await until(`the node to say ${text}`, fits, timeoutMs).catch((error: Error) => {
+        throw new Error(`${error.message}; it said:\n${output}`);
+      });
+    },
+    async stop() {
+      await kill("SIGTERM");
+      if (options.home === undefined) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+}
