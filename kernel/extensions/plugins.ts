@@ -184,6 +184,8 @@ export function createPluginHost(options: PluginHostOptions) {
 
   /** Sets up what should run and is not, reloads what changed, takes down what should not. */
   async function activate(): Promise<void> {
+    // a changed configuration may still be on its way when the gateway has stopped
+    if (stopping) return;
     for (const slot of slots.values()) if (slot.active && !isWanted(slot)) await takeDown(slot);
     for (;;) {
       const ready = [...slots.values()].filter(

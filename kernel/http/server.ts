@@ -231,6 +231,12 @@ export function createServer(options: HttpServerOptions): HttpServer {
         server.once("error", onError);
         server.listen(wantedPort, wantedHost, () => {
           server.off("error", onError);
+          // a stop that came while the port was being opened has found nothing to close
+          if (closing.signal.aborted) {
+            server.close();
+            reject(new PorticoError("service_unavailable", "The gateway is stopping."));
+            return;
+          }
           server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
           host = wantedHost;
           port = (server.address() as AddressInfo).port;
