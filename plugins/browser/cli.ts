@@ -1,6 +1,7 @@
 import { defineCommand } from "portico";
 import { actCommands } from "./cli/act.ts";
 import { controlCommands } from "./cli/control.ts";
+import { extensionCommand } from "./cli/extension.ts";
 import { lookCommands } from "./cli/look.ts";
 import { stateCommands } from "./cli/state.ts";
 
@@ -15,5 +16,5 @@ export default defineCommand({
     "portico browser snapshot --efficient",
     'portico browser type 12 "Ada Lovelace" --submit',
   ],
-  commands: [...controlCommands, ...lookCommands, ...actCommands, ...stateCommands],
+  commands: [...controlCommands, ...lookCommands, ...actCommands, ...stateCommands, extensionCommand],
 });

@@ -87,7 +87,8 @@ export class Profiles {
   }
 
   #make(name: string, given: ProfileConfig, source: Profile["source"]): Profile {
-    const driver = given.driver ?? (given.cdpUrl === undefined ? "managed" : "remote");
+    const isRelay = given.cdpUrl !== undefined && shownUrl(given.cdpUrl) === this.#options.relayUrl();
+    const driver = given.driver ?? (given.cdpUrl === undefined ? "managed" : isRelay ? "extension" : "remote");
     const cdpUrl = driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
     return {
       name,

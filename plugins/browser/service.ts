@@ -7,6 +7,8 @@ import { failure } from "./failures.ts";
 import { Bytes, type Op, type Parts } from "./operations/op.ts";
 import { libraryUnavailable, loadLibrary } from "./playwright.ts";
 import { type Profile, Profiles } from "./profiles.ts";
+import { prepareRelay } from "./relay/prepare.ts";
+import type { RelayControl } from "./relay/server.ts";
 import { control } from "./routes/control.ts";
 import { data } from "./routes/data.ts";
 import { inputOf } from "./routes/input.ts";
@@ -25,8 +27,10 @@ export interface ServiceOptions {
   env: NodeJS.ProcessEnv;
   /** Ports of the gateway that no page may reach. */
   ownPorts(): readonly number[];
+  /** Where the extension relay listens. */
   relayUrl(): string;
-  relayHeaders?(): Record<string, string>;
+  /** The extension relay itself, where it runs in this gateway. */
+  relay?: RelayControl;
   /** Whether the automation library is installed. */
   libraryPresent(): boolean;
   /** Called for each navigation of a tab's main frame. */
@@ -67,7 +71,7 @@ export class BrowserControl {
       guard,
       log,
       env: options.env,
-      ...(options.relayHeaders === undefined ? {} : { relayHeaders: options.relayHeaders }),
+      relay: options.relay,
     };
     const library = (): ReturnType<typeof loadLibrary> =>
       options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailable());
@@ -80,6 +84,7 @@ export class BrowserControl {
       library,
       env: options.env,
       libraryPresent: options.libraryPresent,
+      relay: options.relay,
       sessions: () => this.#sessions.values(),
       session: (profile) => this.#session(profile, drivers, library),
     };
@@ -132,6 +137,7 @@ export class BrowserControl {
     };
     const limit = route.limitMs + ((parsed["timeoutMs"] as number | undefined) ?? 0);
     try {
+      if (profile.driver === "extension") await prepareRelay(op, route.path);
       const body = await within(limit, route.what, route.run(op, input as never));
       return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
     } catch (error) {

@@ -4,6 +4,7 @@ import { Cdp } from "../cdp.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
 import { launch } from "./launch.ts";
+import type { RelayControl } from "../relay/server.ts";
 import type { Profile, Profiles } from "../profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 
@@ -36,8 +37,8 @@ export interface DriverDeps {
   profiles: Profiles;
   guard: Guard;
   log: Logger;
-  /** Headers for the relay's socket, where the relay runs. */
-  relayHeaders?: () => Record<string, string>;
+  /** The gateway's own extension relay. */
+  relay?: RelayControl | undefined;
   env: NodeJS.ProcessEnv;
 }
 
@@ -133,16 +134,14 @@ async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachm
 }
 
 async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachment> {
-  const found = await findEndpoint(profile.cdpUrl!, 3000, deps.relayHeaders?.() ?? {}).catch((error: unknown) => {
-    throw new PorticoError(
-      "browser_not_running",
-      "No tab is attached to the extension relay: install the extension ('portico browser extension path'), pair it, and click its icon on a tab.",
-      { cause: error },
-    );
-  });
+  const relay = deps.relay?.url === profile.cdpUrl ? deps.relay : undefined;
+  await relay?.ready();
+  relay?.checkFree();
+  const found = await findEndpoint(profile.cdpUrl!, 3000, relay?.headers());
   return {
     ...found,
-    isLocal: true,
+    // An extension may not hand files to pages: the library puts their content in.
+    isLocal: false,
     egress: "best-effort",
     noDefaults: true,
     connectTimeoutMs: 15_000,

@@ -3,6 +3,7 @@ import { findBrowser } from "../connect/executables.ts";
 import { userDataDir } from "../connect/launch.ts";
 import { wantsHeadless } from "../connect/drivers.ts";
 import { shownUrl } from "../profiles.ts";
+import { isReachable, relayStatus } from "../relay/prepare.ts";
 import type { Op } from "./op.ts";
 
 export async function status(op: Op): Promise<object> {
@@ -14,7 +15,7 @@ export async function status(op: Op): Promise<object> {
   return {
     enabled: config.enabled,
     profile: profile.name,
-    running: session.running,
+    running: session.running || isReachable(op),
     driver: profile.driver,
     pid: attachment?.pid ?? null,
     cdpPort,
@@ -29,6 +30,7 @@ export async function status(op: Op): Promise<object> {
     egress: enforced,
     library: parts.libraryPresent(),
     snapshotDefaults: config.snapshotDefaults,
+    ...relayStatus(op),
   };
 }
 

@@ -3,6 +3,7 @@ import { type Guard, isPorticoError, type Logger, type Paths, PorticoError } fro
 import { attempt, within } from "../deadline.ts";
 import type { Library } from "../playwright.ts";
 import type { Profile, Profiles } from "../profiles.ts";
+import type { RelayControl } from "../relay/server.ts";
 import type { BrowserConfig } from "../schema.ts";
 import type { Session } from "../session.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -18,6 +19,8 @@ export interface Parts {
   library(): Promise<Library>;
   /** Whether the library is installed; does not load it. */
   libraryPresent(): boolean;
+  /** The extension relay, where it runs in this gateway. */
+  relay: RelayControl | undefined;
   paths: Paths;
   env: NodeJS.ProcessEnv;
   log: Logger;

@@ -2,12 +2,14 @@
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
 import { type Profile, shownUrl } from "../profiles.ts";
+import { isReachable } from "../relay/prepare.ts";
 import type { ProfileConfig } from "../schema.ts";
 import type { Op } from "./op.ts";
 
 async function summary(op: Op, profile: Profile): Promise<object> {
   const session = op.parts.session(profile);
   const managed = profile.driver === "managed";
+  const reachable = isReachable({ ...op, profile, session });
   const cdpPort = session.attachment?.port ?? (managed ? await op.parts.profiles.port(profile) : null);
   return {
     name: profile.name,
@@ -15,8 +17,12 @@ async function summary(op: Op, profile: Profile): Promise<object> {
     cdpPort,
     cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
     color: profile.color,
-    running: session.running,
-    tabCount: session.running ? (await attempt(2000, session.tabs(), [])).length : 0,
+    running: session.running || reachable,
+    tabCount: reachable
+      ? (op.parts.relay?.tabs().length ?? 0)
+      : session.running
+        ? (await attempt(2000, session.tabs(), [])).length
+        : 0,
     isDefault: profile.name === op.parts.profiles.defaultName,
     source: profile.source,
   };

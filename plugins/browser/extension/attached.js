@@ -1,0 +1,74 @@
+// The tabs that the person has handed over. The list outlives the worker (chrome.storage.session), never the browser.
+
+const ALLOWED = /^(https?:|about:blank$)/;
+const STORES =
+  /^https:\/\/(chromewebstore\.google\.com|chrome\.google\.com\/webstore|microsoftedge\.microsoft\.com\/addons)(\/|$)/;
+
+/** Why a page cannot be handed over; undefined where it can. */
+export function refusal(url) {
+  if (STORES.test(url)) return "pages of the web store cannot be attached.";
+  if (ALLOWED.test(url)) return undefined;
+  return "only http, https and about:blank pages can be attached, not pages of the browser or of extensions.";
+}
+
+/** tabId → {targetId, attachment}. `attachment` is new whenever the debugger is, and with it all that was set there. */
+const tabs = new Map();
+
+const save = () => chrome.storage.session.set({ tabs: [...tabs] });
+const address = (tab) => tab.url || tab.pendingUrl || "";
+
+export const isAttached = (tabId) => tabs.has(tabId);
+export const attachedIds = () => [...tabs.keys()];
+
+/** What the relay is told about a tab. */
+export async function describe(tabId) {
+  const tab = await chrome.tabs.get(tabId);
+  return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: address(tab) };
+}
+
+/** Attaches the debugger. Throws where the page refuses it. */
+export async function attach(tabId) {
+  const why = refusal(address(await chrome.tabs.get(tabId)));
+  if (why !== undefined) throw new Error(why);
+  await chrome.debugger.attach({ tabId }, "1.3");
+  try {
+    const { targetInfo } = await chrome.debugger.sendCommand({ tabId }, "Target.getTargetInfo");
+    tabs.set(tabId, { targetId: targetInfo.targetId, attachment: crypto.randomUUID() });
+  } catch (error) {
+    await chrome.debugger.detach({ tabId }).catch(() => {});
+    throw error;
+  }
+  await save();
+  return describe(tabId);
+}
+
+export async function detach(tabId) {
+  if (!tabs.delete(tabId)) return;
+  await save();
+  await chrome.debugger.detach({ tabId }).catch(() => {});
+}
+
+/** Takes away everything that a client has set on the tab (overrides, interceptions), by attaching anew. */
+export async function reset(tabId) {
+  await chrome.debugger.detach({ tabId }).catch(() => {});
+  return attach(tabId);
+}
+
+/** After the worker's death: the debugger is still there as a rule, and anew where it is not. Returns what was lost. */
+export async function restore() {
+  const { tabs: stored = [] } = await chrome.storage.session.get("tabs");
+  for (const [tabId, tab] of stored) tabs.set(tabId, tab);
+  const lost = [];
+  for (const tabId of attachedIds()) {
+    try {
+      await chrome.debugger.sendCommand({ tabId }, "Target.getTargetInfo");
+    } catch {
+      await attach(tabId).catch(() => {
+        tabs.delete(tabId);
+        lost.push(tabId);
+      });
+    }
+  }
+  if (stored.length > 0) await save();
+  return lost;
+}

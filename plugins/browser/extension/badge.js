@@ -1,0 +1,21 @@
+// What the icon says about a tab. The browser forgets it at each navigation, so it is shown again then.
+
+const LOOKS = {
+  on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to let go of it." },
+  waiting: { text: "…", color: "#b26a00", title: "Portico: waiting for the gateway" },
+  refused: { text: "!", color: "#c62828", title: "Portico" },
+  off: { text: "", color: "#2e7d32", title: "Portico: click to hand this tab to the agent" },
+};
+
+export async function showBadge(tabId, look, why) {
+  const { text, color, title } = LOOKS[look];
+  try {
+    await Promise.all([
+      chrome.action.setBadgeText({ tabId, text }),
+      chrome.action.setBadgeBackgroundColor({ tabId, color }),
+      chrome.action.setTitle({ tabId, title: why === undefined ? title : `Portico: ${why}` }),
+    ]);
+  } catch {
+    // The tab is gone.
+  }
+}

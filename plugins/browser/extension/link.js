@@ -1,0 +1,96 @@
+// The socket to the relay. It is open while tabs are attached, and comes back by itself as long as there are any.
+
+import { checkPairing, instanceId, readSettings } from "./settings.js";
+
+const FIRST_WAIT_MS = 500;
+const LAST_WAIT_MS = 30_000;
+/** What happens in the tabs while the socket is away is kept, up to this many messages. */
+const MOST_QUEUED = 2000;
+
+/**
+ * `hello()` makes the first message, `answer(request)` does what the relay asks for, `wanted()` says whether the
+ * socket should come back, `onState(open, why)` is told when it opens and closes.
+ */
+export function createLink({ hello, answer, wanted, onState }) {
+  let socket;
+  let opening;
+  let timer;
+  let waitMs = FIRST_WAIT_MS;
+  let queued = [];
+
+  async function open() {
+    const settings = await readSettings();
+    await checkPairing(settings);
+    const made = new WebSocket(`ws://127.0.0.1:${settings.port}/extension`, [
+      "portico-relay",
+      `token.${settings.token}`,
+      `instance.${await instanceId()}`,
+    ]);
+    await new Promise((resolve, reject) => {
+      made.onopen = resolve;
+      made.onclose = () => reject(new Error("The gateway refused the connection."));
+    });
+    // What was queued lies before the greeting in time, and tabs may have changed since: the relay hears it in order.
+    made.send(JSON.stringify({ event: "hello", ...(await hello()) }));
+    socket = made;
+    waitMs = FIRST_WAIT_MS;
+    for (const text of queued.splice(0)) made.send(text);
+    made.onmessage = ({ data }) => void take(made, JSON.parse(data));
+    made.onclose = ({ reason }) => {
+      if (socket === made) socket = undefined;
+      onState(false, reason || undefined);
+      retry();
+    };
+    onState(true);
+  }
+
+  async function take(from, { id, ...request }) {
+    if (id === undefined) return;
+    let reply;
+    try {
+      reply = { id, result: (await answer(request)) ?? {} };
+    } catch (error) {
+      reply = { id, error: error?.message ?? String(error) };
+    }
+    if (from.readyState === WebSocket.OPEN) from.send(JSON.stringify(reply));
+  }
+
+  function retry() {
+    clearTimeout(timer);
+    if (!wanted()) return;
+    timer = setTimeout(() => connect().catch(() => {}), waitMs);
+    waitMs = Math.min(waitMs * 2, LAST_WAIT_MS);
+  }
+
+  /** Opens the socket, or joins an opening that is under way. Rejects with words for the person. */
+  async function connect() {
+    if (socket !== undefined) return;
+    opening ??= open()
+      .catch((error) => {
+        onState(false, error.message);
+        retry();
+        throw error;
+      })
+      .finally(() => {
+        opening = undefined;
+      });
+    await opening;
+  }
+
+  return {
+    connect,
+    get isOpen() {
+      return socket !== undefined;
+    },
+    send(message) {
+      const text = JSON.stringify(message);
+      if (socket?.readyState === WebSocket.OPEN) socket.send(text);
+      else if (wanted()) queued = queued.length < MOST_QUEUED ? [...queued, text] : queued;
+    },
+    close() {
+      clearTimeout(timer);
+      queued = [];
+      socket?.close();
+    },
+  };
+}

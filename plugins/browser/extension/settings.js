@@ -1,0 +1,36 @@
+// Where the gateway's relay listens and the token that it knows us by: what the options page saves.
+
+export const DEFAULT_PORT = 18792;
+
+export async function readSettings() {
+  const { port, token } = await chrome.storage.local.get(["port", "token"]);
+  return { port: Number(port) || DEFAULT_PORT, token: typeof token === "string" ? token : "" };
+}
+
+/** Asks the relay whether it would take us. Throws an Error whose message is written for the person. */
+export async function checkPairing({ port, token }) {
+  if (token === "") throw new Error("Not paired yet: run 'portico browser extension pair' and enter port and token.");
+  let response;
+  try {
+    response = await fetch(`http://127.0.0.1:${port}/extension/check`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ instance: await instanceId() }),
+      signal: AbortSignal.timeout(5000),
+    });
+  } catch {
+    throw new Error(`Nothing answers on port ${port}: is the gateway running, and is this its relay port?`);
+  }
+  if (response.ok) return;
+  const { error } = await response.json().catch(() => ({}));
+  throw new Error(error?.message ?? `Port ${port} answered ${response.status}: this is not the gateway's relay.`);
+}
+
+/** Tells this browser from another one with the same extension. */
+export async function instanceId() {
+  const { instance } = await chrome.storage.local.get("instance");
+  if (instance) return instance;
+  const made = crypto.randomUUID();
+  await chrome.storage.local.set({ instance: made });
+  return made;
+}

@@ -1,0 +1,190 @@
+// The extension's worker: the icon, the debugger's events, and what the relay asks for.
+//
+// A tab is attached by a click on the icon, or because the agent opened it from a tab that was. Everything the relay
+// asks for is checked against the list of attached tabs here, so that the person's click is what counts.
+
+import * as attached from "./attached.js";
+import { showBadge } from "./badge.js";
+import { createLink } from "./link.js";
+import { readSettings } from "./settings.js";
+
+/** A tab whose debugger was thrown out (a navigation can do that) is attached again after these waits. */
+const AGAIN_MS = [100, 300, 700, 1500, 3000];
+const KEEPER = "keeper";
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const link = createLink({
+  wanted: () => attached.attachedIds().length > 0,
+  async hello() {
+    const tabs = await Promise.all(attached.attachedIds().map((tabId) => attached.describe(tabId).catch(() => {})));
+    const { version } = chrome.runtime.getManifest();
+    return { version, userAgent: navigator.userAgent, tabs: tabs.filter(Boolean) };
+  },
+  answer,
+  onState(open, why) {
+    for (const tabId of attached.attachedIds()) {
+      if (open) void showBadge(tabId, "on");
+      else void showBadge(tabId, "waiting", why);
+    }
+  },
+});
+
+const ready = attached.restore().then(async (lost) => {
+  for (const tabId of lost) await showBadge(tabId, "off");
+  if (attached.attachedIds().length > 0) await keepAlive().catch(() => {});
+  // The relay may take its time: nobody waits for it here.
+  if (attached.attachedIds().length > 0) link.connect().catch(() => {});
+});
+
+/** One thing at a time with each tab: clicks come faster than the debugger. */
+const turns = new Map();
+function inTurn(tabId, work) {
+  const turn = (turns.get(tabId) ?? ready).then(work, work);
+  const over = turn.catch(() => {});
+  turns.set(tabId, over);
+  void over.then(() => turns.get(tabId) === over && turns.delete(tabId));
+  return turn;
+}
+
+/** While tabs are attached, a hidden page and an alarm bring the worker back whenever the browser has ended it. */
+async function keepAlive() {
+  await chrome.alarms.create(KEEPER, { periodInMinutes: 0.5 });
+  if (await chrome.offscreen.hasDocument()) return;
+  await chrome.offscreen.createDocument({
+    url: "keeper.html",
+    reasons: ["WORKERS"],
+    justification: "Keeps the connection of attached tabs over restarts of the extension's worker.",
+  });
+}
+
+async function letSleep() {
+  link.close();
+  await chrome.alarms.clear(KEEPER);
+  await chrome.offscreen.closeDocument().catch(() => {});
+}
+
+async function handOver(tabId, url) {
+  const why = attached.refusal(url);
+  if (why !== undefined) return showBadge(tabId, "refused", why);
+  if ((await readSettings()).token === "") {
+    await showBadge(tabId, "refused", "not paired yet: enter port and token in the options.");
+    return chrome.runtime.openOptionsPage();
+  }
+  await showBadge(tabId, "waiting");
+  try {
+    await link.connect();
+    const tab = await attached.attach(tabId);
+    link.send({ event: "attached", tab });
+    await showBadge(tabId, "on");
+    await keepAlive();
+  } catch (error) {
+    await showBadge(tabId, "refused", error.message);
+    if (attached.attachedIds().length === 0) await letSleep();
+  }
+}
+
+async function letGo(tabId, reason, look = "off", why = undefined) {
+  await attached.detach(tabId);
+  link.send({ event: "detached", tabId, reason });
+  await showBadge(tabId, look, why);
+  if (attached.attachedIds().length === 0) await letSleep();
+}
+
+chrome.action.onClicked.addListener((tab) => {
+  void inTurn(tab.id, () =>
+    attached.isAttached(tab.id) ? letGo(tab.id, "clicked") : handOver(tab.id, tab.url || tab.pendingUrl || ""),
+  );
+});
+
+chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
+  void ready.then(() => {
+    if (attached.isAttached(tabId)) link.send({ event: "cdp", tabId, sessionId, method, params });
+  });
+});
+
+chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
+  if (tabId === undefined) return;
+  void inTurn(tabId, async () => {
+    if (!attached.isAttached(tabId)) return;
+    // "Cancel" in the browser's own bar is a clear word; everything else is the browser's doing.
+    if (reason === "canceled_by_user") return letGo(tabId, reason);
+    let failure;
+    for (const ms of AGAIN_MS) {
+      await pause(ms);
+      const tab = await chrome.tabs.get(tabId).catch(() => undefined);
+      if (tab === undefined) return letGo(tabId, "closed");
+      try {
+        link.send({ event: "attached", tab: await attached.attach(tabId) });
+        return showBadge(tabId, link.isOpen ? "on" : "waiting");
+      } catch (error) {
+        failure = error;
+        if (attached.refusal(tab.url || tab.pendingUrl || "") !== undefined) break;
+      }
+    }
+    return letGo(tabId, reason, "refused", failure?.message);
+  });
+});
+
+chrome.tabs.onRemoved.addListener((tabId) => {
+  void inTurn(tabId, () => (attached.isAttached(tabId) ? letGo(tabId, "closed") : undefined));
+});
+
+chrome.tabs.onUpdated.addListener((tabId) => {
+  void ready.then(() => {
+    if (attached.isAttached(tabId)) return showBadge(tabId, link.isOpen ? "on" : "waiting");
+  });
+});
+
+chrome.alarms.onAlarm.addListener(() => {
+  void ready.then(() => {
+    if (attached.attachedIds().length > 0) return link.connect().catch(() => {});
+  });
+});
+
+// Only being connected to matters: it starts the worker.
+chrome.runtime.onConnect.addListener(() => {});
+
+/** What the relay may ask for: about attached tabs only. */
+async function answer({ ask, tabId, sessionId, method, params }) {
+  await ready;
+  if (ask === "ping") return {};
+  if (ask === "list") return Promise.all(attached.attachedIds().map((id) => attached.describe(id).catch(() => {})));
+  if (ask === "open") return open();
+  if (!attached.isAttached(tabId)) throw new Error("This tab is not attached.");
+  if (ask === "command") {
+    const debuggee = sessionId === undefined ? { tabId } : { tabId, sessionId };
+    return chrome.debugger.sendCommand(debuggee, method, params);
+  }
+  if (ask === "reset") return inTurn(tabId, () => reset(tabId));
+  if (ask === "close") return chrome.tabs.remove(tabId);
+  if (ask === "focus") {
+    const { windowId } = await chrome.tabs.update(tabId, { active: true });
+    await chrome.windows.update(windowId, { focused: true }).catch(() => {});
+    return {};
+  }
+  throw new Error(`This extension does not know "${ask}": update it.`);
+}
+
+async function reset(tabId) {
+  try {
+    return await attached.reset(tabId);
+  } catch (error) {
+    await letGo(tabId, "failed", "refused", error.message);
+    throw error;
+  }
+}
+
+/** A new tab beside the attached ones, attached too: the agent has asked for it. */
+async function open() {
+  const beside = attached.attachedIds().at(-1);
+  if (beside === undefined) throw new Error("No tab is attached.");
+  const { windowId } = await chrome.tabs.get(beside);
+  const { id } = await chrome.tabs.create({ windowId, url: "about:blank", active: false });
+  return inTurn(id, async () => {
+    const tab = await attached.attach(id);
+    link.send({ event: "attached", tab });
+    await showBadge(id, "on");
+    return tab;
+  });
+}

@@ -1,0 +1,67 @@
+/** What browser control does before it acts on tabs of the relay. */
+import { PorticoError } from "portico";
+import type { Op } from "../operations/op.ts";
+import type { Session } from "../session.ts";
+import type { RelayControl } from "./server.ts";
+
+type Asked = Pick<Op, "profile" | "session" | "parts">;
+
+/** Routes that need no tab. */
+const WITHOUT_TABS = new Set([
+  "/",
+  "/start",
+  "/stop",
+  "/profiles",
+  "/profiles/create",
+  "/profiles/:name",
+  "/reset-profile",
+]);
+/** Routes that work without the library; a relay profile needs it for everything else. */
+const PLAIN = new Set([...WITHOUT_TABS, "/tabs", "/tabs/focus", "/tabs/:targetId"]);
+
+/** Sessions that were stopped, and how many tabs had been handed over by then: a further one takes the stop back. */
+const stopped = new WeakMap<Session, number>();
+
+const ours = ({ profile, parts }: Asked): RelayControl | undefined =>
+  profile.driver === "extension" && profile.cdpUrl === parts.relay?.url ? parts.relay : undefined;
+
+const isStopped = (session: Session, relay: RelayControl): boolean => stopped.get(session) === relay.clicks;
+
+/** True where tabs are attached and may be used, though nothing has connected to them yet. */
+export function isReachable(op: Asked): boolean {
+  const relay = ours(op);
+  return relay !== undefined && relay.tabs().length > 0 && !isStopped(op.session, relay);
+}
+
+/** What the status says of a relay profile beside the rest. */
+export function relayStatus(op: Asked): object {
+  const relay = ours(op);
+  if (relay === undefined) return {};
+  const tabs = relay.tabs().map(({ targetId, title, url }) => ({ targetId, title, url, type: "page" }));
+  return { relay: { port: relay.port, connected: relay.connected }, tabs };
+}
+
+/**
+ * The person's browser runs anyway: where a tab is attached, the first request connects to it. Where none is, nothing
+ * stays connected, and routes that need one answer 409. 501 for what needs the library where it is absent.
+ */
+export async function prepareRelay(op: Op, path: string): Promise<void> {
+  const relay = ours(op);
+  if (!op.parts.libraryPresent() && !PLAIN.has(path)) {
+    throw new PorticoError(
+      "library_unavailable",
+      "Tabs of the extension relay need the browser automation library (playwright-core) for this, which is not available in this installation. " +
+        "Install it with 'npm install playwright-core' and restart the gateway.",
+    );
+  }
+  if (relay === undefined) return;
+  const { session } = op;
+  if (path === "/stop") stopped.set(session, relay.clicks);
+  if (path === "/start" || path === "/navigate" || path === "/tabs/open") stopped.delete(session);
+  if (relay.tabs().length === 0) {
+    if (session.running) await session.stop();
+    if (path !== "/tabs" && !WITHOUT_TABS.has(path)) await relay.ready();
+    return;
+  }
+  if (!WITHOUT_TABS.has(path) && isReachable(op)) await session.start();
+}

@@ -1,0 +1,250 @@
+/** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
+import { type Logger, PorticoError } from "portico";
+import type { WebSocket } from "../socket.ts";
+import { CdpClient, type Tabs } from "./client.ts";
+import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello } from "./link.ts";
+
+/** A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. */
+const AWAY_MS = 45_000;
+/** How long a command waits for an extension that is away. */
+const WAIT_MS = 10_000;
+/** The last tab may be about to come back (a navigation can throw the debugger out). */
+const EMPTY_MS = 1_000;
+
+export const NOTHING_ATTACHED =
+  "No tab is attached to the extension relay: click the extension's icon on a tab. " +
+  "(Where it is not installed yet: 'portico browser extension path', then 'portico browser extension pair'.)";
+
+export const notAttached = (): PorticoError => new PorticoError("browser_not_running", NOTHING_ATTACHED);
+
+export class Relay implements Tabs {
+  readonly #log: Logger;
+  readonly #tabs = new Map<number, AttachedTab>();
+  /** Tabs on which a client may have left something (overrides, interceptions). */
+  readonly #used = new Set<number>();
+  #link: ExtensionLink | undefined;
+  #instance = "";
+  #hello: Hello | undefined;
+  #client: CdpClient | undefined;
+  #clientComing = false;
+  #cleaning: Promise<unknown> = Promise.resolve();
+  #away: NodeJS.Timeout | undefined;
+  #empty: NodeJS.Timeout | undefined;
+  #waiters: (() => void)[] = [];
+  #clicks = 0;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  get connected(): boolean {
+    return this.#link !== undefined;
+  }
+
+  get version(): string | undefined {
+    return this.#hello?.version;
+  }
+
+  /** Goes up with every tab that is handed over. */
+  get clicks(): number {
+    return this.#clicks;
+  }
+
+  all(): AttachedTab[] {
+    return [...this.#tabs.values()];
+  }
+
+  browser(): Hello {
+    return this.#hello ?? { version: "", userAgent: "", tabs: [] };
+  }
+
+  /** 409 where another browser's extension is connected already. */
+  checkExtension(instance: string): void {
+    if (this.#link === undefined || (instance !== "" && instance === this.#instance)) return;
+    throw new PorticoError(
+      "conflict",
+      "Another browser's extension is connected to this gateway: let go of its tabs first.",
+    );
+  }
+
+  takeExtension(socket: WebSocket, instance: string): void {
+    // The same browser again: its old worker has died, whether or not its socket has noticed.
+    this.#link?.close(4409, "The extension has connected again.");
+    const link = new ExtensionLink(socket, {
+      onEvent: (event) => {
+        if (this.#link === link) this.#happened(event);
+      },
+      onClose: () => {
+        if (this.#link === link) this.#lost();
+      },
+    });
+    this.#link = link;
+    this.#instance = instance;
+  }
+
+  #lost(): void {
+    this.#link = undefined;
+    if (this.#tabs.size === 0) return;
+    this.#log.debug("the extension is away");
+    clearTimeout(this.#away);
+    this.#away = setTimeout(() => {
+      this.#log.info("the extension did not come back: its tabs are gone");
+      for (const tabId of [...this.#tabs.keys()]) this.#forget(tabId);
+    }, AWAY_MS).unref();
+  }
+
+  #happened(event: ExtensionEvent): void {
+    if (event.event === "hello") this.#greet(event);
+    else if (event.event === "attached") this.#add(event.tab);
+    else if (event.event === "detached") this.#forget(event.tabId);
+    else this.#inTab(event.tabId, event.sessionId, event.method, event.params ?? {});
+  }
+
+  #greet(hello: Hello): void {
+    clearTimeout(this.#away);
+    this.#hello = hello;
+    const still = new Set(hello.tabs.map(({ tabId }) => tabId));
+    for (const tabId of [...this.#tabs.keys()]) if (!still.has(tabId)) this.#forget(tabId);
+    for (const tab of hello.tabs) {
+      // A gateway that was restarted does not know what the one before it has left there.
+      if (!this.#tabs.has(tab.tabId)) this.#used.add(tab.tabId);
+      this.#add(tab);
+    }
+    for (const go of this.#waiters.splice(0)) go();
+    if (this.#client === undefined) this.#clean();
+  }
+
+  #add(tab: AttachedTab): void {
+    const known = this.#tabs.get(tab.tabId);
+    if (known === undefined) {
+      this.#clicks += 1;
+      this.#log.info({ tabs: this.#tabs.size + 1 }, "a tab was attached to the relay");
+    }
+    if (known?.attachment !== tab.attachment && known !== undefined) this.#used.delete(tab.tabId);
+    clearTimeout(this.#empty);
+    this.#tabs.set(tab.tabId, tab);
+    this.#client?.attached(tab);
+  }
+
+  #forget(tabId: number): void {
+    if (!this.#tabs.delete(tabId)) return;
+    this.#used.delete(tabId);
+    this.#log.info({ tabs: this.#tabs.size }, "a tab was let go by the relay");
+    this.#client?.detached(tabId);
+    if (this.#tabs.size > 0) return;
+    clearTimeout(this.#empty);
+    this.#empty = setTimeout(() => this.#client?.close(NOTHING_ATTACHED.slice(0, 120)), EMPTY_MS).unref();
+  }
+
+  #inTab(tabId: number, sessionId: string | undefined, method: string, params: Record<string, unknown>): void {
+    const tab = this.#tabs.get(tabId);
+    if (tab === undefined) return;
+    const { frame } = params as { frame?: { id: string; parentId?: string; url: string } };
+    if (method === "Page.frameNavigated" && frame?.parentId === undefined && frame?.id === tab.targetId)
+      tab.url = frame.url;
+    this.#client?.happened(tabId, sessionId, method, params);
+  }
+
+  /** The extension, waited for where it is away for a moment. */
+  async #ask<T>(request: Ask): Promise<T> {
+    if (this.#link === undefined && this.#tabs.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, WAIT_MS);
+        this.#waiters.push(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+    }
+    if (this.#link === undefined) throw new Error("Target closed: the extension is not connected.");
+    return this.#link.ask<T>(request);
+  }
+
+  async fresh(): Promise<AttachedTab[]> {
+    if (this.#tabs.size === 0) return [];
+    const told = await this.#ask<(AttachedTab | null)[]>({ ask: "list" });
+    for (const one of told) {
+      const known = one === null ? undefined : this.#tabs.get(one.tabId);
+      if (known !== undefined && one !== null) Object.assign(known, { title: one.title, url: one.url });
+    }
+    return this.all();
+  }
+
+  async open(): Promise<AttachedTab> {
+    const tab = await this.#ask<AttachedTab>({ ask: "open" });
+    this.#add(tab);
+    return this.#tabs.get(tab.tabId) ?? tab;
+  }
+
+  async close({ tabId }: AttachedTab): Promise<void> {
+    await this.#ask({ ask: "close", tabId });
+    this.#forget(tabId);
+  }
+
+  focus({ tabId }: AttachedTab): Promise<unknown> {
+    return this.#ask({ ask: "focus", tabId });
+  }
+
+  command({ tabId }: AttachedTab, sessionId: string | undefined, method: string, params: object): Promise<unknown> {
+    this.#used.add(tabId);
+    return this.#ask({ ask: "command", tabId, method, params, ...(sessionId === undefined ? {} : { sessionId }) });
+  }
+
+  /** 409 where no tab is attached, or another client controls them. Keeps the place for the one that comes now. */
+  reserveClient(): () => void {
+    if (this.#client !== undefined || this.#clientComing) {
+      throw new PorticoError("conflict", "Another client controls the relay's tabs: one at a time.");
+    }
+    if (this.#tabs.size === 0) throw notAttached();
+    this.#clientComing = true;
+    return () => (this.#clientComing = false);
+  }
+
+  async takeClient(socket: WebSocket): Promise<void> {
+    const early: string[] = [];
+    const keep = (data: unknown): void => void early.push(String(data));
+    socket.on("message", keep);
+    this.#clean();
+    await this.#cleaning;
+    socket.off("message", keep);
+    this.#clientComing = false;
+    if (socket.readyState !== socket.OPEN) return;
+    const client = new CdpClient(socket, this);
+    this.#client = client;
+    socket.once("close", () => {
+      if (this.#client !== client) return;
+      this.#client = undefined;
+      this.#clean();
+    });
+    for (const text of early) socket.emit("message", text);
+  }
+
+  /** Takes away what a client has left on the tabs, so that the person gets them back as they were. */
+  #clean(): void {
+    const tabs = this.all().filter(({ tabId }) => this.#used.has(tabId));
+    this.#cleaning = this.#cleaning.then(() => Promise.allSettled(tabs.map((tab) => this.#cleanTab(tab))));
+  }
+
+  async #cleanTab({ tabId }: AttachedTab): Promise<void> {
+    const fresh = await this.#ask<AttachedTab>({ ask: "reset", tabId });
+    this.#used.delete(tabId);
+    this.#add(fresh);
+  }
+
+  /** Settles when the tabs are as the last client found them. */
+  async idle(): Promise<void> {
+    await this.#cleaning;
+  }
+
+  get hasClient(): boolean {
+    return this.#client !== undefined || this.#clientComing;
+  }
+
+  /** Ends both connections: the gateway stops, or its secret has changed. */
+  end(reason: string): void {
+    clearTimeout(this.#away);
+    clearTimeout(this.#empty);
+    this.#client?.close(reason);
+    this.#link?.close(1001, reason);
+  }
+}

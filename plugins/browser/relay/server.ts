@@ -1,0 +1,167 @@
+/**
+ * The relay's server on `gateway.port` + 3: the extension comes in at `/extension`, one DevTools client at `/cdp`.
+ * It listens from the start; what is heavy is loaded when the first of them comes.
+ */
+import type { IncomingMessage } from "node:http";
+import { type Call, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
+import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
+import type { AttachedTab } from "./link.ts";
+
+export interface RelayOptions {
+  server: ServerHandle;
+  /** The control server: it tells its owner how to pair. */
+  control: Mount;
+  /** The gateway's token, or its password. */
+  secret(): string;
+  enabled(): boolean;
+  /** Where the extension lies. */
+  extensionDir: string;
+  version: string;
+  log: Logger;
+}
+
+/** The relay as browser control sees it. */
+export interface RelayControl {
+  readonly url: string;
+  readonly port: number;
+  readonly connected: boolean;
+  /** What a client's requests must carry. */
+  headers(): Record<string, string>;
+  tabs(): readonly AttachedTab[];
+  /** Goes up with every tab that is handed over. */
+  readonly clicks: number;
+  /** 409 where no tab is attached. Waits until the tabs are free of what the last client has set. */
+  ready(): Promise<void>;
+  /** 409 where somebody else controls the tabs. */
+  checkFree(): void;
+  /** Ends all connections, whose token is no longer right. */
+  end(reason: string): void;
+}
+
+const bearer = (req: IncomingMessage): string | undefined =>
+  /^Bearer (\S+)$/i.exec(req.headers.authorization ?? "")?.[1];
+
+export function openRelay(options: RelayOptions): RelayControl {
+  const { server, control, log } = options;
+  const relay = new Relay(log);
+  const url = `http://127.0.0.1:${server.port}`;
+  const token = (): string => pairingToken(options.secret(), server.port);
+
+  function refuseUnless(good: boolean): void {
+    if (!options.enabled())
+      throw new PorticoError(
+        "browser_disabled",
+        "The browser is disabled: set browser.enabled to true and restart the gateway.",
+      );
+    if (good) return;
+    throw new PorticoError(
+      "unauthorized",
+      "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",
+      { headers: { "www-authenticate": 'Bearer realm="portico-relay"' } },
+    );
+  }
+  const isToken = (given: string | undefined | null): boolean => Boolean(given) && sameSecret(token(), given!);
+
+  /** The extension: that very one, with the token of this relay. The gateway's own token is not for it. */
+  function checkExtension(req: IncomingMessage, given: string | undefined): void {
+    if (req.headers.origin !== EXTENSION_ORIGIN)
+      throw new PorticoError("forbidden_origin", "Only the Portico extension may connect here.");
+    refuseUnless(isToken(given));
+  }
+
+  /** A DevTools client: a program of the owner's, never a page and never the extension. */
+  function checkClient(req: IncomingMessage): void {
+    if (req.headers.origin !== undefined)
+      throw new PorticoError("forbidden_origin", "Pages may not drive the relay's tabs.");
+    const query = new URL(req.url ?? "/", url).searchParams.get("token");
+    const given = bearer(req) ?? query;
+    refuseUnless(isToken(given) || (Boolean(given) && sameSecret(options.secret(), given!)));
+  }
+
+  const socketUrl = (): string => `ws://127.0.0.1:${server.port}/cdp`;
+
+  server.route("POST", "/extension/check", { access: "own", maxBodyBytes: 4096 }, async (call: Call) => {
+    checkExtension(call.req, bearer(call.req));
+    const { instance } = await call.json<{ instance?: string }>();
+    relay.checkExtension(String(instance ?? ""));
+    return { ok: true, version: options.version };
+  });
+  server.upgrade("/extension", { access: "own" }, (req, socket, head) => {
+    const offered = (req.headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
+    const named = (prefix: string): string | undefined =>
+      offered.find((one) => one.startsWith(prefix))?.slice(prefix.length);
+    checkExtension(req, named("token."));
+    const instance = named("instance.") ?? "";
+    relay.checkExtension(instance);
+    import("../socket.ts")
+      .then(({ acceptSocket }) => acceptSocket(req, socket, head, PROTOCOL))
+      .then((accepted) => relay.takeExtension(accepted, instance))
+      .catch((error: unknown) => log.debug({ err: error }, "the extension did not complete its connection"));
+  });
+
+  server.route("GET", "/json/version", { access: "own" }, (call: Call) => {
+    checkClient(call.req);
+    const about = { Browser: `Portico-relay/${options.version}`, "Protocol-Version": "1.3" };
+    if (relay.all().length > 0) return { ...about, webSocketDebuggerUrl: socketUrl() };
+    return { ...about, error: { code: "browser_not_running", message: NOTHING_ATTACHED } };
+  });
+  const list = (call: Call): object => {
+    checkClient(call.req);
+    if (relay.all().length === 0) throw notAttached();
+    return relay.all().map(({ targetId, title, url: page }) => ({
+      id: targetId,
+      type: "page",
+      title,
+      url: page,
+      webSocketDebuggerUrl: socketUrl(),
+    }));
+  };
+  server.route("GET", "/json/list", { access: "own" }, list);
+  server.route("GET", "/json", { access: "own" }, list);
+  server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
+    checkClient(req);
+    const giveBack = relay.reserveClient();
+    import("../socket.ts")
+      .then(({ acceptSocket }) => acceptSocket(req, socket, head))
+      .then((accepted) => relay.takeClient(accepted))
+      .catch((error: unknown) => {
+        giveBack();
+        log.debug({ err: error }, "a client did not complete its connection");
+      });
+  });
+
+  control.route("GET", "/extension", { access: "control", summary: "The relay's extension" }, () => ({
+    id: EXTENSION_ID,
+    path: options.extensionDir,
+    port: server.port,
+    connected: relay.connected,
+    tabs: relay.all().map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
+  }));
+  control.route("GET", "/extension/pair", { access: "control", summary: "Port and token for it" }, () => ({
+    port: server.port,
+    token: token(),
+  }));
+
+  return {
+    url,
+    port: server.port,
+    get connected() {
+      return relay.connected;
+    },
+    get clicks() {
+      return relay.clicks;
+    },
+    headers: () => ({ authorization: `Bearer ${token()}` }),
+    tabs: () => relay.all(),
+    async ready() {
+      await relay.idle();
+      if (relay.all().length === 0) throw notAttached();
+    },
+    checkFree() {
+      if (relay.hasClient)
+        throw new PorticoError("conflict", "Another client controls the relay's tabs: end it first (POST /stop).");
+    },
+    end: (reason) => relay.end(reason),
+  };
+}
