@@ -1,0 +1,262 @@
+/** What is counted of requests, seen from GET /usage and from the upstream. */
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { openStore } from "../../../kernel/store/index.ts";
+import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { json, startUpstream, type Upstream } from "../chat/upstream-server.ts";
+
+const test = suite("usage");
+const USAGE = {
+  prompt_tokens: 1000,
+  completion_tokens: 100,
+  total_tokens: 1100,
+  prompt_tokens_details: { cached_tokens: 500 },
+};
+/** gpt-4o-mini's list price: 500 at 0.15, 500 at 0.075, 100 at 0.6 dollars a million. */
+const COST = 0.0001725;
+const messages = [{ role: "user", content: 'Say "usage": {"prompt_tokens": 7}' }];
+
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream(({ body, path }, res) => {
+    const { model } = body;
+    if (path.endsWith("/embeddings")) {
+      const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
+      return json(res, { object: "list", model, data, usage: { prompt_tokens: 10, total_tokens: 10 } });
+    }
+    if (model === "fails") {
+      res.writeHead(400, { "content-type": "application/json" });
+      return res.end(JSON.stringify({ error: { message: "no" } }));
+    }
+    if (model === "strict" && body.stream_options !== undefined) {
+      res.writeHead(422, { "content-type": "application/json" });
+      return res.end(JSON.stringify({ error: { message: "unknown field: stream_options" } }));
+    }
+    const usage = model === "silent" ? {} : { usage: USAGE };
+    const head = { id: "c1", created: 1, model };
+    const text = "x".repeat(model === "large" ? 1_200_000 : 3);
+    if (!body.stream) {
+      const message = { role: "assistant", content: text };
+      const choices = [{ index: 0, message, finish_reason: "stop" }];
+      return json(res, { ...head, object: "chat.completion", choices, ...usage });
+    }
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    const write = (fields: object) =>
+      res.write(`data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", ...fields })}\n\n`);
+    write({ choices: [{ index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null }] });
+    if (model === "hangs") return;
+    write({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+    if (body.stream_options?.include_usage) write({ choices: [], ...usage });
+    res.end("data: [DONE]\n\n");
+  });
+  gateway = await startGateway({ config: configFor(up) });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+function configFor({ url }: Upstream): Record<string, unknown> {
+  return {
+    channels: {
+      main: { provider: "openai", baseUrl: url },
+      own: { provider: "openai", baseUrl: url },
+      quiet: { provider: "openai", baseUrl: url, streamUsage: false },
+      strict: { provider: "openai", baseUrl: url },
+    },
+    usage: { prices: { "own/*": { input: 10, output: 100, cachedInput: 1 } } },
+    agents: { defaults: { model: "main/gpt-4o-mini", heartbeat: { every: "0" } } },
+  };
+}
+
+const ask = (model: string, more: object = {}) =>
+  gateway.request("POST", "/v1/chat/completions", { model, messages, ...more });
+const row = async (channel: string, model: string, from = gateway) =>
+  (await from.json("GET", `/usage?by=channel,model&channel=${channel}&model=${model}`)).rows[0];
+
+test("a whole answer counts with its provider's tokens, and with their price", async () => {
+  await (await ask("main/gpt-4o-mini")).json();
+  assert.equal(await row("main", "gpt-4o-mini"), {
+    channel: "main",
+    model: "gpt-4o-mini",
+    requests: 1,
+    errors: 0,
+    promptTokens: 1000,
+    completionTokens: 100,
+    totalTokens: 1100,
+    cachedTokens: 500,
+    costUsd: COST,
+    unmetered: 0,
+    unpriced: 0,
+  });
+});
+
+test("a stream's usage is asked for, counted, and kept from a client who did not want it", async () => {
+  const text = await (await ask("main/gpt-4o", { stream: true })).text();
+  assert.equal(
+    up.seen.at(-1)!.raw,
+    JSON.stringify({ model: "gpt-4o", messages, stream: true, stream_options: { include_usage: true } }),
+  );
+  assert.not.match(text, /"usage"/);
+  assert.match(text, /"finish_reason":"stop"/);
+  assert.ok(text.endsWith("data: [DONE]\n\n"));
+  const { requests, promptTokens, completionTokens, unmetered } = await row("main", "gpt-4o");
+  assert.equal([requests, promptTokens, completionTokens, unmetered], [1, 1000, 100, 0]);
+});
+
+test("a stream's usage reaches a client who asked, and other stream options stay", async () => {
+  const wanted = await (await ask("main/o3", { stream: true, stream_options: { include_usage: true } })).text();
+  assert.match(wanted, /"choices":\[\],"usage":\{"prompt_tokens":1000/);
+  const other = await (await ask("main/o3", { stream: true, stream_options: { include_obfuscation: false } })).text();
+  assert.not.match(other, /"usage"/);
+  assert.equal(up.seen.at(-1)!.body.stream_options, { include_obfuscation: false, include_usage: true });
+  assert.is((await row("main", "o3")).promptTokens, 2000);
+});
+
+test("an upstream that refuses the question for usage gets the request without it, from then on at once", async () => {
+  const before = up.seen.length;
+  const first = await ask("strict/strict", { stream: true });
+  assert.equal([first.status, first.headers.get("x-portico-attempts")], [200, "1"]);
+  await first.text();
+  await (await ask("strict/strict", { stream: true })).text();
+  assert.equal(
+    up.seen.slice(before).map(({ body }) => body.stream_options),
+    [{ include_usage: true }, undefined, undefined],
+  );
+  const { requests, unmetered, promptTokens } = await row("strict", "strict");
+  assert.equal([requests, unmetered, promptTokens], [2, 2, 0]);
+});
+
+test("streamUsage: false leaves the caller's bytes alone", async () => {
+  await (await ask("quiet/gpt-4o", { stream: true })).text();
+  assert.is(up.seen.at(-1)!.body.stream_options, undefined);
+  assert.is((await row("quiet", "gpt-4o")).unmetered, 1);
+});
+
+test("an answer without usage is counted as one, and nothing is guessed", async () => {
+  await (await ask("main/silent")).json();
+  const { requests, totalTokens, costUsd, unmetered, unpriced } = await row("main", "silent");
+  assert.equal([requests, totalTokens, costUsd, unmetered, unpriced], [1, 0, 0, 1, 0]);
+});
+
+test("a model without a known price says so; prices of one's own win", async () => {
+  await (await ask("main/nobody-knows")).json();
+  const unknown = await row("main", "nobody-knows");
+  assert.equal([unknown.totalTokens, unknown.costUsd, unknown.unpriced], [1100, 0, 1]);
+  await (await ask("own/gpt-4o-mini")).json();
+  const own = await row("own", "gpt-4o-mini");
+  assert.equal([own.costUsd, own.unpriced], [(500 * 10 + 500 * 1 + 100 * 100) / 1e6, 0]);
+});
+
+test("a large answer that passes unread is counted by its end", async () => {
+  assert.is(((await (await ask("main/large")).json()) as any).choices[0].message.content.length, 1_200_000);
+  assert.is((await row("main", "large")).promptTokens, 1000);
+});
+
+test("a client that leaves a stream is no error, and its tokens are not guessed", async () => {
+  const leaving = new AbortController();
+  const body = { model: "main/hangs", messages, stream: true };
+  const answer = await gateway.request("POST", "/v1/chat/completions", body, { signal: leaving.signal });
+  await answer.body!.getReader().read();
+  leaving.abort();
+  const { errors, unmetered } = await until("the request that was left", () => row("main", "hangs"));
+  assert.equal([errors, unmetered], [0, 1]);
+});
+
+test("errors count as requests without tokens", async () => {
+  assert.is((await ask("main/fails")).status, 400);
+  const { requests, errors, unmetered, totalTokens } = await row("main", "fails");
+  assert.equal([requests, errors, unmetered, totalTokens], [1, 1, 0, 0]);
+});
+
+test("embeddings, responses, messages and the agent's own calls are counted", async () => {
+  const embedded = await gateway.request("POST", "/v1/embeddings", {
+    model: "main/text-embedding-3-small",
+    input: "x",
+  });
+  assert.is(embedded.status, 200);
+  assert.is((await row("main", "text-embedding-3-small")).promptTokens, 10);
+  await gateway.json("POST", "/v1/responses", { model: "main/gpt-4.1", input: "x" });
+  await gateway.json("POST", "/v1/messages", {
+    model: "main/gpt-4.1",
+    max_tokens: 9,
+    messages: [{ role: "user", content: "x" }],
+  });
+  assert.is((await row("main", "gpt-4.1")).promptTokens, 2000);
+  const before = (await row("main", "gpt-4o-mini")).requests;
+  const turn = (await (await ask("agent")).json()) as any;
+  assert.is(turn.usage.prompt_tokens, 1000);
+  assert.is((await row("main", "gpt-4o-mini")).requests, before + 1);
+  const outer = await row("agent", "agent");
+  assert.equal([outer.requests, outer.totalTokens, outer.unmetered], [1, 0, 0], "the turn is not counted twice");
+});
+
+test("sums are grouped and filtered, and lie in a range of time", async () => {
+  const today = new Date().toISOString().slice(0, 10);
+  const { rows, total, by } = await gateway.json("GET", "/usage?by=day,key&since=1h");
+  assert.equal(by, ["day", "key"]);
+  assert.is(
+    rows.reduce((sum: number, one: { requests: number }) => sum + one.requests, 0),
+    total.requests,
+  );
+  assert.is(rows[0].key, null);
+  const whole = await gateway.json("GET", `/usage?from=${rows[0].day}&to=${today}`);
+  assert.equal([whole.total.requests, whole.rows], [total.requests, []]);
+  assert.is((await gateway.json("GET", "/usage?from=2020-01-01&to=2020-12-31")).total.requests, 0);
+});
+
+for (const [query, param] of [
+  ["by=colour", "by"],
+  ["by=day,hour", "by"],
+  ["from=yesterday", "from"],
+  ["since=7x", "since"],
+  ["since=7d&from=2026-01-01", "since"],
+  ["from=2026-02-01&to=2026-01-01", "from"],
+]) {
+  test(`refuses ?${query}`, async () => {
+    const answer = await gateway.request("GET", `/usage?${query}`);
+    const { error } = (await answer.json()) as any;
+    assert.equal([answer.status, error.code, error.param ?? param], [400, "invalid_request_error", param]);
+  });
+}
+
+test("only the owner may look", async () => {
+  assert.is((await gateway.request("GET", "/usage", undefined, { token: null })).status, 401);
+});
+
+test("what was counted outlives the gateway, also what was not yet written when it stopped", async () => {
+  const home = makeHome();
+  const config = { ...configFor(up), usage: { flushMs: 3_600_000 } };
+  const first = await startGateway({ home, config });
+  await first.json("POST", "/v1/chat/completions", { model: "main/gpt-4o-mini", messages });
+  await first.stop();
+  const second = await startGateway({ home });
+  try {
+    const { requests, costUsd } = await row("main", "gpt-4o-mini", second);
+    assert.equal([requests, costUsd], [1, COST]);
+  } finally {
+    await second.stop();
+  }
+});
+
+test("it is written in time without anybody asking", async () => {
+  const home = makeHome();
+  const one = await startGateway({ home, config: { ...configFor(up), usage: { flushMs: 20 } } });
+  try {
+    await one.json("POST", "/v1/chat/completions", { model: "main/gpt-4o-mini", messages });
+    const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: one.gateway.log.log });
+    try {
+      await until("the request in the store", async () => (await store.usage.sum())[0]?.requests === 1);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await one.stop();
+  }
+});
+
+test.run();
