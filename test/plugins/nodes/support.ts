@@ -39,7 +39,7 @@ export function spawnNode(options: NodeOptions): NodeProcess {
   const words = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "node", "--gateway", options.gateway];
   words.push("--home", home);
   if (options.name !== undefined) words.push("--name", options.name);
-  const [command, ...before] = [...(options.wrap ?? []), process.execPath] as [string, ...string[]];
+  const [command = process.execPath, ...before] = [...(options.wrap ?? []), process.execPath];
   const child = spawn(command, [...before, ...words], {
     cwd: packageDir,
     // The token stays off the command line, as the documentation says.
