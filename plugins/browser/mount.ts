@@ -1,23 +1,17 @@
 /** The control API on its server: one thin handler for all routes. */
 import { type Call, type Method, type Mount, PorticoError, reply } from "portico";
 import { PATHS } from "./paths.ts";
-import type { BrowserControl } from "./service.ts";
+import type { Targets } from "./targets.ts";
 
-export function mountRoutes(server: Mount, open: () => Promise<BrowserControl>): void {
+export function mountRoutes(server: Mount, targets: Pick<Targets, "request">): void {
   for (const [method, path] of PATHS) {
-    server.route(method, path, { access: "control" }, (call) => answer(call, method, path, open));
+    server.route(method, path, { access: "control" }, (call) => answer(call, method, path, targets));
   }
 }
 
-async function answer(
-  call: Call,
-  method: Method,
-  route: string,
-  open: () => Promise<BrowserControl>,
-): Promise<unknown> {
+async function answer(call: Call, method: Method, route: string, targets: Pick<Targets, "request">): Promise<unknown> {
   const body = method === "POST" ? await bodyOf(call) : undefined;
-  const control = await open();
-  const answered = await control.request({
+  const answered = await targets.request({
     method,
     route,
     params: call.params,

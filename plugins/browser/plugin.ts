@@ -2,12 +2,16 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { definePlugin, Type } from "portico";
+import { narrowed } from "./imposed.ts";
 import { mountRoutes } from "./mount.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
-import { allowsPrivate, BrowserConfig } from "./schema.ts";
+import { openSandboxes } from "./sandbox/open.ts";
+import { allowsPrivate, BrowserConfig, SandboxConfig } from "./schema.ts";
 import type { BrowserControl } from "./service.ts";
+import { createTargets } from "./targets.ts";
 import { addTool } from "./tool.ts";
+import type { ImposedPolicy } from "./types.ts";
 
 /** The port is `gateway.port` + 2; the extension relay has the next one. */
 const PORT_OFFSET = 2;
@@ -19,10 +23,14 @@ const Credentials = Type.Object({ token: Type.Optional(Type.String()), password:
 export default definePlugin({
   name: "browser",
   description: "Drives a Chromium of its own, or one elsewhere, for agents and scripts",
-  config: { browser: BrowserConfig, "gateway.auth": Credentials },
+  config: { browser: BrowserConfig, "gateway.auth": Credentials, "agents.defaults.sandbox": SandboxConfig },
   commands: { browser: () => import("./cli.ts") },
   async setup(ctx, config) {
     let settings = config.browser;
+    let sandbox = config["agents.defaults.sandbox"];
+    /** Of the gateway that this process acts for, where it is a node. */
+    let imposed: ImposedPolicy | undefined;
+    const ownPorts = () => [...ctx.ports(), ...(imposed?.ports ?? [])];
     const { env } = process;
     const server = await ctx.server({ name: "browser", portOffset: PORT_OFFSET });
     let auth = config["gateway.auth"];
@@ -51,12 +59,12 @@ export default definePlugin({
       (control ??= import("./service.ts").then(
         ({ BrowserControl }) =>
           new BrowserControl({
-            config: () => settings,
+            config: () => narrowed(settings, imposed),
             paths: ctx.paths,
             log: ctx.log,
             env,
             libraryPresent,
-            ownPorts: ctx.ports,
+            ownPorts,
             relayUrl: () => relay.url,
             relay,
             onNavigated: (event) => {
@@ -70,15 +78,32 @@ export default definePlugin({
       description: "A tab under control shows another page.",
       sample: { profile: "portico", targetId: "9F1C0B7E4C0D4B6E8A5D2F3B1C7E9A60", url: "https://example.com/" },
     });
-    ctx.provide("browser", { request: async (request) => (await open()).request(request) });
-    mountRoutes(server, open);
-    addTool(ctx, open);
-    ctx.onConfig((next: { browser: BrowserConfig; "gateway.auth": typeof auth }) => {
-      settings = next.browser;
-      const before = auth;
-      auth = next["gateway.auth"];
-      if (before.token !== auth.token || before.password !== auth.password) relay.end("The token has changed.");
+    const targets = createTargets({
+      ctx,
+      env,
+      config: () => settings,
+      sandbox: () => sandbox,
+      local: open,
+      relayed: () => relay.tabs().length > 0,
+      sandboxes: openSandboxes(ctx, { config: () => settings, sandbox: () => sandbox, env, libraryPresent, ownPorts }),
     });
+    ctx.provide("browser", {
+      request(request) {
+        if (request.policy !== undefined) imposed = request.policy;
+        return targets.request(request);
+      },
+    });
+    mountRoutes(server, targets);
+    addTool(ctx, targets);
+    ctx.onConfig(
+      (next: { browser: BrowserConfig; "gateway.auth": typeof auth; "agents.defaults.sandbox": SandboxConfig }) => {
+        settings = next.browser;
+        sandbox = next["agents.defaults.sandbox"];
+        const before = auth;
+        auth = next["gateway.auth"];
+        if (before.token !== auth.token || before.password !== auth.password) relay.end("The token has changed.");
+      },
+    );
     ctx.defer(() => relay.end("The gateway stops."));
     ctx.defer(async () => (await control)?.close());
 

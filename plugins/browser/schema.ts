@@ -20,6 +20,7 @@ export const ProfileConfig = Type.Object(
       }),
     ),
     color: optional(color),
+    node: optional(Type.String({ description: "The node host whose browser this profile is." })),
     driver: optional(Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")])),
   },
   { additionalProperties: false },
@@ -80,6 +81,16 @@ export const BrowserConfig = Type.Object(
   { default: {}, additionalProperties: false },
 );
 
+/** `agents.defaults.sandbox`, as the agent declares it. */
+export const SandboxConfig = Type.Object({
+  mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
+  browser: Type.Object({
+    allowHostControl: Type.Boolean({ default: false }),
+    cdpUrl: Type.Optional(Type.String()),
+  }),
+});
+
+export type SandboxConfig = Static<typeof SandboxConfig>;
 export type BrowserConfig = Static<typeof BrowserConfig>;
 export type ProfileConfig = Static<typeof ProfileConfig>;
 

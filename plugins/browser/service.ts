@@ -37,6 +37,8 @@ export interface ServiceOptions {
   onNavigated?(event: { profile: string; targetId: string; url: string }): void;
   /** Default: the operating system's resolver. */
   resolve?: LookupAll;
+  /** Default: by the kind of the profile. */
+  attach?: typeof attach;
 }
 
 interface Matched {
@@ -101,7 +103,7 @@ export class BrowserControl {
       log: drivers.log,
       maxTabs: () => drivers.config().maxTabs,
       strict: () => isStrict(drivers.config()),
-      attach: (which, asked) => attach(which, drivers, asked),
+      attach: (which, asked) => (this.#options.attach ?? attach)(which, drivers, asked),
       onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
     });
     this.#sessions.set(profile.name, made);
@@ -143,6 +145,18 @@ export class BrowserControl {
     } catch (error) {
       throw this.#explain(error, route, session);
     }
+  }
+
+  /** How long a request may take, ms. */
+  limitMs({ method, route, query, body }: BrowserRequest): number {
+    const asked = Number(body?.["timeoutMs"] ?? query?.["timeoutMs"]);
+    const limit = this.#routes.get(`${method} ${route}`)?.route.limitMs ?? 45_000;
+    return limit + (asked > 0 ? Math.min(asked, 600_000) : 0);
+  }
+
+  /** What kind of browser a profile is; undefined for one that is not known. */
+  async driver(profile: string | undefined): Promise<Profile["driver"] | undefined> {
+    return (await this.#parts.profiles.all()).get(profile ?? this.#parts.profiles.defaultName)?.driver;
   }
 
   #explain(error: unknown, route: Route, session: Session): PorticoError {

@@ -50,6 +50,11 @@ interface Running {
   coming: Map<Page, Promise<Tab | undefined>>;
 }
 
+function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
+  const server = ownContext?.proxyUrl;
+  return browser.newContext(server === undefined ? {} : { proxy: { server } });
+}
+
 export class Session {
   readonly profile: Profile;
   /** Set by `/set/*`; gone when the browser is stopped, kept when it dies. */
@@ -127,7 +132,7 @@ export class Session {
       timeoutMs: connectTimeoutMs,
       artifactsDir,
     });
-    const context = browser.contexts()[0];
+    const context = attachment.ownContext === undefined ? browser.contexts()[0] : await apart(browser, attachment);
     if (context === undefined)
       throw new PorticoError("browser_not_running", "The browser shows no window that can be controlled.");
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;

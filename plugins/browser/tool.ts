@@ -1,6 +1,6 @@
 /** The agent's `browser` tool: one flat schema over the control API. */
-import { type PluginContext, PorticoError, Type } from "portico";
-import type { BrowserControl } from "./service.ts";
+import { type PluginContext, Type } from "portico";
+import type { Targets } from "./targets.ts";
 import type { BrowserAnswer, BrowserRequest } from "./types.ts";
 
 const optional = Type.Optional;
@@ -50,7 +50,12 @@ const KINDS = [
 
 const Parameters = Type.Object({
   action: Type.Union([...Object.keys(GET), ...Object.keys(POST), ...KINDS].map((name) => Type.Literal(name))),
-  target: optional(Type.Union([Type.Literal("host"), Type.Literal("sandbox"), Type.Literal("node")])),
+  target: optional(
+    Type.Union([Type.Literal("host"), Type.Literal("sandbox"), Type.Literal("node")], {
+      description: "Which browser; leave it out unless told otherwise",
+    }),
+  ),
+  node: optional(Type.String({ description: "target node: which one" })),
   profile: optional(Type.String()),
   targetId: optional(Type.String({ description: "The tab; default: the last used one" })),
   url: optional(Type.String()),
@@ -109,7 +114,7 @@ const DESCRIPTION =
 
 /** The request that a call of the tool stands for. */
 export function requestOf(args: Record<string, unknown>, caller: string): BrowserRequest {
-  const { action, target: _target, ...rest } = args as { action: string; target?: string };
+  const { action, target: _target, node: _node, ...rest } = args as { action: string; target?: string; node?: string };
   const fields = rest as Record<string, unknown>;
   if (Object.hasOwn(GET, action)) {
     if (action === "snapshot") fields["mode"] ??= "default";
@@ -136,24 +141,18 @@ function shown(action: string, answer: BrowserAnswer): unknown {
   return `${JSON.stringify(head)}\n${String(title)} — ${String(url)}\n${snapshot === "" ? "(nothing changed)" : snapshot}${truncated ? "\n(truncated)" : ""}`;
 }
 
-export function addTool(ctx: PluginContext, open: () => Promise<BrowserControl>): void {
+export function addTool(ctx: PluginContext, targets: Targets): void {
   ctx.tool({
     name: "browser",
     description: DESCRIPTION,
     parameters: Parameters,
     timeoutMs: 150_000,
     async handler(args, call) {
-      if (args.target === "sandbox" || args.target === "node") {
-        throw new PorticoError(
-          "invalid_request_error",
-          `There is no ${args.target} browser for this session: leave target out, or use host.`,
-          { param: "target" },
-        );
-      }
       const request = requestOf(args, call.sessionKey);
       // A model sees a picture only when it gets one, not its path.
       if (args.action === "screenshot") request.accept = "image/*";
-      return shown(args.action, await (await open()).request(request));
+      const { target, node } = args;
+      return shown(args.action, await targets.ask(request, { target, node, sessionKey: call.sessionKey }));
     },
   });
 }

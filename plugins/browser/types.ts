@@ -12,6 +12,17 @@ export interface BrowserRequest {
   accept?: string;
   /** Who asks, for `diff` snapshots; default `http`. */
   caller?: string;
+  /** On a node: the policy of the gateway that it acts for. From then on it holds beside the node's own. */
+  policy?: ImposedPolicy;
+}
+
+export interface ImposedPolicy {
+  allowPrivate: boolean;
+  hostnameAllowlist: string[];
+  allowedHostnames: string[];
+  evaluateEnabled: boolean;
+  /** The gateway's own ports: a tunnel to it may end on this machine. */
+  ports: number[];
 }
 
 /** JSON, or bytes of that type. */

@@ -18,6 +18,8 @@ export interface Attachment {
   /** `enforced`: all its traffic goes through our proxy. */
   egress: "enforced" | "best-effort";
   proxy?: EgressProxy;
+  /** Not the browser's own windows but a context apart, whose traffic goes through that proxy. */
+  ownContext?: { proxyUrl?: string };
   pid?: number;
   port?: number;
   headless?: boolean;

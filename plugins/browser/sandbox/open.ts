@@ -1,0 +1,29 @@
+/** The sandboxes as the plugin has them: opened at the first use, ended with what ends a session. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { PluginContext } from "portico";
+import type { Sandboxes, SandboxesOptions } from "./sandboxes.ts";
+
+/** The answer gives them; what an earlier run left behind is removed first. */
+export function openSandboxes(
+  ctx: PluginContext,
+  options: Omit<SandboxesOptions, "paths" | "log">,
+): () => Promise<Sandboxes> {
+  let opened: Promise<Sandboxes> | undefined;
+  const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
+  // A session that exists for one turn only ends with it; the others when they begin anew, or when nobody uses them.
+  const onTurn = (turn: { source: string; turnId: string; sessionId: string; willRetry?: boolean }): void => {
+    if (turn.sessionId === `${turn.source}:${turn.turnId}` && !turn.willRetry) void end(turn.sessionId);
+  };
+  ctx.on("agent:completed", ({ context }) => onTurn(context));
+  ctx.on("agent:failed", ({ context }) => onTurn(context));
+  for (const event of ["command:new", "command:reset"] as const) {
+    ctx.on(event, ({ context }) => void end(context.sessionKey));
+  }
+  ctx.defer(async () => (await opened)?.close());
+  return () =>
+    (opened ??= import("./sandboxes.ts").then(({ Sandboxes, SANDBOX_DIR }) => {
+      rmSync(join(ctx.paths.state, SANDBOX_DIR), { recursive: true, force: true });
+      return new Sandboxes({ ...options, paths: ctx.paths, log: ctx.log });
+    }));
+}

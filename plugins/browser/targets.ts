@@ -1,0 +1,143 @@
+/** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
+import { type PluginContext, PorticoError } from "portico";
+import { policyOf } from "./imposed.ts";
+import type { Sandboxes } from "./sandbox/sandboxes.ts";
+import type { BrowserConfig, SandboxConfig } from "./schema.ts";
+import type { BrowserControl } from "./service.ts";
+import type { BrowserAnswer, BrowserRequest } from "./types.ts";
+
+export type Target = "host" | "sandbox" | "node";
+
+export interface TargetParts {
+  ctx: PluginContext;
+  config(): BrowserConfig;
+  sandbox(): SandboxConfig;
+  /** This machine's browsers. */
+  local(): Promise<BrowserControl>;
+  sandboxes(): Promise<Sandboxes>;
+  /** A tab of a person's own browser is attached to the relay here. */
+  relayed(): boolean;
+  env: NodeJS.ProcessEnv;
+}
+
+/** Who asks, and for what; of the agent's tool. */
+export interface Asking {
+  target?: Target | undefined;
+  /** With target `node`: which one. */
+  node?: string | undefined;
+  sessionKey: string;
+}
+
+export interface Targets {
+  /** For callers who know of no targets: HTTP, the command line, other plugins. */
+  request(request: BrowserRequest): Promise<BrowserAnswer>;
+  ask(request: BrowserRequest, asking: Asking): Promise<BrowserAnswer>;
+}
+
+/** The time that a node has beyond the route's own limit, ms. */
+const NODE_EXTRA_MS = 5_000;
+const ALLOW_HOST = "agents.defaults.sandbox.browser.allowHostControl";
+
+export function createTargets(parts: TargetParts): Targets {
+  const { ctx, config, local } = parts;
+  const hasBrowser = rememberBrowser(parts);
+
+  async function toNode(
+    node: string | undefined,
+    request: BrowserRequest,
+    orDefaultProfile: boolean,
+  ): Promise<BrowserAnswer> {
+    const nodes = ctx.find("nodes");
+    if (nodes === undefined)
+      throw new PorticoError("node_unavailable", "Node hosts are not available: the nodes plugin is off.");
+    const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
+    const policy = policyOf(config(), ctx.ports());
+    return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
+  }
+
+  /** The node that a profile stands for. */
+  function nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
+    // These are about this gateway's own list.
+    if (request.route === "/profiles" || request.route.startsWith("/profiles/")) return undefined;
+    const { defaultProfile, profiles } = config();
+    const name = profileOf(request) ?? defaultProfile;
+    const node = profiles[name]?.node;
+    return node === undefined ? undefined : { name, node };
+  }
+
+  /** True where a node should answer because there is no browser here. */
+  async function isMissing(request: BrowserRequest): Promise<boolean> {
+    const nodes = ctx.find("nodes");
+    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly || (await hasBrowser())) return false;
+    const driver = await (await local()).driver(profileOf(request));
+    return driver === "extension" ? !parts.relayed() : driver !== "remote";
+  }
+
+  async function request(wish: BrowserRequest): Promise<BrowserAnswer> {
+    if (!config().enabled) return (await local()).request(wish);
+    const named = nodeOf(wish);
+    if (named !== undefined)
+      return toNode(named.node, { ...wish, query: { ...wish.query, profile: named.name } }, true);
+    return (await isMissing(wish)) ? toNode(undefined, wish, false) : (await local()).request(wish);
+  }
+
+  async function ask(wish: BrowserRequest, { target, node, sessionKey }: Asking): Promise<BrowserAnswer> {
+    const isSandboxed = parts.sandbox().mode === "all";
+    const meant = target ?? (isSandboxed ? "sandbox" : undefined);
+    if (!config().enabled || meant === undefined) return request(wish);
+    if (meant === "sandbox") {
+      refuseProfile(wish);
+      return (await parts.sandboxes()).request(sessionKey, wish);
+    }
+    if (meant === "node") return toNode(node ?? nodeOf(wish)?.node, wish, true);
+    if (isSandboxed && !parts.sandbox().browser.allowHostControl) {
+      throw new PorticoError(
+        "forbidden",
+        `This session is sandboxed and has a browser of its own: leave target out to use that. For the host's browser set ${ALLOW_HOST} to true.`,
+        { param: "target" },
+      );
+    }
+    const named = nodeOf(wish);
+    return named === undefined ? (await local()).request(wish) : request(wish);
+  }
+
+  return { request, ask };
+}
+
+/** The profile that a request names. */
+function profileOf({ route, query, body }: BrowserRequest): string | undefined {
+  const name = body?.["profile"] ?? query?.["profile"] ?? (route === "/reset-profile" ? body?.["name"] : undefined);
+  return typeof name === "string" && name !== "" ? name : undefined;
+}
+
+function refuseProfile(wish: BrowserRequest): void {
+  if (profileOf(wish) === undefined) return;
+  throw new PorticoError(
+    "invalid_request_error",
+    `A sandbox has one browser and no profiles: leave profile out. Profiles are the host's: pass target=host, which a sandboxed session may do where ${ALLOW_HOST} is true.`,
+    { param: "profile" },
+  );
+}
+
+const FOUND_FOR_MS = 60_000;
+const MISSING_FOR_MS = 3_000;
+
+/** Looking for a browser asks the desktop, which takes its time. */
+function rememberBrowser({ config, env }: TargetParts): () => Promise<boolean> {
+  let last: { path: string | undefined; until: number; found: Promise<boolean> } | undefined;
+  return async () => {
+    const path = config().executablePath;
+    if (last === undefined || last.path !== path || Date.now() > last.until) {
+      const found = import("./connect/executables.ts")
+        .then(({ findBrowser }) => findBrowser(path, process.platform, env))
+        .then(
+          () => true,
+          () => false,
+        );
+      const entry = { path, until: Number.POSITIVE_INFINITY, found };
+      last = entry;
+      entry.until = Date.now() + ((await found) ? FOUND_FOR_MS : MISSING_FOR_MS);
+    }
+    return last.found;
+  };
+}
