@@ -17,7 +17,8 @@ import { watchRoots } from "./extensions/watch.ts";
 import { createHookHost, type HookHost } from "./hooks/host.ts";
 import { parseKeyPath, valueAt } from "./key-path.ts";
 import { createAuth } from "./http/auth.ts";
-import { createServer, type HttpServer } from "./http/server.ts";
+import { createServerPool } from "./http/pool.ts";
+import { createServer } from "./http/server.ts";
 import { createLog, type LogBook } from "./log.ts";
 import { createContributions, createServices } from "./registry.ts";
 import { mountKernelRoutes } from "./routes.ts";
@@ -96,7 +97,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   const server = createServer({ name: "gateway", log, settings: httpSettings, auth });
-  const servers = createServerPool();
+  const servers = createServerPool({
+    create: ({ name, origins }) =>
+      createServer({ name, log, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
+    portFor: (offset) => (wantedPort === 0 ? 0 : server.port + offset),
+  });
+  const url = () => `http://${hostForUrl(settings().bind)}:${server.port}`;
 
   const parts: PluginParts = {
     version,
@@ -108,7 +114,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     mount: server,
     config,
     anySchema: Type.Optional(Type.Any()),
-    url: () => `http://127.0.0.1:${server.port}`,
+    url,
     ports: () => [server.port, ...servers.ports()],
     openServer: servers.open,
     busy(work) {
@@ -148,39 +154,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     loader,
   });
 
-  function createServerPool() {
-    const open = new Map<string, { server: HttpServer; holders: number; ready: Promise<unknown> }>();
-    return {
-      urls: () =>
-        Object.fromEntries([...open].map(([name, { server: one }]) => [name, `http://127.0.0.1:${one.port}`])),
-      ports: () => [...open.values()].map(({ server: one }) => one.port),
-      closeAll: (graceMs: number) => Promise.all([...open.values()].map(({ server: one }) => one.close(graceMs))),
-      open: (async ({ name, portOffset, origins }) => {
-        let entry = open.get(name);
-        if (!entry) {
-          const one = createServer({ name, log, settings: httpSettings, auth, loopbackOnly: true, origins });
-          const port = wantedPort === 0 ? 0 : server.port + portOffset;
-          entry = { server: one, holders: 0, ready: one.listen(port, "127.0.0.1") };
-          open.set(name, entry);
-        }
-        const { server: one } = entry;
-        entry.holders++;
-        const release = async () => {
-          if (!entry || --entry.holders > 0) return;
-          if (open.get(name) === entry) open.delete(name);
-          await one.close(0);
-        };
-        try {
-          await entry.ready;
-        } catch (error) {
-          await release();
-          throw error;
-        }
-        return { server: Object.assign(one, { url: `http://127.0.0.1:${one.port}` }), release };
-      }) satisfies PluginParts["openServer"],
-    };
-  }
-
   let wantedPort = 0;
   let token: { token?: string; generated: boolean };
   try {
@@ -190,8 +163,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     refuseOpenDoor(settings());
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
-    const url = config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`;
-    const store = openStore({ url, log });
+    const store = openStore({ url: config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`, log });
     undos.push(() => store.close());
     services.provide("store", store);
     services.provide("gateway", {
@@ -224,7 +196,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   let stopping: Promise<void> | undefined;
   const gateway: Gateway = {
     get url() {
-      return `http://${hostForUrl(settings().bind)}:${server.port}`;
+      return url();
     },
     get port() {
       return server.port;
@@ -294,7 +266,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   /** Lets the command line find this gateway, whatever port it was started on. */
   function leaveTrace(): () => void {
     const file = join(paths.state, "gateway.json");
-    const trace = { pid: process.pid, port: server.port, url: `http://127.0.0.1:${server.port}` };
+    const trace = { pid: process.pid, port: server.port, url: url() };
     writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
     return () => rmSync(file, { force: true });
   }

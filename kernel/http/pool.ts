@@ -1,0 +1,61 @@
+/** The loopback servers that plugins open: one of each name, shared by two versions of a plugin while it is reloaded. */
+import type { Dispose, ServerHandle, ServerOptions } from "../types.ts";
+import type { HttpServer } from "./server.ts";
+
+export interface ServerPoolOptions {
+  create(options: ServerOptions): HttpServer;
+  /** 0: any free port. */
+  portFor(portOffset: number): number;
+}
+
+export interface ServerPool {
+  /** The undo closes the server once nobody holds it any more. */
+  open(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
+  urls(): Record<string, string>;
+  ports(): number[];
+  closeAll(graceMs: number): Promise<unknown>;
+}
+
+interface Entry {
+  server: HttpServer;
+  holders: number;
+  ready: Promise<unknown>;
+}
+
+export function createServerPool({ create, portFor }: ServerPoolOptions): ServerPool {
+  const entries = new Map<string, Entry>();
+  const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
+
+  function enter(options: ServerOptions): Entry {
+    const known = entries.get(options.name);
+    if (known) return known;
+    const server = create(options);
+    const entry = { server, holders: 0, ready: server.listen(portFor(options.portOffset), "127.0.0.1") };
+    entries.set(options.name, entry);
+    return entry;
+  }
+
+  async function leave(name: string, entry: Entry): Promise<void> {
+    if (--entry.holders > 0) return;
+    if (entries.get(name) === entry) entries.delete(name);
+    await entry.server.close(0);
+  }
+
+  return {
+    async open(options) {
+      const entry = enter(options);
+      entry.holders++;
+      try {
+        await entry.ready;
+      } catch (error) {
+        await leave(options.name, entry);
+        throw error;
+      }
+      const server = Object.assign(entry.server, { url: urlOf(entry) });
+      return { server, release: () => leave(options.name, entry) };
+    },
+    urls: () => Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
+    ports: () => [...entries.values()].map(({ server }) => server.port),
+    closeAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.close(graceMs))),
+  };
+}
