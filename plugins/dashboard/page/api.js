@@ -1,0 +1,73 @@
+/** The gateway's routes, with the token that the person gave. It is kept for this tab only. */
+
+const KEY = "portico.token";
+
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
+export const keepToken = (token) => sessionStorage.setItem(KEY, token);
+export const forgetToken = () => sessionStorage.removeItem(KEY);
+
+/** An answer that is no 2xx; status 0: no answer at all. */
+export class ApiError extends Error {
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Fetches with the token. Throws `ApiError`; a refused token also tells the page, which asks for another. */
+export async function request(method, path, { body, signal } = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, {
+      method,
+      signal,
+      cache: "no-store",
+      headers: {
+        authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "unreachable", "The gateway does not answer. Is it running?");
+  }
+  if (answer.ok) return answer;
+  const { error } = await answer.json().catch(() => ({}));
+  if (answer.status === 401) dispatchEvent(new Event("portico:refused"));
+  throw new ApiError(answer.status, error?.code ?? "", error?.message ?? `The gateway answered ${answer.status}.`);
+}
+
+export const get = async (path, options) => (await request("GET", path, options)).json();
+export const post = async (path, body) => (await request("POST", path, { body })).json();
+export const del = async (path) => (await request("DELETE", path)).json();
+
+/** The value, or the error: for pages of several parts, of which each may be missing. */
+export async function attempt(promise) {
+  try {
+    return { value: await promise };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { error };
+  }
+}
+
+/** The events of a stream that is under way: `{event, data}`, data as text. */
+export async function* eventsOf(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    rest += value;
+    const blocks = rest.split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const fields = block.split(/\r?\n/).map((line) => /^(\w+): ?(.*)$/.exec(line) ?? []);
+      const data = fields.flatMap(([, name, text]) => (name === "data" ? [text] : []));
+      const event = fields.find(([, name]) => name === "event")?.[2];
+      if (data.length > 0) yield { event, data: data.join("\n") };
+    }
+  }
+}

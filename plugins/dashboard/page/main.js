@@ -1,0 +1,160 @@
+/** Signing in, the sections, and the round of asking. */
+import { ApiError, attempt, forgetToken, get, hasToken, keepToken } from "./api.js";
+import { fill, h, notice, tick } from "./dom.js";
+import { follow } from "./feed.js";
+import { sampleChannels } from "./history.js";
+import { browser } from "./views/browser.js";
+import { chat } from "./views/chat.js";
+import { deliveries } from "./views/deliveries.js";
+import { events } from "./views/events.js";
+import { hooks, plugins } from "./views/extensions.js";
+import { overview } from "./views/overview.js";
+import { cron, polls } from "./views/schedules.js";
+import { sessions } from "./views/sessions.js";
+
+/**
+ * A view either has `load(arg)` and `render(data, arg)`, asked again every `everyMs`, or `mount(root, signal, arg)` for
+ * one that lives by itself.
+ */
+const views = [overview, chat, events, hooks, plugins, sessions, cron, polls, deliveries, browser];
+const SAMPLE_MS = 3000;
+
+const main = document.getElementById("main");
+const nav = document.getElementById("nav");
+const health = document.getElementById("health");
+const signOut = document.getElementById("sign-out");
+let signedIn;
+let shown;
+
+function showSignIn(message) {
+  signedIn?.abort();
+  shown?.abort();
+  signedIn = undefined;
+  forgetToken();
+  nav.hidden = signOut.hidden = true;
+  health.textContent = "";
+  document.title = "Sign in · Portico";
+  const input = h("input", {
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": "sign-in-problem",
+  });
+  const button = h("button", { type: "submit", class: "primary" }, "Sign in");
+  const trouble = h("p", { id: "sign-in-problem", class: "problem", role: "alert" }, message ?? "");
+  const onsubmit = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    trouble.textContent = "";
+    keepToken(input.value.trim());
+    const { error } = await attempt(get("/kernel/status"));
+    button.disabled = false;
+    if (!error) return showAll();
+    forgetToken();
+    trouble.textContent = error.status === 401 ? "That token is not right." : error.message;
+    input.select();
+  };
+  main.replaceChildren(
+    h(
+      "form",
+      { class: "sign-in", onsubmit },
+      h("h2", {}, "Sign in"),
+      h("label", { for: "token" }, "The gateway's token or password"),
+      input,
+      trouble,
+      button,
+      h("p", { class: "hint" }, "On the gateway's machine, this prints it:"),
+      h("pre", {}, "portico config get gateway.auth.token --reveal"),
+      h("p", { class: "hint" }, "It is kept until this tab is closed, and nowhere else."),
+    ),
+  );
+  input.focus();
+}
+
+function showAll() {
+  signedIn = new AbortController();
+  nav.hidden = signOut.hidden = false;
+  nav.replaceChildren(...views.map(({ id, title }) => h("a", { href: `#/${id}` }, title)));
+  void follow(signedIn.signal);
+  every(SAMPLE_MS, signedIn.signal, async () => {
+    const [ready] = await Promise.all([askReady(), sampleChannels()]);
+    health.textContent = ready.text;
+    health.className = ready.ok ? "good" : "bad";
+  });
+  showView();
+}
+
+async function askReady() {
+  try {
+    const { plugins } = await (await fetch("/ready", { cache: "no-store" })).json();
+    return plugins.length === 0 ? { ok: true, text: "ready" } : { ok: false, text: `not ready: ${plugins.join(", ")}` };
+  } catch {
+    return { ok: false, text: "The gateway does not answer" };
+  }
+}
+
+function showView() {
+  if (!signedIn) return;
+  const [id, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
+  const view = views.find((each) => each.id === id) ?? overview;
+  const arg = rest.length > 0 ? decodeURIComponent(rest.join("/")) : undefined;
+  shown?.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  document.title = `${view.title} · Portico`;
+  for (const link of nav.children) {
+    if (link.hash === `#/${view.id}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  const root = h("div", { class: `view ${view.id}` }, h("p", { class: "empty" }, "Asking …"));
+  main.replaceChildren(root);
+  if (view.mount) return view.mount(root, signal, arg);
+
+  let last;
+  const refresh = async () => {
+    let data;
+    try {
+      data = await view.load(arg);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (!signal.aborted) fill(root, notice(error));
+      last = undefined;
+      return;
+    }
+    const text = JSON.stringify(data);
+    // What has not changed stays: a selection, a scroll position, a focus.
+    if (signal.aborted || (text === last && !view.always)) return;
+    last = text;
+    fill(root, view.render(data, arg));
+  };
+  every(view.everyMs ?? SAMPLE_MS, signal, refresh);
+  addEventListener("portico:changed", refresh, { signal });
+}
+
+/** Now and then again, not beside itself, and not while nobody can see it. */
+async function every(ms, signal, work) {
+  while (!signal.aborted) {
+    if (!document.hidden) await work();
+    await new Promise((resolve) => setTimeout(resolve, ms));
+  }
+}
+
+addEventListener("hashchange", () => {
+  showView();
+  main.focus({ preventScroll: true });
+});
+addEventListener("portico:refused", () => {
+  if (signedIn) showSignIn("The gateway no longer takes that token. Sign in again.");
+});
+signOut.addEventListener("click", () => showSignIn());
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+setInterval(tick, 1000);
+
+if (hasToken()) showAll();
+else showSignIn();

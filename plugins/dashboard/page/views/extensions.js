@@ -1,0 +1,156 @@
+/** Hooks and plugins: what runs, what does not and why. */
+import { attempt, get, post } from "../api.js";
+import { action, ago, badge, duration, h, problem, section, table } from "../dom.js";
+
+const act = (kind, name, what) => post(`/kernel/${kind}/${encodeURIComponent(name)}/${what}`);
+const buttons = (kind, name, names) =>
+  h(
+    "div",
+    { class: "row" },
+    names.map(([label, what]) =>
+      action(label, `${what}-${name}`, () => act(kind, name, what).then(() => `${name}: ${what} done`), {
+        "aria-label": `${label} ${name}`,
+      }),
+    ),
+  );
+
+export const hooks = {
+  id: "hooks",
+  title: "Hooks",
+  async load(name) {
+    const [list, logs] = await Promise.all([
+      attempt(get("/kernel/hooks")),
+      name === undefined ? undefined : attempt(get(`/kernel/hooks/${encodeURIComponent(name)}/logs?lines=100`)),
+    ]);
+    return { list, logs };
+  },
+  render({ list, logs }, name) {
+    return h(
+      "div",
+      {},
+      section("Hooks", list, ({ hooks: all }) => [hookTable(all)]),
+      logs ? section(`Lines of ${name}`, logs, ({ lines }) => [lineTable(lines)]) : null,
+    );
+  },
+};
+
+function hookTable(all) {
+  return table(
+    [
+      [
+        "hook",
+        ({ name, root, description, emoji }) => [
+          h(
+            "a",
+            { href: `#/hooks/${encodeURIComponent(name)}`, "data-key": `hook-${root}-${name}` },
+            `${emoji ? `${emoji} ` : ""}${name}`,
+          ),
+          h("span", { class: "muted" }, ` ${root}`),
+          h("div", { class: "muted small" }, description ?? ""),
+        ],
+      ],
+      [
+        "events",
+        ({ events }) =>
+          events.map(({ name, known, didYouMean }) =>
+            h("div", {}, known ? name : `${name}: nobody emits it${didYouMean ? ` (${didYouMean}?)` : ""}`),
+          ),
+      ],
+      [
+        "state",
+        (hook) => [
+          badge(hook.state),
+          problem(whyNot(hook)),
+          hook.lastError ? problem(lastError(hook.lastError)) : null,
+          hook.warnings.map(problem),
+        ],
+      ],
+      [
+        "runs",
+        ({ runs, failures, lastRun }) => [
+          `${runs}`,
+          failures > 0 ? `, ${failures} failed` : "",
+          lastRun ? h("div", { class: "muted small" }, ago(lastRun.at), ` in ${duration(lastRun.ms)}`) : null,
+        ],
+      ],
+      [
+        "",
+        ({ name, state, enabled }) =>
+          buttons("hooks", name, [
+            state === "resting" || !enabled ? ["Enable", "enable"] : ["Disable", "disable"],
+            ...(state === "unapproved" ? [["Approve", "approve"]] : []),
+            ["Reload", "reload"],
+          ]),
+      ],
+    ],
+    all,
+    "There are no hooks. `portico hooks new NAME --event message:received` writes one.",
+  );
+}
+
+const whyNot = ({ error, shadowedBy }) =>
+  error ?? (shadowedBy ? `replaced by the one of ${shadowedBy.root}` : undefined);
+
+function lastError({ message, file, line, at, event }) {
+  const place = file ? ` (${file.split("/").slice(-2).join("/")}${line ? `:${line}` : ""})` : "";
+  return `${new Date(at).toLocaleTimeString()} ${event ?? ""}: ${message}${place}`;
+}
+
+function lineTable(lines) {
+  return table(
+    [
+      ["when", ({ at }) => ago(at)],
+      ["level", ({ level }) => badge(level)],
+      [
+        "line",
+        ({ message, fields }) => [message, fields ? h("div", { class: "muted small" }, JSON.stringify(fields)) : null],
+      ],
+    ],
+    [...lines].reverse(),
+    "It has said nothing yet.",
+  );
+}
+
+export const plugins = {
+  id: "plugins",
+  title: "Plugins",
+  everyMs: 5000,
+  load: () => get("/kernel/plugins"),
+  render({ plugins: all }) {
+    return section("Plugins", { value: all }, () => [
+      table(
+        [
+          [
+            "plugin",
+            ({ name, root, description }) => [
+              h("strong", {}, name),
+              h("span", { class: "muted" }, ` ${root}`),
+              h("div", { class: "muted small" }, description ?? ""),
+            ],
+          ],
+          ["state", ({ state, error }) => [badge(state), problem(error)]],
+          ["version", ({ generation, loadedAt }) => (loadedAt ? [`load ${generation}, `, ago(loadedAt)] : "–")],
+          [
+            "",
+            ({ name, state }) =>
+              // Without the dashboard nobody could press the other button.
+              name === "dashboard"
+                ? buttons("plugins", name, [["Reload", "reload"]])
+                : buttons(
+                    "plugins",
+                    name,
+                    state === "disabled"
+                      ? [["Enable", "enable"]]
+                      : [
+                          ["Disable", "disable"],
+                          ["Reload", "reload"],
+                        ],
+                  ),
+          ],
+        ],
+        all,
+        "There are no plugins.",
+      ),
+    ]);
+  },
+};

@@ -1,0 +1,37 @@
+/** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
+import { definePlugin } from "portico";
+import type { Files } from "./files.ts";
+
+export default definePlugin({
+  name: "dashboard",
+  description: "What the gateway does, to look at and to steer, as a page at /",
+  setup(ctx) {
+    // Nothing is read before somebody looks.
+    let files: Promise<Files> | undefined;
+    const serve = async (name: string, ifNoneMatch: string | undefined) => {
+      files ??= import("./files.ts").then(({ openFiles }) => openFiles(ctx.dir));
+      return (await files).answer(name, ifNoneMatch);
+    };
+    // The page and its files hold no data: what they show, they ask for with the token.
+    ctx.route("GET", "/", { access: "public", summary: "The dashboard" }, ({ req }) =>
+      serve("index.html", req.headers["if-none-match"]),
+    );
+    ctx.route("GET", "/dashboard/page/*", { access: "public", summary: "A file of the dashboard" }, ({ path, req }) =>
+      serve(path.slice("/dashboard/page/".length), req.headers["if-none-match"]),
+    );
+
+    // The control server refuses every page by design, so the gateway asks it for ours.
+    for (const [method, path, summary] of [
+      ["GET", "profiles", "The browser's profiles"],
+      ["GET", "tabs", "The browser's tabs"],
+      ["GET", "screenshot", "What a tab shows, as JPEG; ?targetId=, default the last used one"],
+      ["POST", "start", "Start the browser"],
+      ["POST", "stop", "Stop the browser"],
+    ] as const) {
+      ctx.route(method, `/dashboard/browser/${path}`, { access: "gateway", summary }, async (call) => {
+        const { askBrowser } = await import("./browser.ts");
+        return askBrowser(ctx.use("browser"), path, call.query);
+      });
+    }
+  },
+});
