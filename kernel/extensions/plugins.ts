@@ -1,11 +1,11 @@
 /** The plugins of a gateway: found, loaded, set up in the order of their needs, reloaded, replaced and taken down. */
-import { join } from "node:path";
 import { PorticoError } from "../errors.ts";
 import { Scope } from "../scope.ts";
-import type { ConfigSchemas, Dispose, Paths, PluginDefinition, ServiceName } from "../types.ts";
+import type { ConfigSchemas, Dispose, PluginDefinition, ServiceName } from "../types.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
-import { discover, type Found, type Root, sourceNames } from "./discover.ts";
-import type { LoadedModule, Loader } from "./load.ts";
+import { type Loaded, loadPlugin, pluginEntryNames } from "./definitions.ts";
+import { discover, type Found, type Root } from "./discover.ts";
+import type { Loader } from "./load.ts";
 
 export type PluginState = "active" | "waiting" | "failed" | "stale" | "disabled" | "shadowed" | "refused";
 
@@ -27,12 +27,6 @@ export interface PluginRecord {
   effects: string[];
 }
 
-interface Loaded {
-  found: Found;
-  module: LoadedModule;
-  definition: PluginDefinition;
-  loadMs: number;
-}
 interface Active {
   loaded: Loaded;
   generation: number;
@@ -62,48 +56,6 @@ export interface PluginHostOptions {
 }
 
 const setupTimeoutMs = 15_000;
-export const pluginEntryNames = sourceNames("plugin");
-
-/** From low to high priority; `plugins.trust` says how far up they are loaded (`builtin`, `home`, `workspace`, `all`). */
-export function pluginRoots(paths: Paths, trust: string): Root[] {
-  const roots = [
-    { name: "bundled", dir: join(paths.package, "plugins"), rank: 0 },
-    { name: "home", dir: join(paths.home, "plugins"), rank: 1 },
-    { name: "workspace", dir: join(paths.workspace, "plugins"), rank: 2 },
-  ];
-  return roots.slice(0, { builtin: 1, workspace: 3, all: 3 }[trust] ?? 2);
-}
-
-/** Loads every definition without setting anything up: for schemas and commands. */
-export async function loadDefinitions(
-  all: readonly Found[],
-  loader: Loader,
-): Promise<{ found: Found; definition?: PluginDefinition; error?: Error }[]> {
-  return Promise.all(
-    all.map(async (found) => {
-      if (found.refused) return { found, error: new Error(found.refused) };
-      try {
-        return { found, definition: (await loadOne(found, loader)).definition };
-      } catch (error) {
-        return { found, error: error as Error };
-      }
-    }),
-  );
-}
-
-async function loadOne(found: Found, loader: Loader): Promise<Loaded> {
-  const began = performance.now();
-  const module = await loader.load(found.entry);
-  const definition = module.exports["default"] as PluginDefinition | undefined;
-  if (
-    typeof definition !== "object" ||
-    typeof definition?.name !== "string" ||
-    typeof definition.setup !== "function"
-  ) {
-    throw new Error("plugin.ts must have a default export made by definePlugin({ name, setup })");
-  }
-  return { found, module, definition, loadMs: performance.now() - began };
-}
 
 export function createPluginHost(options: PluginHostOptions) {
   const { parts, loader } = options;
@@ -143,7 +95,7 @@ export function createPluginHost(options: PluginHostOptions) {
       if (found.root.name === "bundled" && slot.loaded && !forced) return;
       const { hash } = await loader.compile(found.entry);
       if (slot.loaded?.module.hash === hash && !slot.error && !forced) return;
-      slot.loaded = await loadOne(found, loader);
+      slot.loaded = await loadPlugin(found, loader);
       slot.error = undefined;
       slot.generation++;
       define(found.dir, slot.loaded.definition.config ?? {});
