@@ -8,7 +8,6 @@ import { runAs } from "../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import type {
-  ConfigSchemas,
   Dispose,
   Logger,
   Mount,

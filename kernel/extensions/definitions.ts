@@ -1,7 +1,7 @@
 /** From a directory to a plugin's definition, without setting anything up. */
 import { join } from "node:path";
 import type { Paths, PluginDefinition } from "../types.ts";
-import { discover, type Found, type Root, sourceNames } from "./discover.ts";
+import { type Found, type Root, sourceNames } from "./discover.ts";
 import type { LoadedModule, Loader } from "./load.ts";
 
 export interface Loaded {
