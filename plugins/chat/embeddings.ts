@@ -30,7 +30,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<void> 
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
-  const meter = meterFor(endpoint.meters(), job);
+  const meter = meterFor(endpoint.meters(), job, engine.log);
   let answer: Fields;
   let firstByteMs: number;
   try {

@@ -1,5 +1,5 @@
 /** Tells meters what each request came to, without a look at its content. */
-import type { ChatMeter, ChatRecord, Usage } from "portico";
+import type { ChatMeter, ChatRecord, Logger, Usage } from "portico";
 import type { Answer, Job } from "./job.ts";
 
 /** What is known at the end of a request beside what the job knows. */
@@ -9,8 +9,8 @@ export interface End {
   firstByteMs?: number | undefined;
 }
 
-/** Tells all meters; undefined where there are none. A job is told of once. */
-export function meterFor(meters: readonly ChatMeter[], job: Job): ((end: End) => void) | undefined {
+/** Tells all meters; undefined where there are none. */
+export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): ((end: End) => void) | undefined {
   if (meters.length === 0) return undefined;
   job.metered = true;
   return (end) => {
@@ -29,7 +29,14 @@ export function meterFor(meters: readonly ChatMeter[], job: Job): ((end: End) =>
       stream: job.stream,
       composite: trace.composite,
     };
-    for (const meter of meters) meter.finished(record);
+    for (const meter of meters) {
+      try {
+        meter.finished(record);
+      } catch (error) {
+        // The answer is there: nobody shall lose it over its counting.
+        log.error({ err: error, meter: meter.name }, "a meter failed");
+      }
+    }
   };
 }
 

@@ -107,7 +107,7 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
       engine,
       job,
       reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
-      meterFor(endpoint.meters(), job),
+      meterFor(endpoint.meters(), job, engine.log),
     );
   } catch (error) {
     markFailure(res, job, error);

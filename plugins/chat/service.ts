@@ -55,7 +55,7 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);
       try {
-        return completionOf(await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job)));
+        return completionOf(await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job, engine.log)));
       } catch (error) {
         throw job.cancelled ? options.signal?.reason : error;
       } finally {
@@ -75,7 +75,7 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
         wake = undefined;
       };
       try {
-        const { stream } = await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job));
+        const { stream } = await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
         const parser = createSseParser((data) => {
           if (data.length > 6) waiting.push(JSON.parse(data.toString("utf8")) as ChatChunk);
         });
