@@ -13,7 +13,12 @@ const browsers = [
 ];
 
 export async function prepareMachine(): Promise<void> {
-  if (!findProgram(browsers)) install("chromium");
+  if (!findChromium()) install("chromium");
+}
+
+/** The program of a browser of that kind. */
+export function findChromium(): string | undefined {
+  return findProgram(browsers);
 }
 
 function findProgram(names: readonly string[]): string | undefined {

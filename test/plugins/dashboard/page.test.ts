@@ -1,0 +1,183 @@
+/** The dashboard as a person sees it, in a real browser. */
+import type { Browser } from "playwright-core";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { InProcessGateway } from "../../support/gateway.ts";
+import { EVIL, openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
+
+let gateway: InProcessGateway;
+let chromium: Browser;
+const test = suite("dashboard");
+
+test.before(async () => {
+  [gateway, chromium] = await Promise.all([startFilled(), openBrowser()]);
+});
+test.after(async () => {
+  await chromium?.close();
+  await gateway?.stop();
+});
+
+async function signedIn(options?: object): Promise<Visitor> {
+  const visitor = await visit(chromium, gateway.url, options);
+  await signIn(visitor.page, gateway.token);
+  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
+  return visitor;
+}
+
+async function open(visitor: Visitor, section: string): Promise<void> {
+  await visitor.page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
+}
+
+const isHacked = ({ page }: Visitor) => page.evaluate("window.hacked");
+
+test("a wrong token is told as one, the right one opens, and signing out closes", async () => {
+  const { page } = await visit(chromium, gateway.url);
+  await signIn(page, "not-the-token");
+  await page.getByText("That token is not right.").waitFor();
+  await picture(page, "wrong-token");
+  await signIn(page, gateway.token);
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  assert.is(await page.evaluate("localStorage.length"), 0);
+  await page.reload();
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("The gateway's token or password").waitFor();
+  assert.is(await page.evaluate("sessionStorage.length"), 0);
+  await page.context().close();
+});
+
+test("overview: health, and channels with their plots", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await page.getByRole("status").getByText("ready", { exact: true }).waitFor();
+  const away = page.getByRole("row").filter({ hasText: "away" });
+  await away.getByRole("img", { name: /^Errors of away: [1-9]/ }).waitFor();
+  const echo = page.getByRole("row").filter({ hasText: "echo" });
+  await echo.getByRole("img", { name: /^Latency of echo: .*ms/ }).waitFor();
+  await echo.getByRole("button", { name: "Test echo" }).click();
+  await page.getByText(/^echo answered in/).waitFor();
+  await picture(page, "overview");
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("each section is filled, and what others wrote stays text", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await open(visitor, "Hooks");
+  const broken = page.getByRole("row").filter({ hasText: "broken" });
+  await broken.getByText(`no luck ${EVIL}`).waitFor();
+  await picture(page, "hooks");
+  await broken.getByRole("button", { name: "Disable broken" }).click();
+  await broken.getByText("disabled", { exact: true }).waitFor();
+  await broken.getByRole("button", { name: "Enable broken" }).click();
+  await broken.getByText("active", { exact: true }).waitFor();
+  await broken.getByRole("link", { name: "broken" }).click();
+  await page.getByRole("heading", { name: "Lines of broken" }).waitFor();
+
+  await open(visitor, "Plugins");
+  await page.getByRole("row").filter({ hasText: "dashboard" }).getByText("active").waitFor();
+  await picture(page, "plugins");
+
+  await open(visitor, "Sessions");
+  await page.getByRole("link", { name: "kitchen" }).click();
+  await page.locator(".transcript").getByText(`Remember ${EVIL}`).first().waitFor();
+  await picture(page, "sessions");
+
+  await open(visitor, "Cron");
+  await page.getByText(`Make tea ${EVIL}`).waitFor();
+  await page.getByRole("button", { name: "Run now: tea time" }).click();
+  await page.getByText("tea time: run now done").waitFor();
+  await page.getByRole("link", { name: "tea time" }).click();
+  await page.getByRole("heading", { name: "Runs of tea time" }).waitFor();
+  await page.getByRole("cell", { name: "manual" }).waitFor();
+  await picture(page, "cron");
+
+  await open(visitor, "Polls");
+  await page.getByRole("button", { name: "Disable: news" }).click();
+  await page.getByRole("row").filter({ hasText: "news" }).getByText("disabled").waitFor();
+  await picture(page, "polls");
+
+  await open(visitor, "Webhooks");
+  await page.getByRole("button", { name: /^Replay/ }).click();
+  await page.getByText(/^Started again as del_/).waitFor();
+  await page.getByText(/^again del_/).waitFor();
+  await page.getByRole("link", { name: "wake" }).last().click();
+  await page.locator("pre").getByText("Ding").waitFor();
+  await picture(page, "webhooks");
+
+  assert.is(await isHacked(visitor), undefined);
+  assert.is(await page.locator("main img[src=x], main script").count(), 0);
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("chat: a streamed answer, with the keyboard alone", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await open(visitor, "Chat");
+  await page.getByLabel("Model").selectOption("echo");
+  await page.getByLabel("Message").focus();
+  await page.keyboard.type(`one two ${EVIL}`);
+  await page.keyboard.press("Enter");
+  const answer = page.locator(".message.assistant");
+  await answer.getByText(`one two ${EVIL}`).waitFor();
+  await answer.getByText(/^echo · echo · \d+ ms/).waitFor();
+  assert.is(await isHacked(visitor), undefined);
+  await page.getByLabel("Model").selectOption("away/gone");
+  await page.getByLabel("Message").fill("anybody?");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator(".message .problem").waitFor();
+  await picture(page, "chat");
+  await page.context().close();
+});
+
+test("events come as they happen", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await open(visitor, "Events");
+  await page.getByText("live", { exact: true }).waitFor();
+  await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: EVIL }] });
+  const received = page.locator("details").filter({ hasText: "message:received" }).first();
+  await received.locator("summary").click();
+  await received.getByText("window.hacked=1").waitFor();
+  await picture(page, "events");
+  await page.getByLabel("Only").fill("chat:response");
+  await page.waitForFunction("!document.querySelector('.events').textContent.includes('message:received')");
+  await page.locator("details").filter({ hasText: "chat:response" }).first().waitFor();
+  assert.is(await isHacked(visitor), undefined);
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("the browser's tabs, with a live picture", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await open(visitor, "Browser");
+  await page.getByText("The browser is not running.").waitFor();
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
+  const shown = page.getByRole("img", { name: "What the tab shows" });
+  await shown.waitFor({ timeout: 20_000 });
+  await page.waitForFunction("document.querySelector('.picture').naturalWidth > 100");
+  await picture(page, "browser");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("The browser is not running.").waitFor({ timeout: 20_000 });
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("narrow and dark: nothing is cut off", async () => {
+  const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
+  const { page } = visitor;
+  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
+    await open(visitor, section);
+    await page.waitForFunction("!document.querySelector('main').textContent.includes('Asking …')");
+    await picture(page, `narrow-${section.toLowerCase()}`);
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    assert.ok((width as number) <= 380, `${section} is ${width} px wide`);
+  }
+  await page.context().close();
+});
+
+test.run();

@@ -1,0 +1,81 @@
+/** What the dashboard answers to those who are no browser. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+
+test("the page and its files: public, without data, under a strict policy, known by an ETag", async () => {
+  const gateway = await startGateway();
+  try {
+    const page = await gateway.request("GET", "/", undefined, { token: null });
+    assert.is(page.status, 200);
+    assert.is(page.headers.get("content-type"), "text/html; charset=utf-8");
+    const policy = page.headers.get("content-security-policy") ?? "";
+    assert.match(policy, /default-src 'none'; script-src 'self';/);
+    assert.not.match(policy, /unsafe/);
+    const html = await page.text();
+    assert.not.match(html, new RegExp(gateway.token));
+    assert.not.match(html, /<script(?! type="module" src=)|<style| style=| on\w+=/, "nothing inline");
+    const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/page\/[^"]+)"/g)].map(([, path]) => path as string);
+    assert.ok(files.length >= 3);
+    const seen = new Set<string>();
+    for (const file of files) {
+      if (seen.has(file)) continue;
+      seen.add(file);
+      const answer = await gateway.request("GET", file, undefined, { token: null });
+      assert.is(answer.status, 200, file);
+      const text = await answer.text();
+      assert.not.match(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(/, file);
+      assert.not.match(text, /https?:\/\/(?!www\.w3\.org)/, `${file} asks nobody else`);
+      const etag = answer.headers.get("etag") as string;
+      const again = await gateway.request("GET", file, undefined, { headers: { "if-none-match": `"x", ${etag}` } });
+      assert.is(again.status, 304);
+      assert.is(await again.text(), "");
+      for (const [, next] of text.matchAll(/^(?:import|export) [^;]*?from "([^"]+)"/gm))
+        files.push(new URL(next as string, `http://x${file}`).pathname);
+    }
+    assert.ok(seen.size > 12, `${seen.size} files`);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("nothing but its files", async () => {
+  const gateway = await startGateway();
+  try {
+    for (const path of ["../plugin.ts", "%2e%2e%2fplugin.ts", "..%2f..%2f..%2fpackage.json", "views", "none.js", ""]) {
+      const answer = await gateway.request("GET", `/dashboard/page/${path}`);
+      assert.is(answer.status, 404, path);
+    }
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("the browser's routes: only with the token, and told where there is no browser", async () => {
+  const gateway = await startGateway({ config: { plugins: { entries: { browser: { enabled: false } } } } });
+  try {
+    for (const path of ["profiles", "tabs", "screenshot"]) {
+      assert.is((await gateway.request("GET", `/dashboard/browser/${path}`, undefined, { token: null })).status, 401);
+      const answer = await gateway.request("GET", `/dashboard/browser/${path}`);
+      assert.is(answer.status, 503);
+      assert.is(((await answer.json()) as any).error.code, "service_unavailable");
+    }
+    assert.is((await gateway.request("POST", "/dashboard/browser/start", undefined, { token: null })).status, 401);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("a browser that does not run has no picture", async () => {
+  const gateway = await startGateway();
+  try {
+    assert.equal(await gateway.json("GET", "/dashboard/browser/tabs"), { running: false, tabs: [] });
+    const answer = await gateway.request("GET", "/dashboard/browser/screenshot");
+    assert.is(answer.status, 409);
+    assert.is(((await answer.json()) as any).error.code, "browser_not_running");
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();

@@ -1,0 +1,91 @@
+/** A gateway with something to look at, and a person's browser to look with. */
+import { type Browser, chromium, type Page } from "playwright-core";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { findChromium } from "../../support/prepare.ts";
+
+export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
+const WEBHOOK_TOKEN = "token-of-the-webhooks-1234";
+
+const hook = (name: string, body: string) => ({
+  [`hooks/${name}/HOOK.md`]: `---\nname: ${name}\ndescription: ${JSON.stringify(`Says ${EVIL}`)}\nevents: [message:received]\n---\n`,
+  [`hooks/${name}/handler.ts`]: `export default () => { ${body} };\n`,
+});
+
+/** Hooks (one fails), a job, a poll, a turn with a transcript, a delivery, and two chats. */
+export async function startFilled(): Promise<InProcessGateway> {
+  const gateway = await startGateway({
+    config: {
+      channels: {
+        away: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", models: ["gone"], maxRetries: 0 },
+      },
+      agents: { defaults: { model: "echo" } },
+      webhooks: { enabled: true, token: WEBHOOK_TOKEN },
+      browser: { headless: true, noSandbox: true },
+    },
+    files: {
+      ...hook("broken", `throw new Error(${JSON.stringify(`no luck ${EVIL}`)})`),
+      ...hook("quiet", ""),
+      "news.txt": "first",
+    },
+  });
+  await gateway.json("POST", "/cron/jobs", {
+    name: "tea time",
+    schedule: { kind: "every", everyMs: 3_600_000 },
+    payload: { kind: "systemEvent", text: `Make tea ${EVIL}` },
+  });
+  await gateway.json("POST", "/polls", {
+    name: "news",
+    every: "1h",
+    source: { kind: "http", url: "http://127.0.0.1:9/feed" },
+    payload: { kind: "systemEvent", text: "News: {item.text}" },
+  });
+  await gateway.json("POST", "/agent", { message: `Remember ${EVIL}`, session: "kitchen", wait: true });
+  const hooked = await gateway.request("POST", "/hooks/wake", { text: `Ding ${EVIL}` }, { token: WEBHOOK_TOKEN });
+  if (hooked.status !== 200) throw new Error(`the webhook answered ${hooked.status}: ${await hooked.text()}`);
+  await chat(gateway, "echo", "hello");
+  await chat(gateway, "away/gone", "hello");
+  return gateway;
+}
+
+async function chat(gateway: InProcessGateway, model: string, content: string): Promise<void> {
+  await (
+    await gateway.request("POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] })
+  ).text();
+}
+
+export interface Visitor {
+  page: Page;
+  /** What the console complained about; empty is well. */
+  complaints: string[];
+}
+
+export function openBrowser(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (!executablePath) throw new Error("there is no Chromium");
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(8000);
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (line) => {
+    // A refused token is a failed request, which the console notes by itself.
+    if (line.type() === "error" && !/status of (401|404|409|503)/.test(line.text())) complaints.push(line.text());
+  });
+  await page.goto(`${url}/`);
+  return { page, complaints };
+}
+
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel("The gateway's token or password").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** A picture for a person's eyes, where `PORTICO_PICTURES` names a directory. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const dir = process.env["PORTICO_PICTURES"];
+  if (dir) await page.screenshot({ path: `${dir}/${name}.png`, fullPage: true });
+}
