@@ -1,0 +1,73 @@
+/** `portico keys` and `portico usage` as processes of their own. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+
+test("portico keys and portico usage", async () => {
+  const gateway = await startGateway();
+  const cli = (...words: string[]) => portico(gateway.home, words);
+  try {
+    const made = await cli(
+      "keys",
+      "create",
+      "ci",
+      "--models",
+      "echo,main/*",
+      "--rpm",
+      "60",
+      "--tpm",
+      "1000",
+      "--budget",
+      "5/day",
+      "--expires",
+      "30d",
+    );
+    assert.is(made.code, 0, made.stderr);
+    const key = /^pk_\S{43}$/m.exec(made.stdout)?.[0];
+    assert.ok(key, made.stdout);
+
+    const { keys } = await gateway.json("GET", "/keys");
+    const { expires, ...shown } = keys[0];
+    assert.equal(shown, {
+      name: "ci",
+      state: "active",
+      models: ["echo", "main/*"],
+      requestsPerMinute: 60,
+      tokensPerMinute: 1000,
+      budget: { usd: 5, per: "day" },
+      spentUsd: 0,
+      enabled: true,
+    });
+    const days = (Date.parse(expires) - Date.now()) / 86_400_000;
+    assert.ok(days > 29.9 && days < 30.1, expires);
+    assert.match((await cli("keys", "list")).stdout, /ci +active +echo, main\/\* +60 +1000 +\$0 of \$5 per day/);
+
+    const body = { model: "echo", messages: [{ role: "user", content: "one two" }] };
+    const answer = await gateway.request("POST", "/v1/chat/completions", body, { token: key });
+    assert.is(answer.status, 200);
+    const used = await cli("usage", "--since", "1h", "--by", "key,model");
+    assert.is(used.code, 0, used.stderr);
+    assert.match(used.stdout, /^KEY +MODEL +REQUESTS/m);
+    assert.match(used.stdout, /^ci +echo +1 /m);
+    const { rows, by } = JSON.parse((await cli("usage", "--by", "day", "--json")).stdout);
+    assert.equal([by, rows.length, rows[0].requests], [["day"], 1, 1]);
+
+    for (const [words, what] of [
+      [["keys", "create", "x", "--budget", "5"], "--budget"],
+      [["keys", "revoke", "nobody"], "no key"],
+      [["usage", "--since", "soon"], "since"],
+    ] as const) {
+      const failed = await cli(...words);
+      assert.is(failed.code, 1, words.join(" "));
+      assert.match(failed.stderr, what);
+    }
+
+    assert.match((await cli("keys", "revoke", "ci")).stdout, "revoked");
+    assert.is((await gateway.request("POST", "/v1/chat/completions", body, { token: key })).status, 401);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
