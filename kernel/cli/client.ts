@@ -70,8 +70,10 @@ export function createClient(options: ClientOptions): GatewayClient {
     Object.assign(headers, extra.headers);
     return new Promise((resolve, reject) => {
       const open = url.protocol === "https:" ? httpsRequest : httpRequest;
-      const req = open(url, { method, headers, signal: options.signal, timeout: extra.timeoutMs }, resolve);
-      req.on("timeout", () => req.destroy(new Error(`no answer within ${extra.timeoutMs} ms`)));
+      // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
+      const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
+      const { timeoutMs } = extra;
+      if (timeoutMs) req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
       req.end(payload);
     });

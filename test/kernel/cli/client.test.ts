@@ -1,0 +1,47 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { createClient } from "../../../kernel/cli/client.ts";
+
+const test = suite("client of the command line");
+let server: Server;
+let answer: () => void = () => {};
+let url = "";
+test.before(async () => {
+  server = createServer((_req, res) => {
+    answer = () => res.end('{"late":true}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+test.after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const client = () => createClient({ url, signal: new AbortController().signal });
+
+test("an answer may take its time: no socket time-out that nobody asked for", async () => {
+  const seen = new Promise<void>((resolve) => server.once("request", () => resolve()));
+  const pending = client().request("GET", "/slow");
+  await seen;
+  // What Node's shared agent would do to the socket after 5 s without a byte.
+  const [handle] = (process as unknown as { _getActiveHandles(): unknown[] })
+    ._getActiveHandles()
+    .filter((one) => (one as { remotePort?: number }).remotePort === Number(new URL(url).port)) as {
+    timeout?: number;
+  }[];
+  assert.not.ok(handle?.timeout);
+  answer();
+  assert.equal(await pending, { late: true });
+});
+
+test("a time-out that was asked for says how long it was", async () => {
+  const error = await client()
+    .request("GET", "/never", undefined, { timeoutMs: 30 })
+    .catch((thrown: Error) => thrown);
+  assert.match((error as Error).message, /no answer within 30 ms/);
+});
+
+test.run();
