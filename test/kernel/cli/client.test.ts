@@ -10,6 +10,7 @@ let answer: () => void = () => {};
 let url = "";
 test.before(async () => {
   server = createServer((_req, res) => {
+    res.setHeader("content-type", "application/json");
     answer = () => res.end('{"late":true}');
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
