@@ -37,7 +37,8 @@ export function createGuard(options: GuardOptions): Guard {
 
   function isOwnMachine(address: string): boolean {
     if (own === undefined || Date.now() - own.at > 5_000) own = { at: Date.now(), addresses: ownAddresses() };
-    return own.addresses.has(plainAddress(address));
+    const plain = plainAddress(address);
+    return own.addresses.has(plain) || (options.ownAddresses?.().some((one) => plainAddress(one) === plain) ?? false);
   }
 
   const isOwnPort = (port: number): boolean =>

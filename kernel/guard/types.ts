@@ -35,6 +35,8 @@ export interface GuardOptions {
   resolve?: LookupAll | undefined;
   /** The gateway's own ports (gateway, control, relay, proxies); 18800–18899 are always among them. */
   ownPorts: () => readonly number[];
+  /** Addresses at which these ports are ours beside this machine's own: a node's gateway. */
+  ownAddresses?: (() => readonly string[]) | undefined;
   /** The code of its refusals; default `navigation_blocked` (what browser routes answer), elsewhere `address_blocked`. */
   code?: "navigation_blocked" | "address_blocked" | undefined;
 }

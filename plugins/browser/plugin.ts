@@ -65,6 +65,7 @@ export default definePlugin({
             env,
             libraryPresent,
             ownPorts,
+            ownAddresses: () => imposed?.addresses ?? [],
             relayUrl: () => relay.url,
             relay,
             onNavigated: (event) => {

@@ -27,6 +27,8 @@ export interface ServiceOptions {
   env: NodeJS.ProcessEnv;
   /** Ports of the gateway that no page may reach. */
   ownPorts(): readonly number[];
+  /** Where these ports are too, beside this machine. */
+  ownAddresses?(): readonly string[];
   /** Where the extension relay listens. */
   relayUrl(): string;
   /** The extension relay itself, where it runs in this gateway. */
@@ -66,7 +68,7 @@ export class BrowserControl {
       trash: join(paths.home, "trash"),
       relayUrl: options.relayUrl,
     });
-    const guard = browserGuard(config, options.ownPorts, options.resolve);
+    const guard = browserGuard(config, options.ownPorts, options.resolve, options.ownAddresses);
     const drivers: DriverDeps = {
       config,
       profiles,

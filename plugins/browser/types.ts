@@ -23,6 +23,8 @@ export interface ImposedPolicy {
   evaluateEnabled: boolean;
   /** The gateway's own ports: a tunnel to it may end on this machine. */
   ports: number[];
+  /** Where the node reaches the gateway; the node fills it in. */
+  addresses?: string[];
 }
 
 /** JSON, or bytes of that type. */

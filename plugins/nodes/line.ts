@@ -1,5 +1,6 @@
 /** One end of the connection between gateway and node: messages, parts of files, heartbeat. The only importer of ws. */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "portico";
 import { WebSocket, WebSocketServer } from "ws";
@@ -62,6 +63,11 @@ export class Line {
       else if (this.open) this.#socket.ping(() => {});
     }, heartbeatMs);
     this.#timer.unref();
+  }
+
+  /** Of the other side. */
+  get remoteAddress(): string {
+    return (this.#socket as unknown as { _socket?: Socket })._socket?.remoteAddress ?? "";
   }
 
   get open(): boolean {

@@ -156,10 +156,12 @@ export function browserGuard(
   config: () => BrowserConfig,
   ownPorts: () => readonly number[],
   resolve?: Parameters<typeof createGuard>[0]["resolve"],
+  ownAddresses?: () => readonly string[],
 ): Guard {
   return createGuard({
     resolve,
     ownPorts,
+    ownAddresses,
     policy: () => {
       const current = config();
       const { hostnameAllowlist, allowedHostnames } = current.ssrfPolicy;

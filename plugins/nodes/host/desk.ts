@@ -30,6 +30,8 @@ export interface DeskOptions {
   /** `nodeHost.browserProxy.enabled` */
   enabled(): boolean;
   maxFileBytes(): number;
+  /** Where the gateway is reached: its ports are out of bounds for pages. */
+  gatewayAddress: string;
 }
 
 /** Removes the uploads of earlier connections. */
@@ -87,6 +89,8 @@ export class Desk {
       );
     }
     await this.#takeFiles(message);
+    const { policy } = message.request;
+    if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
     const request = message.orDefaultProfile ? await this.#ownProfile(message.request) : message.request;
     return ctx.use("browser").request(request);
   }

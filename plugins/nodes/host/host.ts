@@ -158,7 +158,13 @@ async function connect({ ctx, config, onConfig }: HostParts, { url, headers, nam
     });
     line.watch(UNTIL_WELCOME_MS);
     const enabled = (): boolean => config().browserProxy.enabled;
-    const desk: Desk = new Desk({ ctx, line, enabled, maxFileBytes: () => maxFileBytes });
+    const desk: Desk = new Desk({
+      ctx,
+      line,
+      enabled,
+      maxFileBytes: () => maxFileBytes,
+      gatewayAddress: line.remoteAddress,
+    });
     return { line, desk };
   });
   const unlisten = onConfig(() => {

@@ -1,0 +1,82 @@
+/** Gateway and node in two network namespaces, as on two machines. Skipped, and shown as such, where none may be made. */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { until } from "../../support/until.ts";
+import { startBrowser } from "../browser/support.ts";
+import { spawnNode } from "./support.ts";
+
+const space = `portico-${process.pid}`;
+const [outer, inner] = [`pt${process.pid % 100_000}a`, `pt${process.pid % 100_000}b`];
+const third = process.pid % 250;
+const gatewayAddress = `10.213.${third}.1`;
+const inside = ["ip", "netns", "exec", space];
+
+const ip = (...words: string[]): boolean => spawnSync("ip", words, { stdio: "ignore" }).status === 0;
+const permitted = ip("netns", "add", space) && ip("link", "add", outer, "type", "veth", "peer", "name", inner);
+const withNamespaces = permitted ? test : test.skip;
+
+const SITE = `require("http").createServer((_, res) => res.end("<title>only here</title><button>Go</button>"))
+  .listen(0, "127.0.0.1", function () { console.log(this.address().port); })`;
+
+test.after(() => {
+  ip("link", "del", outer);
+  ip("netns", "del", space);
+});
+
+withNamespaces("the node's network is the browser's, and a cut cable is found out and mended", async () => {
+  ip("link", "set", inner, "netns", space);
+  ip("addr", "add", `${gatewayAddress}/24`, "dev", outer);
+  ip("link", "set", outer, "up");
+  for (const words of [
+    ["addr", "add", `10.213.${third}.2/24`, "dev", inner],
+    ["link", "set", inner, "up"],
+    ["link", "set", "lo", "up"],
+  ])
+    assert.ok(ip("-n", space, ...words), words.join(" "));
+
+  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 1000 } } };
+  const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
+  const site = spawn(inside[0] as string, [...inside.slice(1), process.execPath, "-e", SITE]);
+  const [line] = await once(site.stdout, "data");
+  const url = `http://127.0.0.1:${Number(String(line))}/`;
+  const gateway = `http://${gatewayAddress}:${browser.gateway.port}`;
+  const node = spawnNode({ gateway, token: "over-the-wire", name: "far", wrap: inside });
+  try {
+    await node.says("Connected to");
+    assert.is((await browser.gateway.json("GET", "/nodes")).nodes[0].address, `10.213.${third}.2`);
+    const here = await fetch(url).then(
+      (answer) => answer.status,
+      () => "unreachable",
+    );
+    assert.is(here, "unreachable", "the gateway's machine has no such site");
+    await browser.visit(url);
+    const { body } = await browser.get("/snapshot");
+    assert.is(body.title, "only here");
+    assert.ok((await browser.post("/screenshot")).body.path);
+    const own = await browser.post("/navigate", { url: `${gateway}/` });
+    assert.is(own.body.error?.code, "navigation_blocked", "the gateway is out of bounds at its address, too");
+
+    const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
+    await until("the action", async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].inFlight === 1);
+    ip("link", "set", outer, "down");
+    const cut = await acting;
+    assert.is(cut.status, 503);
+    assert.is(cut.body.error.code, "node_unavailable");
+    ip("link", "set", outer, "up");
+    await until(
+      "the node to come back",
+      async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].state === "connected",
+      20_000,
+    );
+    assert.is((await browser.get("/tabs")).body.running, true, "its browser ran on");
+  } finally {
+    ip("link", "set", outer, "up");
+    await node.stop();
+    site.kill();
+    await browser.stop();
+  }
+});
+
+test.run();

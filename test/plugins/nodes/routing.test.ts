@@ -1,0 +1,96 @@
+/** Who is asked for a browser, and whose policy holds. */
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
+import { type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
+import { type NodeOptions, type NodeProcess, spawnNode } from "./support.ts";
+
+const NO_BROWSER = { executablePath: "/nowhere/chrome" };
+let site: Site;
+const running: NodeProcess[] = [];
+
+function start(options: NodeOptions): NodeProcess {
+  const node = spawnNode(options);
+  running.push(node);
+  return node;
+}
+const joinAs = (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
+  start({ gateway: gateway.url, token: gateway.token, name, ...more });
+
+test.before(async () => {
+  site = await startSite({ "/": "<title>there</title><button>Go</button>" });
+});
+test.after.each(async () => {
+  await Promise.all(running.splice(0).map((node) => node.stop()));
+});
+test.after(() => site.stop());
+
+test("a profile names its node; a gateway with a browser of its own keeps the rest; off is off", async () => {
+  const browser = await startBrowser({ profiles: { far: { node: "desk" }, lost: { node: "nobody" } } });
+  try {
+    assert.is((await browser.get("/", { profile: "far" })).body.error.code, "node_unavailable");
+    await joinAs("desk", browser).says("Connected to");
+    assert.is((await browser.get("/", { profile: "far" })).body.node, "desk");
+    assert.is((await browser.post("/start", { profile: "far" })).body.profile, "portico");
+    assert.is((await browser.get("/")).body.node, undefined, "the default profile is the gateway's own");
+    assert.is((await browser.get("/")).body.running, false);
+    const lost = await browser.get("/", { profile: "lost" });
+    assert.is(lost.status, 503);
+    assert.match(lost.body.error.message, "portico node --name nobody");
+    const { gateway } = browser;
+    const listed = await portico(gateway.home, ["nodes", "list", "--json"]);
+    assert.is(JSON.parse(listed.stdout).nodes[0].name, "desk");
+    assert.match((await portico(gateway.home, ["nodes", "list"])).stdout, /desk +connected/);
+    const set = await portico(gateway.home, ["config", "set", "gateway.nodes.browser.mode", "off"]);
+    assert.is(set.code, 0, set.stderr);
+    const off = await until("the setting to hold", async () => {
+      const answer = await browser.get("/", { profile: "far" });
+      return answer.status === 503 ? answer : undefined;
+    });
+    assert.match(off.body.error.message, "gateway.nodes.browser.mode");
+  } finally {
+    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await browser.stop();
+  }
+});
+
+test("the gateway's policy holds on the node, and the node's own too", async () => {
+  const ssrfPolicy = { dangerouslyAllowPrivateNetwork: false, allowedHostnames: ["localhost"] };
+  const strict = await startBrowser({ ...NO_BROWSER, ssrfPolicy, evaluateEnabled: false });
+  const open = await startBrowser(NO_BROWSER);
+  try {
+    await joinAs("desk", strict).says("Connected to");
+    const own = { headless: true, noSandbox: true, ssrfPolicy: { dangerouslyAllowPrivateNetwork: false } };
+    await joinAs("narrow", open, { config: { browser: own } }).says("Connected to");
+    const refused = await strict.post("/navigate", { url: site.url });
+    assert.is(refused.body.error.code, "navigation_blocked");
+    const exempt = await strict.post("/navigate", { url: `http://localhost:${site.port}/` });
+    assert.is(exempt.status, 200, JSON.stringify(exempt.body));
+    assert.is((await strict.act("evaluate", { fn: "1" })).body.error.code, "evaluate_disabled");
+    const narrowed = await open.post("/navigate", { url: site.url });
+    assert.is(narrowed.body.error.code, "navigation_blocked", "the gateway would allow it, the node does not");
+  } finally {
+    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await strict.stop();
+    await open.stop();
+  }
+});
+
+test("a node whose proxy is switched off offers nothing", async () => {
+  const browser = await startBrowser(NO_BROWSER);
+  try {
+    const config = { nodeHost: { browserProxy: { enabled: false } } };
+    await joinAs("desk", browser, { config }).says("Connected to");
+    const answer = await until("the node to be known", async () => {
+      const one = await browser.get("/");
+      return one.status === 503 ? one : undefined;
+    });
+    assert.match(answer.body.error.message, "nodeHost.browserProxy.enabled");
+  } finally {
+    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await browser.stop();
+  }
+});
+
+test.run();
