@@ -42,6 +42,7 @@ const importers: Record<string, string[]> = {
   libsql: ["kernel/store/sqlite.ts"],
   "playwright-core": ["plugins/browser/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
+  "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   re2js: ["plugins/webhooks/patterns.ts"],
 };
 

@@ -358,7 +358,12 @@ function round(ms: number | undefined): number | undefined {
 /** True when a changed key lies in a section, or a section below the key. */
 function overlaps(path: string, key: string): boolean {
   const section = path.replace(/\.?\*.*$/, "");
-  return key === section || key.startsWith(`${section}.`) || section.startsWith(`${key}.`);
+  return key === section || isBelow(key, section) || isBelow(section, key);
+}
+
+/** `channels["a.b"]` is below `channels` as `channels.a` is. */
+function isBelow(key: string, above: string): boolean {
+  return key.startsWith(above) && /^[.[]/.test(key.slice(above.length));
 }
 
 async function bounded(name: string, job: () => Promise<void>): Promise<void> {
