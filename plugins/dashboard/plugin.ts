@@ -1,6 +1,9 @@
 /** The dashboard: one page at `/`, its files, and the browser's tabs and picture for it. */
 import { definePlugin } from "portico";
 import type { Files } from "./files.ts";
+import type { History } from "./history.ts";
+
+const STEP_MS = 10_000;
 
 export default definePlugin({
   name: "dashboard",
@@ -18,6 +21,16 @@ export default definePlugin({
     );
     ctx.route("GET", "/dashboard/page/*", { access: "public", summary: "A file of the dashboard" }, ({ path, req }) =>
       serve(path.slice("/dashboard/page/".length), req.headers["if-none-match"]),
+    );
+
+    let history: Promise<History> | undefined;
+    const channels = (): Promise<History> =>
+      (history ??= import("./history.ts").then(({ createHistory }) =>
+        createHistory(STEP_MS, () => ctx.find("channels")?.list() ?? []),
+      ));
+    ctx.task("channel history", { everyMs: STEP_MS }, async () => (await channels()).sample());
+    ctx.route("GET", "/dashboard/channels", { access: "gateway", summary: "The channels' last hour" }, async () =>
+      (await channels()).read(),
     );
 
     // The control server refuses every page by design, so the gateway asks it for ours.

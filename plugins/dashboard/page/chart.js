@@ -1,19 +1,23 @@
-/** Small plots of what was seen since the page was opened. */
+/** Small plots of the last while. */
 import { svg } from "./dom.js";
 
 const WIDTH = 120;
 const HEIGHT = 28;
 
-/** A line through the points; gaps where a value is undefined. `label` is read out. */
+/** A line through the points; gaps where a value is null. `label` is read out. */
 export function line(values, label) {
-  const top = Math.max(1, ...values.filter((value) => value !== undefined));
+  const top = Math.max(1, ...values.filter((value) => value !== null));
   const x = (at) => (values.length < 2 ? WIDTH : (at / (values.length - 1)) * WIDTH);
   const y = (value) => HEIGHT - 2 - (value / top) * (HEIGHT - 4);
   let path = "";
   let down = false;
   for (const [at, value] of values.entries()) {
-    if (value !== undefined) path += `${down ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-    down = value !== undefined;
+    // Alone, a point is a short stroke.
+    if (value !== null)
+      path += down
+        ? `L${x(at).toFixed(1)} ${y(value).toFixed(1)}`
+        : `M${(x(at) - 2).toFixed(1)} ${y(value).toFixed(1)}h2`;
+    down = value !== null;
   }
   return frame(label, "line", path === "" ? [] : [svg("path", { d: path })]);
 }
@@ -21,13 +25,18 @@ export function line(values, label) {
 /** One bar a point. */
 export function bars(values, label) {
   const top = Math.max(1, ...values);
-  const step = WIDTH / Math.max(values.length, 20);
+  const step = WIDTH / values.length;
   const shapes = values.flatMap((value, at) => {
     if (value === 0) return [];
     const height = Math.max(3, (value / top) * (HEIGHT - 4));
-    const width = Math.max(1.5, step - 1);
+    const width = Math.min(8, Math.max(1.5, step - 1));
     return [
-      svg("rect", { x: (at * step).toFixed(1), y: (HEIGHT - height).toFixed(1), width, height: height.toFixed(1) }),
+      svg("rect", {
+        x: ((at + 1) * step - width).toFixed(1),
+        y: (HEIGHT - height).toFixed(1),
+        width,
+        height: height.toFixed(1),
+      }),
     ];
   });
   return frame(label, "bars", shapes);

@@ -2,7 +2,6 @@
 import { ApiError, attempt, forgetToken, get, hasToken, keepToken } from "./api.js";
 import { fill, h, notice, tick } from "./dom.js";
 import { follow } from "./feed.js";
-import { sampleChannels } from "./history.js";
 import { browser } from "./views/browser.js";
 import { chat } from "./views/chat.js";
 import { deliveries } from "./views/deliveries.js";
@@ -17,7 +16,7 @@ import { sessions } from "./views/sessions.js";
  * one that lives by itself.
  */
 const views = [overview, chat, events, hooks, plugins, sessions, cron, polls, deliveries, browser];
-const SAMPLE_MS = 3000;
+const ROUND_MS = 3000;
 
 const main = document.getElementById("main");
 const nav = document.getElementById("nav");
@@ -78,8 +77,8 @@ function showAll() {
   nav.hidden = signOut.hidden = false;
   nav.replaceChildren(...views.map(({ id, title }) => h("a", { href: `#/${id}` }, title)));
   void follow(signedIn.signal);
-  every(SAMPLE_MS, signedIn.signal, async () => {
-    const [ready] = await Promise.all([askReady(), sampleChannels()]);
+  every(ROUND_MS, signedIn.signal, async () => {
+    const ready = await askReady();
     health.textContent = ready.text;
     health.className = ready.ok ? "good" : "bad";
   });
@@ -126,11 +125,11 @@ function showView() {
     }
     const text = JSON.stringify(data);
     // What has not changed stays: a selection, a scroll position, a focus.
-    if (signal.aborted || (text === last && !view.always)) return;
+    if (signal.aborted || text === last) return;
     last = text;
     fill(root, view.render(data, arg));
   };
-  every(view.everyMs ?? SAMPLE_MS, signal, refresh);
+  every(view.everyMs ?? ROUND_MS, signal, refresh);
   addEventListener("portico:changed", refresh, { signal });
 }
 

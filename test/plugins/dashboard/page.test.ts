@@ -3,6 +3,7 @@ import type { Browser } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 import { EVIL, openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
 
 let gateway: InProcessGateway;
@@ -52,8 +53,10 @@ test("overview: health, and channels with their plots", async () => {
   await page.getByRole("status").getByText("ready", { exact: true }).waitFor();
   const away = page.getByRole("row").filter({ hasText: "away" });
   await away.getByRole("img", { name: /^Errors of away: [1-9]/ }).waitFor();
+  await away.locator(".chart.bars rect").first().waitFor({ state: "attached" });
   const echo = page.getByRole("row").filter({ hasText: "echo" });
   await echo.getByRole("img", { name: /^Latency of echo: .*ms/ }).waitFor();
+  await echo.locator(".chart.line path").waitFor({ state: "attached" });
   await echo.getByRole("button", { name: "Test echo" }).click();
   await page.getByText(/^echo answered in/).waitFor();
   await picture(page, "overview");
@@ -143,7 +146,7 @@ test("events come as they happen", async () => {
   await received.getByText("window.hacked=1").waitFor();
   await picture(page, "events");
   await page.getByLabel("Only").fill("chat:response");
-  await page.waitForFunction("!document.querySelector('.events').textContent.includes('message:received')");
+  await page.locator("details").filter({ hasText: "message:received" }).first().waitFor({ state: "detached" });
   await page.locator("details").filter({ hasText: "chat:response" }).first().waitFor();
   assert.is(await isHacked(visitor), undefined);
   assert.equal(visitor.complaints, []);
@@ -159,7 +162,7 @@ test("the browser's tabs, with a live picture", async () => {
   await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
   const shown = page.getByRole("img", { name: "What the tab shows" });
   await shown.waitFor({ timeout: 20_000 });
-  await page.waitForFunction("document.querySelector('.picture').naturalWidth > 100");
+  await until("the picture", () => page.evaluate("document.querySelector('.picture').naturalWidth > 100"));
   await picture(page, "browser");
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText("The browser is not running.").waitFor({ timeout: 20_000 });
@@ -172,7 +175,7 @@ test("narrow and dark: nothing is cut off", async () => {
   const { page } = visitor;
   for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
     await open(visitor, section);
-    await page.waitForFunction("!document.querySelector('main').textContent.includes('Asking …')");
+    await page.getByText("Asking …").waitFor({ state: "detached" });
     await picture(page, `narrow-${section.toLowerCase()}`);
     const width = await page.evaluate("document.documentElement.scrollWidth");
     assert.ok((width as number) <= 380, `${section} is ${width} px wide`);

@@ -24,15 +24,16 @@ export const deliveries = {
   },
 };
 
-function endpoints({ enabled, warning, path, endpoints: fixed, mappings, refused }) {
+function endpoints({ enabled, warning, endpoints: fixed, mappings, refused }) {
   if (!enabled) return [h("p", { class: "empty" }, "Webhooks are off: set webhooks.enabled and webhooks.token.")];
   return [
     problem(warning),
     h(
-      "p",
-      {},
-      `Below ${path}: `,
-      [...fixed.map((each) => each.replace("POST ", "")), ...mappings.map((each) => each.path)].join(", "),
+      "ul",
+      { class: "plain" },
+      [...fixed, ...mappings.map(({ path, credential }) => `POST ${path} (${credential})`)].map((each) =>
+        h("li", {}, each),
+      ),
     ),
     Object.entries(refused ?? {}).map(([name, why]) =>
       problem(`${name}: ${typeof why === "string" ? why : JSON.stringify(why)}`),

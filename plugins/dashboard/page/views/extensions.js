@@ -2,13 +2,19 @@
 import { attempt, get, post } from "../api.js";
 import { action, ago, badge, duration, h, problem, section, table } from "../dom.js";
 
-const act = (kind, name, what) => post(`/kernel/${kind}/${encodeURIComponent(name)}/${what}`);
+async function act(kind, name, what) {
+  const ends = kind === "plugins" && what === "disable";
+  if (ends && !confirm(`Disable ${name}? Its routes and everything else that it does end at once.`))
+    return "Nothing was changed";
+  await post(`/kernel/${kind}/${encodeURIComponent(name)}/${what}`);
+  return `${name}: ${what} done`;
+}
 const buttons = (kind, name, names) =>
   h(
     "div",
     { class: "row" },
     names.map(([label, what]) =>
-      action(label, `${what}-${name}`, () => act(kind, name, what).then(() => `${name}: ${what} done`), {
+      action(label, `${what}-${name}`, () => act(kind, name, what), {
         "aria-label": `${label} ${name}`,
       }),
     ),
@@ -53,7 +59,11 @@ function hookTable(all) {
         "events",
         ({ events }) =>
           events.map(({ name, known, didYouMean }) =>
-            h("div", {}, known ? name : `${name}: nobody emits it${didYouMean ? ` (${didYouMean}?)` : ""}`),
+            h(
+              "div",
+              known ? { class: "nowrap" } : {},
+              known ? name : `${name}: nobody emits it${didYouMean ? ` (${didYouMean}?)` : ""}`,
+            ),
           ),
       ],
       [

@@ -3,28 +3,26 @@ import { attempt, get, post } from "../api.js";
 import { bars, line } from "../chart.js";
 import { action, ago, badge, bytes, duration, h, problem, section, table } from "../dom.js";
 import { events } from "../feed.js";
-import { historyOf } from "../history.js";
 
 export const overview = {
   id: "overview",
   title: "Overview",
-  // The plots move even where the numbers stand.
-  always: true,
   async load() {
-    const [status, channels, store] = await Promise.all([
+    const [status, channels, store, history] = await Promise.all([
       attempt(get("/kernel/status")),
       attempt(get("/channels")),
       attempt(get("/store")),
+      attempt(get("/dashboard/channels")),
     ]);
-    return { status, channels, store };
+    return { status, channels, store, history, latest: events.slice(0, 6) };
   },
-  render({ status, channels, store }) {
+  render({ status, channels, store, history, latest }) {
     return h(
       "div",
       {},
       section("Health", status, (value) => health(value, store)),
-      section("Channels", channels, ({ channels: all }) => [channelTable(all)]),
-      section("Latest events", { value: events.slice(0, 6) }, (latest) => [
+      section("Channels", channels, ({ channels: all }) => [channelTable(all, history.value?.channels ?? {})]),
+      section("Latest events", { value: latest }, () => [
         table(
           [
             ["when", ({ timestamp }) => ago(timestamp)],
@@ -65,7 +63,8 @@ function health(status, store) {
 const badgeText = ({ ok, problem }) => (ok ? "sound" : (problem ?? "not well"));
 const fact = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
-function channelTable(channels) {
+function channelTable(channels, history) {
+  const of = (name) => history[name] ?? { latency: [], failed: [] };
   return table(
     [
       [
@@ -87,12 +86,12 @@ function channelTable(channels) {
       [
         "latency",
         ({ name, latencyMs }) =>
-          plot(line(historyOf(name).latency, `Latency of ${name}: ${duration(latencyMs)}`), duration(latencyMs)),
+          plot(line(of(name).latency, `Latency of ${name}: ${duration(latencyMs)}`), duration(latencyMs)),
         "plot",
       ],
       [
         "errors",
-        ({ name, errors }) => plot(bars(historyOf(name).failed, `Errors of ${name}: ${errors}`), String(errors)),
+        ({ name, errors }) => plot(bars(of(name).failed, `Errors of ${name}: ${errors}`), String(errors)),
         "plot",
       ],
       ["attempts", ({ requests }) => String(requests), "number"],

@@ -1,0 +1,59 @@
+/** The channels over the last hour, for the plots: the channels themselves only know their present. */
+import type { ChannelStatus } from "portico";
+
+const KEEP = 360;
+
+/** One value a step, oldest first, the step that is under way last. */
+export interface ChannelHistory {
+  /** Milliseconds; null before the channel was ever used. */
+  latency: (number | null)[];
+  /** Attempts that failed within the step. */
+  failed: number[];
+}
+
+interface Known extends ChannelHistory {
+  errors: number;
+}
+
+export interface History {
+  /** Ends a step. */
+  sample(): void;
+  read(): { stepMs: number; channels: Record<string, ChannelHistory> };
+}
+
+export function createHistory(stepMs: number, list: () => readonly ChannelStatus[]): History {
+  let known = new Map<string, Known>();
+
+  const failedSince = ({ name, errors }: ChannelStatus): number => {
+    const before = known.get(name)?.errors ?? 0;
+    // Fewer errors than before: the channel was made anew, and counts from the start.
+    return errors >= before ? errors - before : errors;
+  };
+
+  return {
+    sample() {
+      const next = new Map<string, Known>();
+      for (const channel of list()) {
+        const { latency = [], failed = [] } = known.get(channel.name) ?? {};
+        latency.push(channel.latencyMs ?? null);
+        failed.push(failedSince(channel));
+        if (latency.length > KEEP) {
+          latency.shift();
+          failed.shift();
+        }
+        next.set(channel.name, { latency, failed, errors: channel.errors });
+      }
+      known = next;
+    },
+    read() {
+      const channels = list().map((channel): [string, ChannelHistory] => {
+        const { latency = [], failed = [] } = known.get(channel.name) ?? {};
+        return [
+          channel.name,
+          { latency: [...latency, channel.latencyMs ?? null], failed: [...failed, failedSince(channel)] },
+        ];
+      });
+      return { stepMs, channels: Object.fromEntries(channels) };
+    },
+  };
+}
