@@ -56,12 +56,15 @@ function placesOf(paths: Paths, part: ServePart): Paths {
 
 /** The lines of one turn of the event loop leave in one write: under load that is a tenth of the cost. */
 function writeTogether(out: NodeJS.WriteStream): (line: string) => void {
+  let lines = "";
+  const flush = () => {
+    const all = lines;
+    lines = "";
+    out.write(all);
+  };
   return (line) => {
-    if (out.writableCorked === 0) {
-      out.cork();
-      setImmediate(() => out.uncork());
-    }
-    out.write(line);
+    if (lines === "") setImmediate(flush);
+    lines += line;
   };
 }
 
