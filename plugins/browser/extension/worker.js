@@ -154,7 +154,7 @@ async function answer({ ask, tabId, sessionId, method, params }) {
   if (!attached.isAttached(tabId)) throw new Error("This tab is not attached.");
   if (ask === "command") {
     const debuggee = sessionId === undefined ? { tabId } : { tabId, sessionId };
-    return chrome.debugger.sendCommand(debuggee, method, params);
+    return chrome.debugger.sendCommand(debuggee, method, params).catch(explain);
   }
   if (ask === "reset") return inTurn(tabId, () => reset(tabId));
   if (ask === "close") return chrome.tabs.remove(tabId);
@@ -164,6 +164,15 @@ async function answer({ ask, tabId, sessionId, method, params }) {
     return {};
   }
   throw new Error(`This extension does not know "${ask}": update it.`);
+}
+
+/** The browser wraps the protocol's own error into JSON. */
+function explain(error) {
+  let message;
+  try {
+    ({ message } = JSON.parse(error.message));
+  } catch {}
+  throw new Error(message ?? error.message);
 }
 
 async function reset(tabId) {

@@ -48,6 +48,8 @@ export class CdpClient {
   readonly #browserSessions = new Set<string>();
   /** Sessions of frames and workers, which the person's browser has named. */
   readonly #children = new Map<string, number>();
+  /** Events of sessions whose frame tree has been asked for and not yet been told. */
+  readonly #held = new Map<string, { method: string; params: object }[]>();
   #attaching = false;
 
   constructor(socket: WebSocket, tabs: Tabs) {
@@ -93,7 +95,9 @@ export class CdpClient {
     if (method === "Target.attachedToTarget") this.#children.set(String(params["sessionId"]), tabId);
     if (method === "Target.detachedFromTarget") this.#children.delete(String(params["sessionId"]));
     const own = child ?? this.#main.get(tabId)?.sessionId;
-    if (own !== undefined) this.#event(own, method, params);
+    const held = own === undefined ? undefined : this.#held.get(own);
+    if (held !== undefined) held.push({ method, params });
+    else if (own !== undefined) this.#event(own, method, params);
     if (child !== undefined) return;
     for (const [session, alias] of this.#aliases) {
       if (alias.tabId === tabId && alias.domains.has(domainOf(method))) this.#event(session, method, params);
@@ -107,12 +111,19 @@ export class CdpClient {
 
   async #take({ id, method, params = {}, sessionId }: Request): Promise<void> {
     let answer: object;
+    // In the extension, events can overtake answers. The library drops what it hears of frames that it does not know.
+    const holding = method === "Page.getFrameTree" && sessionId !== undefined && !this.#held.has(sessionId);
+    if (holding) this.#held.set(sessionId, []);
     try {
       answer = { result: (await this.#run(method, params, sessionId)) ?? {} };
     } catch (error) {
       answer = { error: { code: -32000, message: (error as Error).message } };
     }
     this.#send({ id, ...answer, ...(sessionId === undefined ? {} : { sessionId }) });
+    if (!holding) return;
+    const held = this.#held.get(sessionId) ?? [];
+    this.#held.delete(sessionId);
+    for (const event of held) this.#event(sessionId, event.method, event.params);
   }
 
   async #run(method: string, params: Record<string, unknown>, sessionId: string | undefined): Promise<unknown> {

@@ -118,7 +118,8 @@ test("snapshot, type, click, screenshot, a frame of another site", async () => {
   const shot = await browser.post("/screenshot", {});
   assert.is(shot.status, 200);
   assert.ok(shot.body.width > 100);
-  assert.is((await browser.act("click", { ref: await browser.ref("Inside") })).status, 200);
+  const inside = await browser.act("click", { ref: await browser.ref("Inside") });
+  assert.is(inside.status, 200, JSON.stringify(inside.body));
   await browser.ref("Pressed");
   const aria = await browser.get("/snapshot", { format: "aria" });
   assert.ok(aria.body.nodes.some((node: { name: string }) => node.name === "Greet"));
