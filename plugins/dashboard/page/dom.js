@@ -102,7 +102,7 @@ export function notice(error) {
 }
 
 const GOOD = /^(ok|active|done|enabled|accepted|running|ready|changed|baseline|unchanged|200)$/;
-const BAD = /^(failed|error|dead|refused|resting|timeout|unauthorized|not ready|rejected)$/;
+const BAD = /^(failed|error|dead|refused|resting|failing|timeout|unauthorized|not ready|rejected)$/;
 
 /** A word for a state, in a colour that helps and is not needed. */
 export function badge(state) {

@@ -3,7 +3,6 @@ import type { Browser } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
-import { until } from "../../support/until.ts";
 import { EVIL, openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
 
 let gateway: InProcessGateway;
@@ -150,36 +149,6 @@ test("events come as they happen", async () => {
   await page.locator("details").filter({ hasText: "chat:response" }).first().waitFor();
   assert.is(await isHacked(visitor), undefined);
   assert.equal(visitor.complaints, []);
-  await page.context().close();
-});
-
-test("the browser's tabs, with a live picture", async () => {
-  const visitor = await signedIn();
-  const { page } = visitor;
-  await open(visitor, "Browser");
-  await page.getByText("The browser is not running.").waitFor();
-  await page.getByRole("button", { name: "Start" }).click();
-  await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
-  const shown = page.getByRole("img", { name: "What the tab shows" });
-  await shown.waitFor({ timeout: 20_000 });
-  await until("the picture", () => page.evaluate("document.querySelector('.picture').naturalWidth > 100"));
-  await picture(page, "browser");
-  await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("The browser is not running.").waitFor({ timeout: 20_000 });
-  assert.equal(visitor.complaints, []);
-  await page.context().close();
-});
-
-test("narrow and dark: nothing is cut off", async () => {
-  const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
-  const { page } = visitor;
-  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
-    await open(visitor, section);
-    await page.getByText("Asking …").waitFor({ state: "detached" });
-    await picture(page, `narrow-${section.toLowerCase()}`);
-    const width = await page.evaluate("document.documentElement.scrollWidth");
-    assert.ok((width as number) <= 380, `${section} is ${width} px wide`);
-  }
   await page.context().close();
 });
 

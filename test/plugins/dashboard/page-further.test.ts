@@ -1,0 +1,74 @@
+/** The dashboard beside its usual ways: the browser's picture, a part that is off, a narrow and dark screen. */
+import type { Browser } from "playwright-core";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import type { InProcessGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
+
+let gateway: InProcessGateway;
+let chromium: Browser;
+const test = suite("dashboard further");
+
+test.before(async () => {
+  [gateway, chromium] = await Promise.all([startFilled(), openBrowser()]);
+});
+test.after(async () => {
+  await chromium?.close();
+  await gateway?.stop();
+});
+
+async function signedIn(options?: object): Promise<Visitor> {
+  const visitor = await visit(chromium, gateway.url, options);
+  await signIn(visitor.page, gateway.token);
+  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
+  return visitor;
+}
+
+async function open(visitor: Visitor, section: string): Promise<void> {
+  await visitor.page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
+}
+
+test("the browser's tabs, with a live picture", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await open(visitor, "Browser");
+  await page.getByText("The browser is not running.").waitFor();
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
+  const shown = page.getByRole("img", { name: "What the tab shows" });
+  await shown.waitFor({ timeout: 20_000 });
+  await until("the picture", () => page.evaluate("document.querySelector('.picture').naturalWidth > 100"));
+  await picture(page, "browser");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("The browser is not running.").waitFor({ timeout: 20_000 });
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("a section whose plugin is off says so, and the others work", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await gateway.json("POST", "/kernel/plugins/polls/disable");
+  await open(visitor, "Polls");
+  await page.getByText(/^This part of the gateway is not there now/).waitFor();
+  await gateway.json("POST", "/kernel/plugins/polls/enable");
+  await page.getByRole("link", { name: "news" }).waitFor();
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("narrow and dark: nothing is cut off", async () => {
+  const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
+  const { page } = visitor;
+  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
+    await open(visitor, section);
+    await page.getByText("Asking …").waitFor({ state: "detached" });
+    await picture(page, `narrow-${section.toLowerCase()}`);
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    assert.ok((width as number) <= 380, `${section} is ${width} px wide`);
+  }
+  await page.context().close();
+});
+
+test.run();
