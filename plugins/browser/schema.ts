@@ -81,6 +81,9 @@ export const BrowserConfig = Type.Object(
   { default: {}, additionalProperties: false },
 );
 
+/** `gateway.auth`: what the relay's token is derived from. */
+export const Credentials = Type.Object({ token: optional(Type.String()), password: optional(Type.String()) });
+
 /** `agents.defaults.sandbox`, as the agent declares it. */
 export const SandboxConfig = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),

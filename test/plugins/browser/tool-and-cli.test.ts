@@ -230,7 +230,7 @@ test("the tool does what the routes do, with refs, text and pictures", async () 
   assert.match(picture!.image_url.url, /^data:image\/png;base64,iVBOR/);
   assert.match((await use({ action: "snapshot", diff: true, mode: "efficient" })).result as string, "nothing changed");
   assert.is((await use({ action: "click", ref: "e99999" })).error?.code, "ref_not_found");
-  assert.is((await use({ action: "tabs", target: "node" })).error?.code, "invalid_request_error");
+  assert.is((await use({ action: "tabs", target: "node" })).error?.code, "node_unavailable");
   assert.is((await use({ action: "close", targetId: opened.targetId })).error, undefined);
   const seen = await browser.gateway.json<string[]>("GET", "/probe");
   assert.ok(seen.includes(`${site.url}/`), "browser:navigated was emitted");
