@@ -152,7 +152,7 @@ test("one extension at a time; the same one may come again", async () => {
     body: JSON.stringify({ instance: "another" }),
   });
   assert.is(check.status, 409);
-  assert.match((await check.json()).error.message, /Another browser/);
+  assert.match(((await check.json()) as any).error.message, /Another browser/);
   assert.is((await asExtension(token)).status, 101);
   await ended;
 });

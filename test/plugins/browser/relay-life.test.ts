@@ -1,0 +1,135 @@
+/** What attached tabs live through: a gateway that is restarted, pages that may not be attached, files, the person's word. */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { makeHome } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { type Person, pairingOf, startPerson } from "./relay-support.ts";
+import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+
+const test = suite("browser: the life of an attached tab");
+const home = makeHome();
+let person: Person;
+let browser: BrowserGateway;
+let site: Site;
+let gatewayPort: number;
+let page: Page;
+
+/** A port whose neighbours are free too: a gateway that is restarted must come back where it was. */
+async function freePort(): Promise<number> {
+  const listen = (port: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const server = createServer().on("error", reject);
+      server.listen(port, "127.0.0.1", () => {
+        const { port: got } = server.address() as { port: number };
+        server.close(() => resolve(got));
+      });
+    });
+  for (;;) {
+    const port = await listen(0);
+    const free = await Promise.all([listen(port + 2), listen(port + 3)]).catch(() => undefined);
+    if (free !== undefined) return port;
+  }
+}
+
+const start = () =>
+  startBrowser(
+    { defaultProfile: "relay" },
+    { home, config: { gateway: { port: gatewayPort, auth: { token: "t0ken-of-this-test" } } } },
+  );
+
+const attachedTabs = async (): Promise<string[]> =>
+  (await browser.get("/")).body.tabs.map((tab: { url: string }) => tab.url);
+
+test.before(async () => {
+  gatewayPort = await freePort();
+  site = await startSite({
+    "/": `<title>Mine</title><button onclick="document.title='n '+(++n)">Count</button><script>let n = 0</script>
+      <label>Paper <input type="file" onchange="files[0].text().then((text) => document.title = text)"></label>`,
+  });
+  browser = await start();
+  person = await startPerson();
+  const { port, token } = await pairingOf(browser);
+  assert.is(port, gatewayPort + 3);
+  await person.pair(port, token);
+  page = await person.open(`${site.url}/`);
+  await person.clickIcon(page);
+  await person.shows(page, "ON");
+});
+test.after(async () => {
+  await person.stop();
+  await browser.stop();
+  await site.stop();
+  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+});
+
+test("files reach the page", async () => {
+  const path = join(tmpdir(), "portico", "uploads", `relay-${process.pid}.txt`);
+  mkdirSync(join(tmpdir(), "portico", "uploads"), { recursive: true });
+  writeFileSync(path, "on paper");
+  const answer = await browser.act("upload", { ref: await browser.ref("Paper"), paths: [path] });
+  rmSync(path);
+  assert.is(answer.status, 200, JSON.stringify(answer.body));
+  await until("the page to have read it", async () => (await page.title()) === "on paper");
+});
+
+test("a gateway that is restarted has its tabs back", async () => {
+  await browser.get("/snapshot");
+  await browser.stop();
+  await person.shows(page, "…");
+  browser = await start();
+  await person.shows(page, "ON");
+  assert.equal(await attachedTabs(), [`${site.url}/`]);
+  assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
+  assert.is(await page.title(), "n 1");
+});
+
+test("a tab that goes where nobody may look is let go of", async () => {
+  await page.goto("chrome://version/");
+  await person.shows(page, "!");
+  await until("the relay to hear it", async () => (await attachedTabs()).length === 0);
+  await page.goto(`${site.url}/`);
+  assert.is((await person.badge(page)).text, "");
+  assert.is((await browser.get("/snapshot")).status, 409);
+  await person.clickIcon(page);
+  await person.shows(page, "ON");
+  assert.is((await browser.get("/snapshot")).status, 200);
+});
+
+test("the browser's own Cancel is the person's word", async () => {
+  await (await person.worker()).evaluate(async () => {
+    const { chrome } = globalThis as any;
+    const [target] = (await chrome.debugger.getTargets()).filter(
+      (one: { attached: boolean; tabId?: number; url: string }) => one.attached && one.url.startsWith("http:"),
+    );
+    chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "canceled_by_user");
+  });
+  await person.shows(page, "");
+  await until("the relay to hear it", async () => (await attachedTabs()).length === 0);
+});
+
+test("a debugger that was thrown out comes back by itself", async () => {
+  await person.clickIcon(page);
+  await person.shows(page, "ON");
+  assert.is((await browser.get("/snapshot")).status, 200);
+  await (await person.worker()).evaluate(async () => {
+    const { chrome } = globalThis as any;
+    const [target] = (await chrome.debugger.getTargets()).filter(
+      (one: { attached: boolean; tabId?: number; url: string }) => one.attached && one.url.startsWith("http:"),
+    );
+    await chrome.debugger.detach({ tabId: target.tabId });
+    chrome.debugger.onDetach.dispatch({ tabId: target.tabId }, "target_closed");
+  });
+  await until("the tab to answer again", async () => {
+    const { status, body } = await browser.get("/snapshot");
+    return status === 200 && body.title === "Mine";
+  });
+  assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
+  assert.is((await person.badge(page)).text, "ON");
+});
+
+test.run();
