@@ -17,6 +17,7 @@ export function createLink({ hello, answer, wanted, onState }) {
   let timer;
   let waitMs = FIRST_WAIT_MS;
   let queued = [];
+  let downSince = Date.now();
 
   async function open() {
     const settings = await readSettings();
@@ -38,6 +39,7 @@ export function createLink({ hello, answer, wanted, onState }) {
     made.onmessage = ({ data }) => void take(made, JSON.parse(data));
     made.onclose = ({ reason }) => {
       if (socket === made) socket = undefined;
+      downSince = Date.now();
       onState(false, reason || undefined);
       retry();
     };
@@ -79,6 +81,10 @@ export function createLink({ hello, answer, wanted, onState }) {
 
   return {
     connect,
+    /** How long the socket has been away, ms; 0 while it is there. */
+    get downMs() {
+      return socket === undefined ? Date.now() - downSince : 0;
+    },
     get isOpen() {
       return socket !== undefined;
     },

@@ -11,6 +11,8 @@ import { readSettings } from "./settings.js";
 /** A tab whose debugger was thrown out (a navigation can do that) is attached again after these waits. */
 const AGAIN_MS = [100, 300, 700, 1500, 3000];
 const KEEPER = "keeper";
+/** A gateway that stays away this long has left its tabs: nothing of what it has set may stay on them. */
+const LEFT_MS = 60_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -136,9 +138,16 @@ chrome.tabs.onUpdated.addListener((tabId) => {
   });
 });
 
+let freed = false;
 chrome.alarms.onAlarm.addListener(() => {
-  void ready.then(() => {
-    if (attached.attachedIds().length > 0) return link.connect().catch(() => {});
+  void ready.then(async () => {
+    if (attached.attachedIds().length === 0) return;
+    await link.connect().catch(() => {});
+    if (link.isOpen) freed = false;
+    else if (link.downMs > LEFT_MS && !freed) {
+      freed = true;
+      for (const tabId of attached.attachedIds()) await inTurn(tabId, () => reset(tabId)).catch(() => {});
+    }
   });
 });
 
