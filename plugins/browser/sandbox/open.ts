@@ -1,15 +1,22 @@
 /** The sandboxes as the plugin has them: opened at the first use, ended with what ends a session. */
-import { rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
 import type { Sandboxes, SandboxesOptions } from "./sandboxes.ts";
 
+const SANDBOX_DIR = "browser-sandboxes";
+
 /** The answer gives them; what an earlier run left behind is removed first. */
 export function openSandboxes(
   ctx: PluginContext,
-  options: Omit<SandboxesOptions, "paths" | "log">,
+  options: Omit<SandboxesOptions, "dir" | "paths" | "log">,
 ): () => Promise<Sandboxes> {
   let opened: Promise<Sandboxes> | undefined;
+  const dir = join(ctx.paths.state, SANDBOX_DIR);
+  // Of a run that was killed. Its browsers ended with it.
+  const cleared = rm(dir, { recursive: true, force: true }).catch((error: unknown) =>
+    ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
+  );
   const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
   // A session that exists for one turn only ends with it; the others when they begin anew, or when nobody uses them.
   const onTurn = (turn: { source: string; turnId: string; sessionId: string; willRetry?: boolean }): void => {
@@ -22,8 +29,7 @@ export function openSandboxes(
   }
   ctx.defer(async () => (await opened)?.close());
   return () =>
-    (opened ??= import("./sandboxes.ts").then(({ Sandboxes, SANDBOX_DIR }) => {
-      rmSync(join(ctx.paths.state, SANDBOX_DIR), { recursive: true, force: true });
-      return new Sandboxes({ ...options, paths: ctx.paths, log: ctx.log });
-    }));
+    (opened ??= Promise.all([import("./sandboxes.ts"), cleared]).then(
+      ([{ Sandboxes }]) => new Sandboxes({ ...options, dir, paths: ctx.paths, log: ctx.log }),
+    ));
 }

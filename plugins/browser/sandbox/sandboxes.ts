@@ -9,7 +9,6 @@ import { BrowserControl, type ServiceOptions } from "../service.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";
 import { attachContext } from "./attach.ts";
 
-export const SANDBOX_DIR = "browser-sandboxes";
 const PROFILE = "sandbox";
 /** From the far end of the range: the host's profiles are given theirs from the near one. */
 const FIRST_PORT = 18_899;
@@ -18,6 +17,8 @@ const LAST_PORT = 18_800;
 export interface SandboxesOptions extends Pick<ServiceOptions, "env" | "libraryPresent" | "ownPorts"> {
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
+  /** Everything that they keep lies below it. */
+  dir: string;
   paths: Paths;
   log: Logger;
   /** Unused for that long, a sandbox goes; default 5 minutes. */
@@ -35,12 +36,18 @@ interface Sandbox {
   timer: NodeJS.Timeout | undefined;
 }
 
+interface Place {
+  coming: Promise<Sandbox>;
+  /** Once it is there. */
+  sandbox?: Sandbox;
+}
+
 /** What no session of its own gets: routes that are about the host. */
 const HOST_ONLY = new Set(["/profiles", "/profiles/create", "/profiles/:name", "/reset-profile"]);
 
 export class Sandboxes {
   readonly #options: SandboxesOptions;
-  readonly #open = new Map<string, Promise<Sandbox>>();
+  readonly #open = new Map<string, Place>();
   readonly #ports = new Set<number>();
   readonly #ending = new Set<Promise<void>>();
 
@@ -58,6 +65,8 @@ export class Sandboxes {
     const sandbox = await this.#take(sessionKey);
     sandbox.busy++;
     clearTimeout(sandbox.timer);
+    // Thrown away between making and using it: the session has begun anew.
+    if (this.#open.get(sessionKey)?.sandbox !== sandbox) return this.request(sessionKey, request);
     try {
       return await sandbox.control.request(request);
     } finally {
@@ -74,27 +83,30 @@ export class Sandboxes {
 
   #expire(sessionKey: string, sandbox: Sandbox): void {
     clearTimeout(sandbox.timer);
+    if (this.#open.get(sessionKey)?.sandbox !== sandbox) return;
     sandbox.timer = setTimeout(() => void this.end(sessionKey), this.#options.idleMs ?? 300_000);
     sandbox.timer.unref();
   }
 
   async #take(sessionKey: string): Promise<Sandbox> {
     const known = this.#open.get(sessionKey);
-    if (known !== undefined) return known;
-    const made = this.#makeRoom().then(() => this.#make());
-    this.#open.set(sessionKey, made);
-    made.catch(() => this.#open.delete(sessionKey));
-    return made;
+    if (known !== undefined) return known.coming;
+    this.#makeRoom();
+    const place: Place = { coming: this.#make() };
+    this.#open.set(sessionKey, place);
+    place.coming.then(
+      (sandbox) => (place.sandbox = sandbox),
+      () => this.#open.delete(sessionKey),
+    );
+    return place.coming;
   }
 
-  async #makeRoom(): Promise<void> {
+  #makeRoom(): void {
     const most = this.#options.most ?? 8;
     if (this.#open.size < most) return;
-    const idle: [string, number][] = [];
-    for (const [key, coming] of this.#open) {
-      const sandbox = await Promise.race([coming.catch(() => undefined), Promise.resolve(undefined)]);
-      if (sandbox !== undefined && sandbox.busy === 0) idle.push([key, sandbox.usedAt]);
-    }
+    const idle = [...this.#open].flatMap(([key, { sandbox }]): [string, number][] =>
+      sandbox === undefined || sandbox.busy > 0 ? [] : [[key, sandbox.usedAt]],
+    );
     const [oldest] = idle.sort((a, b) => a[1] - b[1]);
     if (oldest === undefined) {
       throw new PorticoError(
@@ -103,13 +115,13 @@ export class Sandboxes {
         { headers: { "retry-after": "10" } },
       );
     }
-    await this.end(oldest[0]);
+    void this.end(oldest[0]);
   }
 
   async #make(): Promise<Sandbox> {
     const { paths, sandbox, config, log, env, libraryPresent, ownPorts } = this.#options;
     const { cdpUrl } = sandbox().browser;
-    const dir = join(paths.state, SANDBOX_DIR, randomBytes(8).toString("hex"));
+    const dir = join(this.#options.dir, randomBytes(8).toString("hex"));
     const port = cdpUrl === undefined ? await this.#port() : undefined;
     const control = new BrowserControl({
       config: () => sandboxed(config(), port === undefined ? { cdpUrl: cdpUrl as string } : { cdpPort: port }),
@@ -137,10 +149,10 @@ export class Sandboxes {
 
   /** Throws a session's browser away; nothing where it has none. */
   end(sessionKey: string): Promise<void> {
-    const coming = this.#open.get(sessionKey);
-    if (coming === undefined) return Promise.resolve();
+    const place = this.#open.get(sessionKey);
+    if (place === undefined) return Promise.resolve();
     this.#open.delete(sessionKey);
-    const work = this.#end(coming).finally(() => this.#ending.delete(work));
+    const work = this.#end(place.coming).finally(() => this.#ending.delete(work));
     this.#ending.add(work);
     return work;
   }

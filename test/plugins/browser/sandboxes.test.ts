@@ -1,0 +1,95 @@
+/** How many sandboxes there are, and when they go; what an earlier run left behind. */
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { resolvePaths } from "../../../kernel/paths.ts";
+import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
+import { Sandboxes, type SandboxesOptions } from "../../../plugins/browser/sandbox/sandboxes.ts";
+import { makeHome } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { startBrowser } from "./support.ts";
+
+const home = makeHome("portico-sandboxes-");
+const paths = resolvePaths({ home }, {});
+const dir = join(home, "sandboxes");
+const silent = (): void => {};
+const log = { warn: silent, debug: silent, info: silent, error: silent, child: () => log } as never;
+const config = {
+  enabled: true,
+  color: "#000000",
+  noSandbox: true,
+  remoteCdpTimeoutMs: 1500,
+  remoteCdpHandshakeTimeoutMs: 3000,
+  ssrfPolicy: { hostnameAllowlist: [], allowedHostnames: [] },
+  profiles: {},
+  snapshotDefaults: {},
+  evaluateEnabled: true,
+  maxTabs: 5,
+  maxDownloadBytes: 1000,
+  launchTimeoutMs: 30_000,
+} as unknown as BrowserConfig;
+const made: Sandboxes[] = [];
+
+function open(options: Partial<SandboxesOptions> = {}): Sandboxes {
+  const sandboxes = new Sandboxes({
+    config: () => config,
+    sandbox: () => ({ mode: "all", browser: { allowHostControl: false } }),
+    dir,
+    paths,
+    log,
+    env: process.env,
+    libraryPresent: () => true,
+    ownPorts: () => [],
+    ...options,
+  });
+  made.push(sandboxes);
+  return sandboxes;
+}
+const status = { method: "GET", route: "/" } as const;
+const start = { method: "POST", route: "/start" } as const;
+const dirs = (): string[] => (existsSync(dir) ? readdirSync(dir) : []);
+
+test.after(async () => {
+  await Promise.all(made.map((one) => one.close()));
+  rmSync(home, { recursive: true, force: true });
+});
+
+test("an unused one goes by itself, with its browser and files", async () => {
+  const sandboxes = open({ idleMs: 50 });
+  const answer = (await sandboxes.request("s", start)) as { body: { pid: number } };
+  await until("it to be gone", () => sandboxes.sessions.length === 0);
+  await until("its files to be gone", () => dirs().length === 0);
+  assert.throws(() => process.kill(answer.body.pid, 0), "its browser has ended");
+});
+
+test("the longest unused one makes room", async () => {
+  const sandboxes = open({ most: 2 });
+  for (const session of ["a", "b"]) await sandboxes.request(session, status);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await sandboxes.request("a", status);
+  await sandboxes.request("c", status);
+  assert.equal(sandboxes.sessions.sort(), ["a", "c"]);
+});
+
+test("two at once have two ports and two profiles", async () => {
+  const sandboxes = open();
+  const [one, two] = (await Promise.all(["a", "b"].map((session) => sandboxes.request(session, status)))) as {
+    body: { cdpPort: number; userDataDir: string };
+  }[];
+  assert.is.not(one?.body.cdpPort, two?.body.cdpPort);
+  assert.is.not(one?.body.userDataDir, two?.body.userDataDir);
+});
+
+test("what a killed gateway left is removed before the first new one", async () => {
+  const files = { "state/browser-sandboxes/old/browser/sandbox/user-data/Cookies": "secret" };
+  const browser = await startBrowser({}, { files });
+  try {
+    const left = join(browser.gateway.home, "state/browser-sandboxes/old");
+    await until("it to be removed", () => !existsSync(left));
+  } finally {
+    await browser.stop();
+  }
+});
+
+test.run();
