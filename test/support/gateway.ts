@@ -181,7 +181,6 @@ function client(url: string, token: string) {
       signal: options.signal,
     });
   };
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it gets
   async function json<T = any>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await request(method, path, body);
     const text = await answer.text();
