@@ -30,6 +30,7 @@ function statusLines(status: Record<string, unknown>): string[] {
     `headless   ${status["headless"] ?? "unknown"}`,
     `egress     ${status["egress"]}`,
     `library    ${status["library"] ? "present" : "not installed"}`,
+    ...((status["tabs"] ?? []) as TabView[]).map((tab) => `attached   ${tabLine(tab)}`),
   ];
 }
 

@@ -34,8 +34,15 @@ interface Alias {
 /** One name for the person's own profile; the library skips targets without one. */
 const CONTEXT = "portico-relay";
 const BROWSER_TARGET = "portico-relay-browser";
-/** Root commands that have no meaning here and do no harm when they count as done. */
-const IGNORED = new Set(["Target.setDiscoverTargets", "Browser.setDownloadBehavior", "Page.setDownloadBehavior"]);
+/** Commands that the person's browser does not take from an extension, and that do no harm when they count as done. */
+const IGNORED = new Set([
+  "Target.setDiscoverTargets",
+  "Browser.setDownloadBehavior",
+  "Page.setDownloadBehavior",
+  // The browser asks the person instead.
+  "Browser.grantPermissions",
+  "Browser.resetPermissions",
+]);
 
 const domainOf = (method: string): string => method.slice(0, method.indexOf("."));
 

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import { chromium, type Page } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { makeHome } from "../../support/gateway.ts";
@@ -77,6 +77,36 @@ test("files reach the page", async () => {
   await until("the page to have read it", async () => (await page.title()) === "on paper");
 });
 
+test("a tab behind others can be worked with", async () => {
+  const front = await person.open(`${site.url}/front`);
+  assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
+  assert.is(await page.title(), "n 1");
+  assert.is((await browser.post("/screenshot", {})).status, 200);
+  await front.close();
+});
+
+test("the library itself can be the client, and then nobody else is", async () => {
+  await browser.post("/stop");
+  const { port, token } = await pairingOf(browser);
+  const own = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const [tab] = own.contexts()[0]!.pages();
+  await tab!.getByRole("button", { name: "Count" }).click();
+  assert.is(await tab!.title(), "n 2");
+  const second = await browser.post("/start");
+  assert.is(second.status, 409);
+  assert.match(second.body.error.message, /Another client/);
+  await own.close();
+  await until("the place to be free", async () => (await browser.post("/start")).status === 200);
+  assert.is(await page.title(), "n 2");
+});
+
+test("a place can be pretended; whether the page gets it, the person says", async () => {
+  assert.is((await browser.post("/set/geolocation", { latitude: 52.5, longitude: 13.4 })).status, 200);
+  assert.is((await browser.post("/set/geolocation", { clear: true })).status, 200);
+});
+
 test("a gateway that is restarted has its tabs back", async () => {
   await browser.get("/snapshot");
   await browser.stop();
@@ -85,7 +115,7 @@ test("a gateway that is restarted has its tabs back", async () => {
   await person.shows(page, "ON");
   assert.equal(await attachedTabs(), [`${site.url}/`]);
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
-  assert.is(await page.title(), "n 1");
+  assert.is(await page.title(), "n 3");
 });
 
 test("a tab that goes where nobody may look is let go of", async () => {
