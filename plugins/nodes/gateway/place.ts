@@ -47,7 +47,7 @@ export async function pack(given: BrowserRequest, node: string, tmp: string, max
     read: (i) => createReadStream(paths[i] as string, { highWaterMark: 256 * 1024 }),
     at: rule?.at,
     async sink(name) {
-      const own = rule?.wanted ? plainName(name) : plainName(`${node}-${name}`);
+      const own = rule?.wanted ? plainName(name) : plainName(`${node}-${plainName(name)}`);
       if (rule?.wanted === false) await thinOut(dir).catch(() => {});
       return fileSink(dir, wanted ?? own);
     },

@@ -150,7 +150,7 @@ export class Registry implements NodesService {
       throw unavailable(
         names === ""
           ? "No node is connected: run 'portico node --gateway URL --token T' on the machine with the browser."
-          : `No node is connected (${names} ${all.length > 1 ? "were" : "was"}): it connects again by itself while 'portico node' runs there.`,
+          : `No node is connected any more (${names}): one connects again by itself while 'portico node' runs there.`,
       );
     }
     const node = this.#nodes.get(name);

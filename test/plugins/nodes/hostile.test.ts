@@ -1,0 +1,112 @@
+/** A node that lies: what it sends stays where it belongs, and harms nobody else. */
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { WebSocket } from "ws";
+import { type FromNode, packChunk, type ToNode } from "../../../plugins/nodes/wire.ts";
+import { type BrowserGateway, startBrowser } from "../browser/support.ts";
+import { until } from "../../support/until.ts";
+
+type Request = Extract<ToNode, { t: "request" }>;
+
+let browser: BrowserGateway;
+let socket: WebSocket;
+let answer: (request: Request) => void = () => {};
+const send = (message: FromNode | object): void => socket.send(JSON.stringify(message));
+const chunk = (id: number, text: string): void => socket.send(packChunk(id, 0, Buffer.from(text)));
+
+function connect(name: string): WebSocket {
+  const { url, token } = browser.gateway;
+  const made = new WebSocket(`${url.replace("http", "ws")}/nodes/connect`, {
+    headers: {
+      authorization: `Bearer ${token}`,
+      "x-portico-node-protocol": "1",
+      "x-portico-node-name": name,
+      "x-portico-node-id": `id-of-${name}`,
+    },
+  });
+  made.on("message", (data) => {
+    const message = JSON.parse(String(data)) as ToNode;
+    if (message.t === "request") answer(message);
+  });
+  return made;
+}
+
+const known = (name: string, state: string) =>
+  until(`${name} to be ${state}`, async () => {
+    const { nodes } = await browser.gateway.json("GET", "/nodes");
+    return nodes.find((node: { name: string; state: string }) => node.name === name && node.state === state);
+  });
+
+test.before(async () => {
+  const config = { gateway: { nodes: { maxFileBytes: 1000 } } };
+  browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
+  socket = connect("liar");
+  socket.on("open", () => send({ t: "hello", version: "1", platform: "x", browser: true, profiles: ["a", 7] }));
+  await known("liar", "connected");
+});
+test.after(async () => {
+  socket.terminate();
+  await browser.stop();
+});
+
+const picture = (id: number, name: string, size: number): object => ({
+  t: "answer",
+  id,
+  body: { ok: true, path: "/etc/passwd" },
+  files: [{ at: ["path"], name, size }],
+});
+
+test("a file's name leads nowhere else", async () => {
+  answer = ({ id }) => {
+    send(picture(id, "../../../../tmp/evil.png", 4));
+    chunk(id, "evil");
+    chunk(id, "");
+  };
+  const { body } = await browser.post("/screenshot");
+  assert.is(body.path, join(tmpdir(), "portico/screenshots/liar-evil.png"));
+  assert.is(readFileSync(body.path, "utf8"), "evil");
+  rmSync(body.path);
+});
+
+test("a path without a file is not handed on", async () => {
+  answer = ({ id }) => send({ t: "answer", id, body: { ok: true, path: "/etc/passwd" }, files: [] });
+  assert.is((await browser.post("/screenshot")).body.path, null);
+});
+
+test("more or less than was announced, too much, or a file where none belongs", async () => {
+  answer = ({ id }) => {
+    send(picture(id, "long.png", 2));
+    chunk(id, "four");
+  };
+  assert.is((await browser.post("/screenshot")).body.error.code, "node_unavailable");
+  answer = ({ id }) => send(picture(id, "large.png", 1001));
+  assert.match((await browser.post("/screenshot")).body.error.message, "maxFileBytes");
+  answer = ({ id }) => send(picture(id, "odd.png", 1));
+  assert.is((await browser.get("/tabs")).body.error.code, "node_unavailable");
+  for (const name of ["long", "large", "odd"])
+    assert.not(existsSync(join(tmpdir(), `portico/screenshots/liar-${name}.png`)));
+});
+
+test("errors that are none, and statuses that would mislead", async () => {
+  answer = ({ id }) => send({ t: "error", id, error: { code: "fine", message: "all is well", status: 200 } });
+  assert.is((await browser.get("/tabs")).status, 503);
+  answer = ({ id }) => send({ t: "error", id, error: { code: "unauthorized", message: "who are you", status: 401 } });
+  assert.is((await browser.get("/tabs")).status, 502);
+});
+
+test("answers to nothing are passed over; what is not understood ends the connection, and what waits for it", async () => {
+  send({ t: "answer", id: 4_000_000, body: {}, files: [] });
+  chunk(4_000_000, "x");
+  answer = ({ id }) => send({ t: "answer", id, body: { tabs: [] }, files: [] });
+  assert.equal((await browser.get("/tabs")).body.tabs, []);
+  answer = () => socket.send("{not json");
+  const { status, body } = await browser.get("/tabs");
+  assert.is(status, 503);
+  assert.is(body.error.code, "node_unavailable");
+  await known("liar", "gone");
+});
+
+test.run();
