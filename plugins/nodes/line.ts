@@ -58,8 +58,13 @@ export class Line {
   watch(heartbeatMs: number): void {
     clearInterval(this.#timer);
     this.lastSeen = Date.now();
+    let ticked = Date.now();
     this.#timer = setInterval(() => {
-      if (Date.now() - this.lastSeen > heartbeatMs * SILENT_AFTER && this.#reading === 0) this.#socket.terminate();
+      // After a pause of this process's own, what came meanwhile has not been read yet.
+      const wasAway = Date.now() - ticked > heartbeatMs * 1.5;
+      ticked = Date.now();
+      const isSilent = ticked - this.lastSeen > heartbeatMs * SILENT_AFTER;
+      if (isSilent && !wasAway && this.#reading === 0) this.#socket.terminate();
       else if (this.open) this.#socket.ping(() => {});
     }, heartbeatMs);
     this.#timer.unref();

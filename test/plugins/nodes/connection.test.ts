@@ -10,7 +10,7 @@ import { type BrowserGateway, type Site, startBrowser, startSite } from "../brow
 import { type NodeOptions, type NodeProcess, spawnNode } from "./support.ts";
 
 const NO_BROWSER = { executablePath: "/nowhere/chrome" };
-const QUICK = { gateway: { nodes: { heartbeatMs: 500 } } };
+const QUICK = { gateway: { nodes: { heartbeatMs: 1000 } } };
 let site: Site;
 const running: NodeProcess[] = [];
 

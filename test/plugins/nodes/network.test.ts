@@ -36,7 +36,7 @@ withNamespaces("the node's network is the browser's, and a cut cable is found ou
   ])
     assert.ok(ip("-n", space, ...words), words.join(" "));
 
-  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 1000 } } };
+  const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 2000 } } };
   const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });
   const site = spawn(inside[0] as string, [...inside.slice(1), process.execPath, "-e", SITE]);
   const [line] = await once(site.stdout, "data");
