@@ -7,6 +7,8 @@ import type { ProfileConfig } from "../schema.ts";
 import type { Op } from "./op.ts";
 
 async function summary(op: Op, profile: Profile): Promise<object> {
+  const node = op.config.profiles[profile.name]?.node;
+  if (node !== undefined) return summaryOfNode(op, profile, node);
   const session = op.parts.session(profile);
   const managed = profile.driver === "managed";
   const reachable = isReachable({ ...op, profile, session });
@@ -26,6 +28,13 @@ async function summary(op: Op, profile: Profile): Promise<object> {
     isDefault: profile.name === op.parts.profiles.defaultName,
     source: profile.source,
   };
+}
+
+/** Whether it runs is the node's to say: `GET /?profile=` asks it. */
+function summaryOfNode(op: Op, { name, color, source }: Profile, node: string): object {
+  const isDefault = name === op.parts.profiles.defaultName;
+  const elsewhere = { cdpPort: null, cdpUrl: null, running: false, tabCount: 0 };
+  return { name, driver: "node", node, ...elsewhere, color, isDefault, source };
 }
 
 export async function listProfiles(op: Op): Promise<object> {

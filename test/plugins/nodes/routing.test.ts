@@ -32,6 +32,8 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     assert.is((await browser.get("/", { profile: "far" })).body.error.code, "node_unavailable");
     await joinAs("desk", browser).says("Connected to");
     assert.is((await browser.get("/", { profile: "far" })).body.node, "desk");
+    const { profiles } = (await browser.get("/profiles")).body;
+    assert.is(profiles.find(({ name }: { name: string }) => name === "far").node, "desk");
     const { gateway } = browser;
     assert.is((await browser.post("/start", { profile: "far" })).body.profile, "portico");
     assert.is((await browser.get("/")).body.node, undefined, "the default profile is the gateway's own");
@@ -86,12 +88,16 @@ test("a node whose proxy is switched off offers nothing", async () => {
   const browser = await startBrowser(NO_BROWSER);
   try {
     const config = { nodeHost: { browserProxy: { enabled: false } } };
-    await joinAs("desk", browser, { config }).says("Connected to");
+    const node = joinAs("desk", browser, { config });
+    await node.says("Connected to");
     const answer = await until("the node to be known", async () => {
       const one = await browser.get("/");
       return one.status === 503 ? one : undefined;
     });
     assert.match(answer.body.error.message, "nodeHost.browserProxy.enabled");
+    const set = await portico(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
+    assert.is(set.code, 0, set.stderr);
+    await until("the node to offer it again", async () => (await browser.get("/")).body.node === "desk");
   } finally {
     await Promise.all(running.splice(0).map((node) => node.stop()));
     await browser.stop();
