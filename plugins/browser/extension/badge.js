@@ -10,11 +10,10 @@ const LOOKS = {
 export async function showBadge(tabId, look, why) {
   const { text, color, title } = LOOKS[look];
   try {
-    await Promise.all([
-      chrome.action.setBadgeText({ tabId, text }),
-      chrome.action.setBadgeBackgroundColor({ tabId, color }),
-      chrome.action.setTitle({ tabId, title: why === undefined ? title : `Portico: ${why}` }),
-    ]);
+    // The text last: whoever sees it finds the reason that goes with it.
+    await chrome.action.setTitle({ tabId, title: why === undefined ? title : `Portico: ${why}` });
+    await chrome.action.setBadgeBackgroundColor({ tabId, color });
+    await chrome.action.setBadgeText({ tabId, text });
   } catch {
     // The tab is gone.
   }

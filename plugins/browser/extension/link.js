@@ -48,6 +48,8 @@ export function createLink({ hello, answer, wanted, onState }) {
 
   async function take(from, { id, ...request }) {
     if (id === undefined) return;
+    // What a worker had not taken when it died is asked again; what it had may have been done.
+    from.send(JSON.stringify({ taken: id }));
     let reply;
     try {
       reply = { id, result: (await answer(request)) ?? {} };

@@ -28,7 +28,11 @@ export type Ask =
   | { ask: "close" | "focus" | "reset"; tabId: number }
   | { ask: "command"; tabId: number; sessionId?: string; method: string; params: object };
 
+/** The extension was gone before it had taken the question: it can be asked again. */
+export class NotTaken extends Error {}
+
 interface Waiting {
+  taken: boolean;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
@@ -46,15 +50,19 @@ export class ExtensionLink {
     this.#socket = socket;
     this.#beat = setInterval(() => this.#ping(), BEAT_MS).unref();
     socket.on("message", (data) => {
-      const message = JSON.parse(String(data)) as ExtensionEvent | { id: number; result?: unknown; error?: string };
+      const message = JSON.parse(String(data)) as
+        | ExtensionEvent
+        | { taken: number }
+        | { id: number; result?: unknown; error?: string };
       if ("event" in message) handlers.onEvent(message);
+      else if ("taken" in message) this.#taken(message.taken);
       else this.#settle(message);
     });
     socket.on("error", () => socket.terminate());
     socket.on("close", () => {
       clearInterval(this.#beat);
-      for (const { reject } of this.#waiting.values())
-        reject(new Error("The extension was interrupted by its browser: try again."));
+      for (const { taken, reject } of this.#waiting.values())
+        reject(taken ? new Error("The extension was interrupted by its browser: try again.") : new NotTaken());
       this.#waiting.clear();
       handlers.onClose();
     });
@@ -63,9 +71,9 @@ export class ExtensionLink {
   ask<T = Record<string, unknown>>(request: Ask): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.set(id, { taken: false, resolve: resolve as (value: unknown) => void, reject });
       this.#socket.send(JSON.stringify({ id, ...request }), (error) => {
-        if (error) this.#settle({ id, error: "The extension is gone." });
+        if (error && this.#waiting.delete(id)) reject(new NotTaken());
       });
     });
   }
@@ -73,6 +81,11 @@ export class ExtensionLink {
   close(code: number, reason: string): void {
     this.#socket.close(code, reason);
     setTimeout(() => this.#socket.terminate(), 1000).unref();
+  }
+
+  #taken(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting !== undefined) waiting.taken = true;
   }
 
   #settle({ id, result, error }: { id: number; result?: unknown; error?: string }): void {

@@ -2,7 +2,7 @@
 import { type Logger, PorticoError } from "portico";
 import type { WebSocket } from "../socket.ts";
 import { CdpClient, type Tabs } from "./client.ts";
-import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello } from "./link.ts";
+import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 
 /** A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. */
 const AWAY_MS = 45_000;
@@ -145,19 +145,30 @@ export class Relay implements Tabs {
     this.#client?.happened(tabId, sessionId, method, params);
   }
 
-  /** The extension, waited for where it is away for a moment. */
+  /** Asks the extension; waits for it where it is away for a moment, and asks again what it had not taken. */
   async #ask<T>(request: Ask): Promise<T> {
-    if (this.#link === undefined && this.#tabs.size > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, WAIT_MS);
-        this.#waiters.push(() => {
-          clearTimeout(timer);
-          resolve();
-        });
-      });
+    for (;;) {
+      if (this.#link === undefined && this.#tabs.size > 0) await this.#back();
+      const link = this.#link;
+      if (link === undefined) throw new Error("Target closed: the extension is not connected.");
+      try {
+        return await link.ask<T>(request);
+      } catch (error) {
+        if (!(error instanceof NotTaken)) throw error;
+        if (this.#link === link) this.#lost();
+      }
     }
-    if (this.#link === undefined) throw new Error("Target closed: the extension is not connected.");
-    return this.#link.ask<T>(request);
+  }
+
+  /** Settles when the extension is back, at the latest after a while. */
+  #back(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, WAIT_MS);
+      this.#waiters.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   async fresh(): Promise<AttachedTab[]> {

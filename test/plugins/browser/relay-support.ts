@@ -106,14 +106,18 @@ export async function startPerson(): Promise<Person> {
         return badge?.text === text ? badge : undefined;
       }),
     async killWorker() {
-      const workers = async (): Promise<string[]> =>
-        (await browser.send("Target.getTargets")).targetInfos
-          .filter(({ type, url }) => type === "service_worker" && url.startsWith(base))
-          .map(({ targetId }) => targetId);
-      const [old] = await workers();
-      if (old === undefined) throw new Error("no worker runs");
-      await browser.send("Target.closeTarget", { targetId: old });
-      await until("the worker's end", async () => !(await workers()).includes(old));
+      // A worker that comes back at once may be the same target again, but never the same context.
+      const contexts = (): Promise<string[]> =>
+        options.evaluate(async () => {
+          const found = await (globalThis as any).chrome.runtime.getContexts({ contextTypes: ["BACKGROUND"] });
+          return found.map(({ contextId }: { contextId: string }) => contextId);
+        });
+      const [old] = await contexts();
+      const { targetInfos } = await browser.send("Target.getTargets");
+      const worker = targetInfos.find(({ type, url }) => type === "service_worker" && url.startsWith(base));
+      if (old === undefined || worker === undefined) throw new Error("no worker runs");
+      await browser.send("Target.closeTarget", { targetId: worker.targetId });
+      await until("the worker's end", async () => !(await contexts()).includes(old));
     },
     async stop() {
       await context.close();
