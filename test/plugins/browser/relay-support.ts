@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page, type Worker } from "playwright-core";
+import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { EXTENSION_ID } from "../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
@@ -37,7 +38,7 @@ export async function startPerson(): Promise<Person> {
   const dir = mkdtempSync(join(tmpdir(), "portico-person-"));
   const context = await chromium.launchPersistentContext(dir, {
     headless: true,
-    executablePath: "/usr/bin/chromium",
+    executablePath: await findBrowser(undefined, process.platform, process.env),
     ignoreDefaultArgs: ["--disable-extensions"],
     args: [
       "--no-sandbox",
