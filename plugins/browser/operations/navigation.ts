@@ -111,6 +111,14 @@ async function unreachable(response: Response): Promise<string> {
   return /<p>([^<]*)<\/p>/.exec(text)?.[1] ?? "the host could not be reached.";
 }
 
+/** Why what the tab shows now may not be shown. */
+async function forbidden(op: Op, tab: Tab): Promise<unknown> {
+  return checkShown(op, tab.url).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
 async function explain(
   op: Op,
   tab: Tab,
@@ -140,6 +148,12 @@ async function explain(
     );
   }
   if (/is interrupted by another navigation/i.test(text)) {
+    // A page that sends the tab to where it may not go is refused like one that redirects there.
+    const elsewhere = (await forbidden(op, tab)) ?? refused(op, since, undefined);
+    if (elsewhere !== undefined) {
+      await blank(tab);
+      return elsewhere;
+    }
     return new PorticoError("action_failed", `The page went elsewhere while it was loading: it is at ${tab.url} now.`, {
       cause: error,
     });
