@@ -34,8 +34,8 @@ function refused(op: Op, since: number, host: string | undefined): PorticoError 
   });
 }
 
-/** The error page of an earlier navigation may come late and push a new one aside: then it is tried again. */
-const LATE_ERROR_PAGE = /interrupted by another navigation to "chrome-error:/;
+/** The error page (or the blank one) of an earlier navigation may come late and push a new one aside: then it is tried again. */
+const LATE_PAGE = /interrupted by another navigation to "(chrome-error:|about:blank)/;
 
 const ERROR_PAGE_MS = 400;
 
@@ -55,7 +55,7 @@ async function go(
     );
   };
   const response = await open().catch(async (error: Error) => {
-    if (LATE_ERROR_PAGE.test(error.message)) return open();
+    if (LATE_PAGE.test(error.message)) return open();
     // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
     if (error.message.includes("net::ERR_") && !error.message.includes("ERR_ABORTED")) {
       await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);

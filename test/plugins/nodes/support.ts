@@ -36,7 +36,16 @@ export function spawnNode(options: NodeOptions): NodeProcess {
   const config = { browser: CONTAINER, ...options.config };
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
-  const words = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "node", "--gateway", options.gateway];
+  const words = [
+    "--import",
+    "tsx",
+    join(packageDir, "kernel/main.ts"),
+    "node",
+    "--port",
+    "0",
+    "--gateway",
+    options.gateway,
+  ];
   words.push("--home", home);
   if (options.name !== undefined) words.push("--name", options.name);
   const [command = process.execPath, ...before] = [...(options.wrap ?? []), process.execPath];
