@@ -1,6 +1,5 @@
 /** What a job is in the store, and how it is shown. */
-import { randomBytes } from "node:crypto";
-import type { PayloadSpec, Run, Schedule, ScheduleSpec } from "portico";
+import { isoDate, type PayloadSpec, type Run, type Schedule, type ScheduleSpec } from "portico";
 import { nextDate, previewDates } from "./dates.ts";
 
 export const KIND = "cron";
@@ -52,8 +51,6 @@ export function toJob(row: Schedule): Job {
   return { row, body: row.body as JobBody, state: { consecutiveErrors: 0, fired: 0, ...state } };
 }
 
-export const newJobId = (): string => `job_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
-
 /** A number in [0, 1) that any gateway computes alike for one slot of one job. */
 function share(id: string, slotAt: number): number {
   let hash = 2_166_136_261;
@@ -86,9 +83,6 @@ export function graceOf({ body, row }: Job, slotAt: number): number {
   return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
 }
 
-const iso = (ms: number | null | undefined): string | null =>
-  ms === null || ms === undefined ? null : new Date(ms).toISOString();
-
 /** A job as its routes answer it; `dates` adds the next ones. */
 export function viewJob(job: Job, now: number, dates = 0): Record<string, unknown> {
   const { row, body, state } = job;
@@ -98,11 +92,11 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
     name: row.name ?? row.id,
     status: row.enabled ? "enabled" : "disabled",
     ...definition,
-    createdAt: iso(row.createdAt),
-    updatedAt: iso(row.updatedAt),
+    createdAt: isoDate(row.createdAt),
+    updatedAt: isoDate(row.updatedAt),
     state: {
-      nextRunAt: row.enabled ? iso(row.nextAt) : null,
-      lastRunAt: iso(state.lastRunAt),
+      nextRunAt: row.enabled ? isoDate(row.nextAt) : null,
+      lastRunAt: isoDate(state.lastRunAt),
       lastStatus: state.lastStatus ?? null,
       lastError: state.lastError ?? null,
       lastDurationMs: state.lastDurationMs ?? null,
@@ -118,7 +112,7 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
 /** The slots to come, the one that is waiting first. */
 function upcoming({ body, state }: Job, now: number, count: number): (string | null)[] {
   const from = state.slotAt !== undefined && state.slotAt > now ? state.slotAt - 1 : now;
-  return previewDates(body.schedule, from, count, body.anchorMs).map(iso);
+  return previewDates(body.schedule, from, count, body.anchorMs).map(isoDate);
 }
 
 /** What the history keeps about a run. */
@@ -141,9 +135,9 @@ export function viewRun(run: Run): Record<string, unknown> {
   return {
     id: run.id,
     status: run.status,
-    scheduledAt: iso(slotAt),
-    startedAt: iso(run.at),
-    endedAt: iso(run.endedAt),
+    scheduledAt: isoDate(slotAt),
+    startedAt: isoDate(run.at),
+    endedAt: isoDate(run.endedAt),
     durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
     ...data,
   };

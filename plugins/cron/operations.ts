@@ -1,6 +1,6 @@
-import { compile, type PluginContext, PorticoError } from "portico";
+import { compile, type PluginContext } from "portico";
 import type { JobBook } from "./book.ts";
-import { KIND, viewJob, viewRun } from "./job.ts";
+import { viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
 
@@ -35,17 +35,7 @@ export function createOperations({ ctx, book, runner }: Parts) {
       return { ok: true, id: row.id, name: row.name };
     },
     run: async (id: string) => ({ ok: true, ...(await runner.runNow(() => book.find(id))) }),
-    async runs(id: string, limitText: string | null) {
-      const limit = limitText === null ? 20 : Number(limitText);
-      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-        throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
-          param: "limit",
-        });
-      }
-      const { row } = await book.find(id);
-      const runs = await ctx.use("store").runs.list({ owner: `${KIND}:${row.id}`, limit });
-      return { runs: runs.map(viewRun) };
-    },
+    runs: async (id: string, limit: string | null) => ({ runs: await book.history(id, limit, viewRun) }),
   };
 }
 export type Operations = ReturnType<typeof createOperations>;

@@ -1,7 +1,6 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
-import { definePlugin, type ScheduleTools } from "portico";
+import { definePlugin, mountScheduleRoutes, type ScheduleTools, startLate } from "portico";
 import type { Operations } from "./operations.ts";
-import { mountRoutes } from "./routes.ts";
 import { CronConfig } from "./schema.ts";
 import type { Cron } from "./start.ts";
 import { addTool } from "./tool.ts";
@@ -16,12 +15,8 @@ export default definePlugin({
   needs: ["store", "agent"],
   commands: { cron: () => import("./cli.ts") },
   setup(ctx, config) {
-    let settings = config.cron;
-    const zone = (): string => settings.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-    let started: Promise<Cron> | undefined;
-    const start = (): Promise<Cron> =>
-      (started ??= import("./start.ts").then(({ startCron }) => startCron(ctx, () => settings, zone)));
-    const operations = async (): Promise<Operations> => (await start()).operations;
+    const zone = (): string => late.settings().timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const operations = async (): Promise<Operations> => (await late.parts()).operations;
 
     ctx.event("cron:fired", {
       mode: "notify",
@@ -41,35 +36,22 @@ export default definePlugin({
     ctx.provide("schedule", {
       load: () => (tools ??= import("./tools.ts").then(({ createScheduleTools }) => createScheduleTools(ctx, zone))),
     });
-    mountRoutes(ctx, operations);
+    mountScheduleRoutes(ctx, "/cron/jobs", operations);
     addTool(ctx, operations);
-    ctx.onConfig(async (next: { cron: CronConfig }) => {
-      const before = settings;
-      settings = next.cron;
-      try {
-        await (await started)?.apply(settings);
-      } catch (error) {
-        settings = before;
-        throw error;
-      }
-    });
-
-    const timer = setTimeout(() => {
-      start().catch((error: unknown) => {
-        started = undefined;
-        ctx.log.error({ err: error }, "cron could not start");
-      });
-    }, START_AFTER_MS).unref();
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {
       const { startHousekeeping } = await import("./housekeeping.ts");
-      if (!ctx.signal.aborted) stopHousekeeping = startHousekeeping(ctx, () => settings.keepRuns);
+      if (!ctx.signal.aborted) stopHousekeeping = startHousekeeping(ctx, () => late.settings().keepRuns);
     }, 60_000).unref();
     ctx.defer(async () => {
-      clearTimeout(timer);
       clearTimeout(later);
       await stopHousekeeping?.();
-      await (await started?.catch(() => undefined))?.stop();
+    });
+    const late = startLate(ctx, {
+      section: "cron",
+      settings: config.cron,
+      afterMs: START_AFTER_MS,
+      start: async (settings): Promise<Cron> => (await import("./start.ts")).startCron(ctx, settings, zone),
     });
   },
 });

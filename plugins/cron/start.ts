@@ -1,5 +1,5 @@
 /** Puts the parts together at the first use: a start that needs no jobs yet is not held up by them. */
-import type { DueLoop, PluginContext } from "portico";
+import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } from "portico";
 import { createBook } from "./book.ts";
 import { KIND } from "./job.ts";
 import { startLoop } from "./loop.ts";
@@ -11,18 +11,23 @@ import { createSettler } from "./settle.ts";
 
 const SWEEP_MS = 30_000;
 
-export interface Cron {
+export interface Cron extends LateParts<CronConfig> {
   operations: Operations;
-  /** Takes a changed configuration; throws where a job of it is wrong. */
-  apply(next: CronConfig): Promise<void>;
-  stop(): Promise<void>;
 }
 
 export async function startCron(ctx: PluginContext, settings: () => CronConfig, zone: () => string): Promise<Cron> {
   const store = () => ctx.use("store");
-  let loop: DueLoop | undefined;
-  const changed = (): void => loop?.poke();
-  const book = createBook({ ctx, zone, changed });
+  const loop = createLoopSwitch(() =>
+    startLoop({
+      now: () => store().now(),
+      nextDueAt: () => store().schedules.nextDueAt(KIND),
+      run: runner.runDue,
+      foresee: runner.foresee,
+      wentBack: book.rewindIntervals,
+      failed: (error) => ctx.log.error({ err: error }, "cron jobs could not be looked up"),
+    }),
+  );
+  const book = createBook({ ctx, zone, changed: loop.poke });
   const settler = createSettler({
     ctx,
     maxErrors: () => settings().maxErrors,
@@ -31,36 +36,23 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
   });
   const runner = createRunner({ ctx, settler });
 
-  function run(): void {
-    if (!settings().enabled || loop !== undefined) return;
-    loop = startLoop({
-      now: () => store().now(),
-      nextDueAt: () => store().schedules.nextDueAt(KIND),
-      run: runner.runDue,
-      foresee: runner.foresee,
-      wentBack: book.rewindIntervals,
-      failed: (error) => ctx.log.error({ err: error }, "cron jobs could not be looked up"),
-    });
-  }
-  async function halt(): Promise<void> {
-    const running = loop;
-    loop = undefined;
-    await running?.stop();
-  }
-  const stopWatching = store().onWork(`schedule:${KIND}`, changed);
-
-  const wrong = book.problems(settings().jobs);
-  for (const error of wrong.values()) ctx.log.error(error.message);
-  const undoReadiness = ctx.readiness(() => [...wrong.values()][0]?.message);
-  await book.sync(settings().jobs);
-  for (const { body } of await book.list()) if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
-  await book.rewindIntervals(store().now());
-  const zoneData = process.versions["tz"] ?? "unknown";
-  if ((await store().kv.get("cron", "zoneData")) !== zoneData) {
-    await book.rereckon(store().now());
-    await store().kv.set("cron", "zoneData", zoneData);
-  }
-  run();
+  const live = await openLiveBook({
+    ctx,
+    kind: KIND,
+    book,
+    loop,
+    settings: settings(),
+    definitions: ({ jobs }) => jobs,
+    async prepare() {
+      for (const { body } of await book.list())
+        if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
+      await book.rewindIntervals(store().now());
+      const zoneData = process.versions["tz"] ?? "unknown";
+      if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
+      await book.rereckon(store().now());
+      await store().kv.set("cron", "zoneData", zoneData);
+    },
+  });
 
   const guarded = (work: () => Promise<void>) => () =>
     work().catch((error: unknown) => ctx.log.warn({ err: error }, "cron runs could not be looked through"));
@@ -73,20 +65,11 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
 
   return {
     operations: createOperations({ ctx, book, runner }),
-    async apply(next) {
-      const [problem] = book.problems(next.jobs).values();
-      if (problem) throw problem;
-      wrong.clear();
-      await book.sync(next.jobs);
-      if (next.enabled) run();
-      else await halt();
-    },
+    apply: live.apply,
     async stop() {
       clearInterval(sweeper);
-      stopWatching();
-      await undoReadiness();
       for (const undo of undoEvents) await undo();
-      await halt();
+      await live.stop();
     },
   };
 }

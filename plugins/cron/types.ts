@@ -1,5 +1,5 @@
 /** What cron shares: its event, and the service that knows dates, payloads and due times. Types only. */
-import type { NewItem } from "portico";
+import type { DueLoop, NewItem } from "portico";
 
 declare module "portico" {
   interface Events {
@@ -68,11 +68,6 @@ declare module "portico" {
     sessionId?: string;
   }
 
-  interface DueLoop {
-    /** Looks again now: something was added or changed. */
-    poke(): void;
-    stop(): Promise<void>;
-  }
   interface DueLoopOptions {
     now(): number;
     nextDueAt(): Promise<number | undefined>;

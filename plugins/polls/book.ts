@@ -1,8 +1,15 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
-import { type PluginContext, PorticoError, type ScheduleTools } from "portico";
+import {
+  createScheduleBook,
+  newEntryId,
+  type PluginContext,
+  PorticoError,
+  type ScheduleTools,
+  wantsEnabled,
+} from "portico";
 import { defaultPayload } from "./deliver.ts";
 import { guardOf } from "./policy.ts";
-import { identityOf, KIND, MASK, newPollId, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
+import { identityOf, KIND, MASK, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";
 import { compileIgnored } from "./sources/ignore.ts";
 import { compileSelector } from "./sources/select.ts";
@@ -17,12 +24,10 @@ export interface BookOptions {
 export type PollBook = ReturnType<typeof createBook>;
 
 const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
+const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
 const SHORTEST_MS = 100;
 /** `Retry-After` is followed up to an hour, a lease lasts some minutes: nothing is ever further away but by its interval. */
 const LONGEST_WAIT_MS = 4_200_000;
-
-const wanted = (given: { status?: string; enabled?: boolean }, otherwise: boolean): boolean =>
-  given.status !== undefined ? given.status === "enabled" : (given.enabled ?? otherwise);
 
 const invalid = (message: string, param: string): PorticoError =>
   new PorticoError("invalid_request_error", message, { param });
@@ -93,43 +98,32 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     return body;
   }
 
-  async function list(): Promise<Poll[]> {
-    return (await store().schedules.list(KIND)).map(toPoll);
-  }
-
-  /** By id, or by a name that only one poll has. Throws 404, or 409 where several have it. */
-  async function find(idOrName: string): Promise<Poll> {
-    const row = await store().schedules.get(KIND, idOrName);
-    if (row) return toPoll(row);
-    const named = (await list()).filter((poll) => poll.row.name === idOrName);
-    if (named.length === 1) return named[0]!;
-    const shown = JSON.stringify(idOrName);
-    if (named.length > 1) {
-      throw new PorticoError(
-        "conflict",
-        `Several polls are named ${shown}: use an id (${named.map((poll) => poll.row.id).join(", ")}).`,
-      );
-    }
-    throw new PorticoError("not_found", `There is no poll ${shown}. List them with: portico polls list`);
-  }
-
-  function refuseConfigured({ row, body }: Poll): void {
-    if (body.origin !== "config") return;
-    throw new PorticoError(
-      "conflict",
-      `The poll ${JSON.stringify(row.name)} stands in the configuration (polls.entries.${row.name}): change it there.`,
-    );
-  }
-
   /** An interval begins at once, with the baseline; a schedule at its first date. */
   const firstAt = (body: PollBody, now: number): number =>
     body.every !== undefined ? now : (tools.next(body.schedule, now, body.anchorMs) ?? now);
 
+  const kept = createScheduleBook<ConfiguredPoll, Poll>({
+    store,
+    kind: KIND,
+    noun: "poll",
+    listedBy: "portico polls list",
+    section: "polls.entries",
+    read: toPoll,
+    isConfigured: (body) => body.origin === "config",
+    bodyOf: (given, anchorMs) => bodyOf(given, "config", anchorMs),
+    place({ entry: poll, body, enabled, now }) {
+      const rebaselined = poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
+      const { leased: _, ...state } = poll?.state ?? NEW_STATE;
+      return { enabled, nextAt: enabled ? firstAt(body, now) : null, state, ...(rebaselined ? { cursor: null } : {}) };
+    },
+    changed,
+  });
+
   async function add(given: NewPoll, origin: "api" | "agent"): Promise<Poll> {
     const now = store().now();
-    const id = newPollId();
+    const id = newEntryId("poll");
     const body = bodyOf(given, origin, now);
-    const enabled = wanted(given, true);
+    const enabled = wantsEnabled(given, true);
     const row = await store().schedules.put({
       kind: KIND,
       id,
@@ -137,7 +131,7 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
       enabled,
       nextAt: enabled ? firstAt(body, now) : null,
       body,
-      state: { consecutiveErrors: 0, checks: 0, changes: 0 } satisfies PollState,
+      state: NEW_STATE,
     });
     changed();
     return toPoll(row!);
@@ -150,8 +144,8 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     by: "api" | "agent" = "api",
   ): Promise<{ poll: Poll; rebaselined: boolean }> {
     for (;;) {
-      const poll = await find(idOrName);
-      refuseConfigured(poll);
+      const poll = await kept.find(idOrName);
+      kept.refuseConfigured(poll);
       const now = store().now();
       const { anchorMs, origin: made, every, schedule, ...before } = poll.body;
       const origin = by === "agent" && given.source !== undefined ? "agent" : made;
@@ -160,7 +154,7 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
       const body = bodyOf({ ...before, ...timing, ...given } as ConfiguredPoll, origin, now, before.source);
       if (!moved) Object.assign(body, { anchorMs });
       const rebaselined = identityOf(body.source) !== identityOf(before.source);
-      const enabled = wanted(given, poll.row.enabled);
+      const enabled = wantsEnabled(given, poll.row.enabled);
       const { leased, ...state } = poll.state;
       if (rebaselined) delete state.cursor;
       const revived = enabled && !poll.row.enabled;
@@ -188,76 +182,12 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     }
   }
 
-  async function drop(id: string): Promise<void> {
-    await store().schedules.delete(KIND, id);
-    await store().runs.prune(`${KIND}:${id}`, 0);
-    changed();
-  }
-
-  async function remove(idOrName: string): Promise<Poll> {
-    const poll = await find(idOrName);
-    refuseConfigured(poll);
-    await drop(poll.row.id);
-    return poll;
-  }
-
-  /** What is wrong with polls of the configuration, by name. */
-  function problems(configured: PollsConfig["entries"]): Map<string, PorticoError> {
-    const found = new Map<string, PorticoError>();
-    for (const [name, given] of Object.entries(configured)) {
-      try {
-        bodyOf(given, "config", store().now());
-      } catch (cause) {
-        const param = `polls.entries.${name}`;
-        const message = `${param}: ${(cause as Error).message}`;
-        found.set(name, new PorticoError("invalid_request_error", message, { param, cause }));
-      }
-    }
-    return found;
-  }
-
-  /** Brings the store in line with `polls.entries`; a poll whose definition stayed keeps its cursor and its history. */
-  async function sync(configured: PollsConfig["entries"]): Promise<void> {
-    const now = store().now();
-    const wrong = problems(configured);
-    const known = new Map(
-      (await list()).filter(({ body }) => body.origin === "config").map((poll) => [poll.row.name, poll]),
-    );
-    for (const [name, given] of Object.entries(configured)) {
-      const poll = known.get(name);
-      known.delete(name);
-      if (wrong.has(name)) continue;
-      const body = bodyOf(given, "config", poll?.body.anchorMs ?? now);
-      const enabled = wanted(given, true);
-      const definition = JSON.stringify([body, enabled]);
-      if (poll && poll.state.configured === definition) continue;
-      const rebaselined = poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
-      const state: PollState = {
-        ...(poll?.state ?? { consecutiveErrors: 0, checks: 0, changes: 0 }),
-        configured: definition,
-      };
-      delete state.leased;
-      await store().schedules.put({
-        kind: KIND,
-        id: poll?.row.id ?? `config:${name}`,
-        name,
-        enabled,
-        nextAt: enabled ? firstAt(body, now) : null,
-        body,
-        state,
-        ...(rebaselined ? { cursor: null } : {}),
-      });
-    }
-    for (const gone of known.values()) await drop(gone.row.id);
-    changed();
-  }
-
   /**
    * Takes back what a gateway that is gone had taken: its checks are made again at once. Where it is not gone after
    * all, its commit is refused and nothing doubles.
    */
   async function freeLeases(): Promise<void> {
-    for (const { row, state } of await list()) {
+    for (const { row, state } of await kept.list()) {
       const { leased, ...rest } = state;
       if (leased === undefined || leased.until !== row.nextAt) continue;
       await store().tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: leased.dueAt, state: rest });
@@ -267,7 +197,7 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
 
   /** Intervals that lie further ahead than they can: the clock went back after they were reckoned. */
   async function rewindIntervals(now: number): Promise<void> {
-    for (const { row, body } of await list()) {
+    for (const { row, body } of await kept.list()) {
       const { schedule } = body;
       if (row.nextAt === null || schedule.kind !== "every") continue;
       const furthest = now + Math.max(schedule.everyMs * 1.1, LONGEST_WAIT_MS);
@@ -275,5 +205,5 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     }
   }
 
-  return { freeLeases, rewindIntervals, list, find, add, change, remove, drop, problems, sync, bodyOf };
+  return { ...kept, add, change, freeLeases, rewindIntervals, bodyOf };
 }

@@ -81,17 +81,7 @@ export function createOperations({ ctx, book, runner }: Parts) {
       const { validators: _, ...unconditional } = cursor ?? {};
       return dryRun(row.name ?? row.id, body, cursor ? (unconditional as Cursor) : undefined);
     },
-    async runs(id: string, limitText: string | null) {
-      const limit = limitText === null ? 20 : Number(limitText);
-      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-        throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
-          param: "limit",
-        });
-      }
-      const { row } = await book.find(id);
-      const runs = await ctx.use("store").runs.list({ owner: `${KIND}:${row.id}`, limit });
-      return { runs: runs.map(viewCheck) };
-    },
+    runs: async (id: string, limit: string | null) => ({ runs: await book.history(id, limit, viewCheck) }),
   };
 }
 export type Operations = ReturnType<typeof createOperations>;

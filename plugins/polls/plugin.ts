@@ -1,5 +1,5 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
-import { definePlugin } from "portico";
+import { definePlugin, startLate } from "portico";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { PollsConfig } from "./schema.ts";
@@ -16,11 +16,7 @@ export default definePlugin({
   needs: ["store", "agent", "schedule"],
   commands: { polls: () => import("./cli.ts") },
   setup(ctx, config) {
-    let settings = config.polls;
-    let started: Promise<Polls> | undefined;
-    const start = (): Promise<Polls> =>
-      (started ??= import("./start.ts").then(({ startPolls }) => startPolls(ctx, () => settings)));
-    const operations = async (): Promise<Operations> => (await start()).operations;
+    const operations = async (): Promise<Operations> => (await late.parts()).operations;
 
     ctx.event("poll:changed", {
       mode: "notify",
@@ -37,26 +33,11 @@ export default definePlugin({
     });
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
-    ctx.onConfig(async (next: { polls: PollsConfig }) => {
-      const before = settings;
-      settings = next.polls;
-      try {
-        await (await started)?.apply(settings);
-      } catch (error) {
-        settings = before;
-        throw error;
-      }
-    });
-
-    const timer = setTimeout(() => {
-      start().catch((error: unknown) => {
-        started = undefined;
-        ctx.log.error({ err: error }, "polls could not start");
-      });
-    }, START_AFTER_MS).unref();
-    ctx.defer(async () => {
-      clearTimeout(timer);
-      await (await started?.catch(() => undefined))?.stop();
+    const late = startLate(ctx, {
+      section: "polls",
+      settings: config.polls,
+      afterMs: START_AFTER_MS,
+      start: async (settings): Promise<Polls> => (await import("./start.ts")).startPolls(ctx, settings),
     });
   },
 });

@@ -1,6 +1,6 @@
 /** What a poll is in the store, and how it is shown. */
-import { createHash, randomBytes } from "node:crypto";
-import type { PayloadSpec, Run, Schedule, ScheduleSpec } from "portico";
+import { createHash } from "node:crypto";
+import { isoDate, type PayloadSpec, type Run, type Schedule, type ScheduleSpec } from "portico";
 import type { Source } from "./schema.ts";
 import type { Validators } from "./sources/source.ts";
 
@@ -65,8 +65,6 @@ export function toPoll(row: Schedule): Poll {
   return { row, body: row.body as PollBody, state: { consecutiveErrors: 0, checks: 0, changes: 0, ...state } };
 }
 
-export const newPollId = (): string => `poll_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
-
 export const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 20);
 
 /** What the cursor belongs to: where this changes, the poll begins anew with a baseline. */
@@ -85,9 +83,6 @@ function masked(source: Source): Source {
   return { ...source, headers: Object.fromEntries(headers) };
 }
 
-const iso = (ms: number | null | undefined): string | null =>
-  ms === null || ms === undefined ? null : new Date(ms).toISOString();
-
 /** A poll as its routes answer it, secrets masked. */
 export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
   const { anchorMs: _, every, schedule, source, ...definition } = body;
@@ -99,17 +94,17 @@ export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
     ...(every === undefined ? { schedule } : { every }),
     source: masked(source),
     ...definition,
-    createdAt: iso(row.createdAt),
-    updatedAt: iso(row.updatedAt),
+    createdAt: isoDate(row.createdAt),
+    updatedAt: isoDate(row.updatedAt),
     state: {
       cursor: state.cursor ?? null,
-      lastCheckAt: iso(state.lastCheckAt),
+      lastCheckAt: isoDate(state.lastCheckAt),
       lastStatus: state.lastStatus ?? null,
-      lastChangeAt: iso(state.lastChangeAt),
+      lastChangeAt: isoDate(state.lastChangeAt),
       lastError: state.lastError ?? null,
       lastDurationMs: state.lastDurationMs ?? null,
       consecutiveErrors: state.consecutiveErrors,
-      nextCheckAt: row.enabled ? iso(nextAt) : null,
+      nextCheckAt: row.enabled ? isoDate(nextAt) : null,
       checks: state.checks,
       changes: state.changes,
     },
@@ -134,8 +129,8 @@ export function viewCheck(run: Run): Record<string, unknown> {
   return {
     id: run.id,
     status: run.status,
-    startedAt: iso(run.at),
-    endedAt: iso(run.endedAt),
+    startedAt: isoDate(run.at),
+    endedAt: isoDate(run.endedAt),
     durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
     ...(run.data as CheckData),
   };

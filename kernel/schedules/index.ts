@@ -1,0 +1,3 @@
+export * from "./book.ts";
+export * from "./live.ts";
+export * from "./routes.ts";
