@@ -29,7 +29,7 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .sort();
 
 await prepareMachine();
-const results = await againWhereFailed(await runAll(files));
+const results = await runAll(files);
 const failures = results.filter((result) => result.failed > 0);
 for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
@@ -37,25 +37,6 @@ const failed = results.reduce((sum, result) => sum + result.failed, 0);
 if (files.length === 0) console.log("No test file matches.");
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed > 0 || passed === 0 ? 1 : 0);
-
-/**
- * A file that failed beside others runs once more by itself, and that counts: two browsers on two cores can starve a
- * test that is right. It is said, so that nobody takes it for clean.
- */
-async function againWhereFailed(first: readonly FileResult[]): Promise<FileResult[]> {
-  const results: FileResult[] = [];
-  for (const result of first) {
-    if (result.failed === 0) {
-      results.push(result);
-      continue;
-    }
-    console.log(`\n──── ${result.file} failed beside others, and runs again alone\n${result.output.trimEnd()}`);
-    const again = await runFile(result.file);
-    console.log(`${again.failed ? "✗" : "✓"} ${again.file}  ${again.passed} passed, ${again.failed} failed  alone`);
-    results.push(again);
-  }
-  return results;
-}
 
 async function runAll(all: readonly string[]): Promise<FileResult[]> {
   const waiting = [...all];
