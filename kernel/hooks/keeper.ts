@@ -71,10 +71,12 @@ export function createKeeper(options: HookHostOptions) {
       else slot.top = slot.claims.find((claim) => claim.dir === slot.top?.dir);
     }
     const gone = [...slots.values()].filter((slot) => !groups.has(slot.name));
-    for (const slot of gone) slots.delete(slot.name);
     await Promise.all(affected.map(settle));
-    // Only now: a hook that was renamed is never without a version that runs.
-    for (const slot of gone) deactivate(slot, "it is gone");
+    // Only now: a hook that was renamed is never without a version that runs, nor that one without its record.
+    for (const slot of gone) {
+      slots.delete(slot.name);
+      deactivate(slot, "it is gone");
+    }
   }
 
   function touches(slot: Slot, dirs: ReadonlySet<string>): boolean {
