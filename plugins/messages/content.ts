@@ -2,16 +2,17 @@
 import {
   type ChatMessage,
   type ContentPart,
-  type Extras,
   type JsonObject,
   listAt,
   objectAt,
   openExtras,
   optionalString,
   refused,
+  resultText,
+  type Said,
+  saidMessage,
   stringAt,
   type ToolCallPart,
-  withExtras,
 } from "portico";
 
 /** One turn; a user's turn with results of tools becomes several messages, the results first. */
@@ -65,19 +66,18 @@ function readUser(content: unknown, path: string): ChatMessage[] {
   return results;
 }
 
-/** The texts of a result; its other parts go to `shown`, for the user's message: a tool's message holds text only. */
+/** Parts of a result that are no text go to `shown`, for the user's message. */
 function readResult(block: JsonObject, path: string, shown: ContentPart[]): ChatMessage {
   const id = stringAt(block.tool_use_id, `${path}.tool_use_id`);
-  const texts: string[] = [];
-  if (typeof block.content === "string") texts.push(block.content);
-  else if (block.content != null) {
-    const parts = blocksOf(block.content, `${path}.content`).map(([part, at]) => readPart(part, at));
-    const others = parts.filter((part) => part.type !== "text");
-    texts.push(...parts.flatMap((part) => (part.type === "text" ? [part.text as string] : [])));
-    if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` }, ...others);
-    if (texts.length === 0 && others.length > 0) texts.push("(The result is shown in the next message.)");
-  }
-  const text = texts.join("\n");
+  const content = block.content ?? "";
+  const text =
+    typeof content === "string"
+      ? content
+      : resultText(
+          id,
+          blocksOf(content, `${path}.content`).map(([part, at]) => readPart(part, at)),
+          shown,
+        );
   const failed = block.is_error === true && !/^\W*error/i.test(text);
   return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text };
 }
@@ -125,26 +125,14 @@ function readDocument(block: JsonObject, path: string): ContentPart {
 
 function readAssistant(content: unknown, path: string): ChatMessage {
   if (typeof content === "string") return { role: "assistant", content };
-  const parts: ContentPart[] = [];
-  const calls: ToolCallPart[] = [];
-  const thoughts: string[] = [];
-  const extras: Extras[] = [];
+  const said: Said<ContentPart, ToolCallPart> = { content: [], calls: [], thoughts: [], extras: [] };
   for (const [block, at] of blocksOf(content, path)) {
-    if (block.type === "thinking") thoughts.push(stringAt(block.thinking, `${at}.thinking`));
-    else if (block.type === "redacted_thinking") extras.push(openExtras(block.data) ?? {});
-    else if (block.type === "tool_use") calls.push(readCall(block, at));
-    else parts.push(readPart(block, at));
+    if (block.type === "thinking") said.thoughts.push(stringAt(block.thinking, `${at}.thinking`));
+    else if (block.type === "redacted_thinking") said.extras.push(openExtras(block.data) ?? {});
+    else if (block.type === "tool_use") said.calls.push(readCall(block, at));
+    else said.content.push(readPart(block, at));
   }
-  const extra = extras.find((one) => one.message !== undefined)?.message;
-  const text = parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("\n") : parts;
-  return {
-    role: "assistant",
-    content: parts.length === 0 && calls.length > 0 ? null : text,
-    // Within a loop of calls some models want to see it again; later none does.
-    ...(thoughts.length > 0 && calls.length > 0 && { reasoning_content: thoughts.join("\n") }),
-    ...(calls.length > 0 && { tool_calls: calls.map((call) => withExtras(call, extras)) }),
-    ...(extra !== undefined && { extra_content: extra }),
-  };
+  return saidMessage(said);
 }
 
 function readCall(block: JsonObject, path: string): ToolCallPart {

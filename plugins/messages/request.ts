@@ -3,8 +3,10 @@ import { createHash } from "node:crypto";
 import {
   type ChatRequest,
   type ChatTool,
+  functionAt,
   type JsonObject,
   listAt,
+  modelAt,
   objectAt,
   optionalBoolean,
   optionalNumber,
@@ -26,8 +28,7 @@ const ONLY_ANTHROPIC = ["container", "context_management", "mcp_servers", "infer
 
 /** Throws 400 with `param`. What only Anthropic knows (tools of its own, kinds of blocks) stays as it is. */
 export function readMessages(body: JsonObject): ReadRequest {
-  const model = stringAt(body.model, "model");
-  if (model === "") throw refused("model", "`model` must not be empty");
+  const model = modelAt(body);
   const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 0, Number.MAX_SAFE_INTEGER);
   if (maxTokens === undefined) throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
   if (!Number.isInteger(maxTokens)) throw refused("max_tokens", "`max_tokens` must be an integer");
@@ -71,19 +72,8 @@ function readTool(value: unknown, i: number): ChatTool {
   const tool = objectAt(value, path);
   // Tools that Anthropic runs itself: a channel of its own gets the whole request as it is, others refuse them.
   if (typeof tool.type === "string" && tool.type !== "custom") return { ...tool, type: tool.type };
-  const name = stringAt(tool.name, `${path}.name`);
-  if (name === "") throw refused(`${path}.name`, "A tool needs a name");
-  const description = optionalString(tool.description, `${path}.description`);
-  const strict = optionalBoolean(tool.strict, `${path}.strict`);
-  return {
-    type: "function",
-    function: {
-      name,
-      ...(description !== undefined && { description }),
-      parameters: objectAt(tool.input_schema, `${path}.input_schema`),
-      ...(strict !== undefined && { strict }),
-    },
-  };
+  const named = functionAt(tool, path);
+  return { type: "function", function: { ...named, parameters: objectAt(tool.input_schema, `${path}.input_schema`) } };
 }
 
 function readToolChoice(value: unknown): JsonObject {

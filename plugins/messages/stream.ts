@@ -1,6 +1,7 @@
 /** A stream of chunks as the Messages API's events. */
 import {
   type ChatChunk,
+  isJson,
   type PorticoError,
   sealExtras,
   type StreamTranslator,
@@ -98,7 +99,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
   /** One block ends before the next begins; a call that is not whole yet (its pieces come mixed with another's) stays open. */
   function closeCalls(all: boolean): void {
     for (const call of calls.values()) {
-      if (!call.open || (!all && !isWhole(call.args))) continue;
+      if (!call.open || (!all && !isJson(call.args))) continue;
       if (call.args === "") argumentsDelta(call, "{}");
       call.open = false;
       event("content_block_stop", { index: call.block });
@@ -145,13 +146,4 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       return take();
     },
   };
-}
-
-function isWhole(args: string): boolean {
-  try {
-    JSON.parse(args);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,5 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, errorInAnswer, parseObject } from "portico";
+import { answerMessage, carryThinking, clientCallId, errorInAnswer, parseObject, tokenUsage } from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -54,13 +54,8 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
       calls.push({ id: clientCallId(block.id), type: "function", function: fn });
     }
   }
-  const content = text.join("");
   const answer: ChatMessage = {
-    role: "assistant",
-    content: content === "" && calls.length > 0 ? null : content,
-    refusal: null,
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n") }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...answerMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
     // Only a loop of calls needs the signatures again.
     ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
   };
@@ -98,13 +93,6 @@ export function readUsage(usage: MessageUsage): Usage {
   const read = usage.cache_read_input_tokens ?? 0;
   const written = usage.cache_creation_input_tokens ?? 0;
   const prompt = (usage.input_tokens ?? 0) + read + written;
-  const completion = usage.output_tokens ?? 0;
   const reasoning = usage.output_tokens_details?.thinking_tokens;
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  };
+  return tokenUsage({ prompt, completion: usage.output_tokens ?? 0, cached: read, written, reasoning });
 }

@@ -1,6 +1,6 @@
 /** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
 import type { NativeForm, NativeRequest, PorticoError, StreamDecoder, Target, WireRequest } from "portico";
-import { createSseParser, cutShort, notJson, originOf, parseObject, upstreamError } from "portico";
+import { createDecoder, createSseParser, cutShort, notJson, originOf, parseObject, upstreamError } from "portico";
 import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { headersFor, type Sent } from "./request.ts";
@@ -76,46 +76,25 @@ function decoder(): StreamDecoder {
     } else if (type === "message_stop") done = true;
   });
 
-  function taken(): Buffer | undefined {
-    if (out.length === 0) {
-      if (failure !== undefined) throw failure;
-      return undefined;
-    }
-    const bytes = Buffer.from(out.join(""));
-    out = [];
-    return bytes;
-  }
-
-  return {
-    push(bytes) {
-      parser.push(bytes);
-      return taken();
+  return createDecoder({
+    push: parser.push,
+    flush: parser.end,
+    close() {
+      if (finish === undefined) throw cutShort();
+      // Only the last event is missing, and it says nothing.
+      out.push('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+      done = true;
     },
-    end() {
-      if (failure !== undefined) throw failure;
-      parser.end();
-      if (!done && failure === undefined) {
-        if (finish === undefined) throw cutShort();
-        // Only the last event is missing, and it says nothing.
-        out.push('event: message_stop\ndata: {"type":"message_stop"}\n\n');
-        done = true;
-      }
-      return taken();
+    take() {
+      if (out.length === 0) return undefined;
+      const bytes = Buffer.from(out.join(""));
+      out = [];
+      return bytes;
     },
-    get usage() {
-      return usage === undefined ? undefined : readUsage(usage);
-    },
-    get finishReason() {
-      return finish;
-    },
-    get text() {
-      return text;
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return done;
-    },
-  };
+    usage: () => (usage === undefined ? undefined : readUsage(usage)),
+    finishReason: () => finish,
+    text: () => text,
+    failure: () => failure,
+    done: () => done,
+  });
 }

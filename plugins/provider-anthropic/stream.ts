@@ -3,6 +3,7 @@ import {
   carryThinking,
   clientCallId,
   createChunkWriter,
+  createDecoder,
   createSseParser,
   createTextLane,
   cutShort,
@@ -177,13 +178,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return tokens === undefined ? undefined : readUsage(tokens);
   }
 
-  /** What came before a failure goes out first; the caller then finds the failure beside it. */
-  function taken(): Buffer | undefined {
-    const bytes = writer?.take();
-    if (bytes === undefined && failure !== undefined) throw failure;
-    return bytes;
-  }
-
   const lane = createTextLane({
     key: "text",
     events: "blocks",
@@ -192,33 +186,19 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (!done && failure === undefined) out().textSlice(bytes, start, end);
     },
   });
-  return {
-    push(bytes) {
-      lane.push(bytes);
-      return taken();
+  return createDecoder({
+    push: lane.push,
+    flush: lane.end,
+    close() {
+      if (finish === undefined) throw cutShort();
+      close();
     },
-    end() {
-      if (failure !== undefined) throw failure;
-      lane.end();
-      if (!done && failure === undefined) {
-        if (finish === undefined) throw cutShort();
-        close();
-      }
-      return taken();
-    },
-    get usage() {
-      return usageSoFar();
-    },
-    get finishReason() {
-      return finish;
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return done;
-    },
-  };
+    take: () => writer?.take(),
+    usage: usageSoFar,
+    finishReason: () => finish,
+    failure: () => failure,
+    done: () => done,
+  });
 }
 
 /** Without the fields that say nothing. */

@@ -1,5 +1,13 @@
 import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
+import {
+  answerMessage,
+  carryThinking,
+  clientCallId,
+  errorInAnswer,
+  parseObject,
+  tokenUsage,
+  upstreamError,
+} from "portico";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -49,13 +57,8 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
       });
     }
   }
-  const content = text.join("");
   const message: ChatMessage = {
-    role: "assistant",
-    content: content === "" && calls.length > 0 ? null : content,
-    refusal: null,
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("\n") }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...answerMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
     ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
   };
   return {
@@ -93,11 +96,5 @@ export function readUsage(usage: TokenUsage): Usage {
   const read = usage.cacheReadInputTokens ?? 0;
   const written = usage.cacheWriteInputTokens ?? 0;
   const prompt = (usage.inputTokens ?? 0) + read + written;
-  const completion = usage.outputTokens ?? 0;
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-  };
+  return tokenUsage({ prompt, completion: usage.outputTokens ?? 0, cached: read, written });
 }

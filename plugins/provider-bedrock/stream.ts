@@ -1,5 +1,14 @@
 import type { PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
-import { carryThinking, clientCallId, createChunkWriter, cutShort, errorInAnswer, notJson, parseObject } from "portico";
+import {
+  carryThinking,
+  clientCallId,
+  createChunkWriter,
+  createDecoder,
+  cutShort,
+  errorInAnswer,
+  notJson,
+  parseObject,
+} from "portico";
 import type { TokenUsage } from "./answer.ts";
 import { finishReason, readUsage } from "./answer.ts";
 import type { Frame } from "./event-stream.ts";
@@ -139,44 +148,24 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     done = true;
   }
 
-  function taken(): Buffer | undefined {
-    const bytes = writer.take();
-    if (bytes === undefined && failure !== undefined) throw failure;
-    return bytes;
-  }
-
   const frames = readFrames(onFrame);
-  return {
+  return createDecoder({
     push(bytes) {
       try {
         frames.push(bytes);
       } catch (error) {
         failure ??= error as PorticoError;
       }
-      return taken();
     },
-    end() {
-      if (failure !== undefined) throw failure;
-      if (!done) {
-        // The usage comes last; without it the answer is still whole.
-        if (finish === undefined) {
-          throw cutShort();
-        }
-        close();
-      }
-      return taken();
+    close() {
+      // The usage comes last; without it the answer is still whole.
+      if (finish === undefined) throw cutShort();
+      close();
     },
-    get usage() {
-      return usage;
-    },
-    get finishReason() {
-      return finish;
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return done;
-    },
-  };
+    take: () => writer.take(),
+    usage: () => usage,
+    finishReason: () => finish,
+    failure: () => failure,
+    done: () => done,
+  });
 }

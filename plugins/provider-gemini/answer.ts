@@ -1,5 +1,13 @@
 import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { carrySignature, clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
+import {
+  answerMessage,
+  carrySignature,
+  clientCallId,
+  errorInAnswer,
+  parseObject,
+  tokenUsage,
+  upstreamError,
+} from "portico";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -70,13 +78,8 @@ function readCandidate(candidate: Candidate, i: number, origin: string): ChatCom
     else if (part.text) (part.thought === true ? reasoning : text).push(part.text);
   }
   const finish = finishReason(candidate, calls.length > 0);
-  const content = text.join("");
   const message: ChatMessage = {
-    role: "assistant",
-    content: content === "" && calls.length > 0 ? null : content,
-    refusal: null,
-    ...(reasoning.length > 0 && { reasoning_content: reasoning.join("") }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...answerMessage({ text: text.join(""), reasoning: reasoning.join(""), calls }),
     ...(images.length > 0 && { images }),
   };
   return choice(candidate.index ?? i, message, finish);
@@ -138,11 +141,6 @@ export function readUsage(usage: UsageMetadata): Usage {
   const prompt = (usage.promptTokenCount ?? 0) + (usage.toolUsePromptTokenCount ?? 0);
   const reasoning = usage.thoughtsTokenCount ?? 0;
   const completion = (usage.candidatesTokenCount ?? 0) + reasoning;
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: usage.totalTokenCount ?? prompt + completion,
-    prompt_tokens_details: { cached_tokens: usage.cachedContentTokenCount ?? 0 },
-    completion_tokens_details: { reasoning_tokens: reasoning },
-  };
+  const cached = usage.cachedContentTokenCount ?? 0;
+  return tokenUsage({ prompt, completion, total: usage.totalTokenCount, cached, reasoning });
 }

@@ -1,7 +1,6 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer, parseObject, refused } from "portico";
+import { errorInAnswer, packEmbedding, parseObject, refused } from "portico";
 import { addressOf, headersFor } from "./address.ts";
-
 import { readProblem } from "./problem.ts";
 
 /** `POST /v1/embeddings` as `batchEmbedContents` (AI Studio). */
@@ -37,7 +36,7 @@ function decode(body: Buffer, sent: WireRequest, target: Target): Record<string,
   const data = answer.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",
     index,
-    embedding: base64 ? Buffer.from(Float32Array.from(values).buffer).toString("base64") : values,
+    embedding: base64 ? packEmbedding(values) : values,
   }));
   return { object: "list", data, model: target.model, usage: { prompt_tokens: 0, total_tokens: 0 } };
 }

@@ -1,6 +1,7 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
 import {
   createChunkWriter,
+  createDecoder,
   createSseParser,
   createTextLane,
   errorInAnswer,
@@ -103,13 +104,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return usage === undefined ? undefined : readUsage(usage);
   }
 
-  /** What came before a failure goes out first; the caller then finds the failure beside it. */
-  function taken(): Buffer | undefined {
-    const bytes = writer?.take();
-    if (bytes === undefined && failure !== undefined) throw failure;
-    return bytes;
-  }
-
   const lane = createTextLane({
     key: "text",
     events: "blocks",
@@ -118,30 +112,16 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (failure === undefined) writer?.textSlice(bytes, start, end);
     },
   });
-  return {
-    push(bytes) {
-      lane.push(bytes);
-      return taken();
-    },
-    end() {
-      if (failure === undefined) lane.end();
-      if (failure !== undefined) throw failure;
-      if (!closed) close();
-      return taken();
-    },
-    get usage() {
-      return usageSoFar();
-    },
-    get finishReason() {
-      return finished.get(0);
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return closed;
-    },
-  };
+  return createDecoder({
+    push: lane.push,
+    flush: lane.end,
+    close,
+    take: () => writer?.take(),
+    usage: usageSoFar,
+    finishReason: () => finished.get(0),
+    failure: () => failure,
+    done: () => closed,
+  });
 }
 
 /** One candidate with one text and nothing that ends or explains the answer. */

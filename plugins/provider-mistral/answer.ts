@@ -1,5 +1,5 @@
-import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { clientCallId, errorInAnswer, parseObject, upstreamError } from "portico";
+import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
+import { answerMessage, clientCallId, errorInAnswer, parseObject, tokenUsage, upstreamError } from "portico";
 import { readProblem } from "./problem.ts";
 
 /** A whole answer, or one event of a stream. */
@@ -56,13 +56,7 @@ export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): 
     choices: answer.choices.map((choice, i) => {
       const { text, reasoning } = readContent(choice.message?.content);
       const calls = (choice.message?.tool_calls ?? []).map(readCall);
-      const message: ChatMessage = {
-        role: "assistant",
-        content: text === "" && calls.length > 0 ? null : text,
-        refusal: null,
-        ...(reasoning !== "" && { reasoning_content: reasoning }),
-        ...(calls.length > 0 && { tool_calls: calls }),
-      };
+      const message = answerMessage({ text, reasoning, calls });
       const reason = finishReason(choice.finish_reason, calls.length > 0);
       return { index: choice.index ?? i, message, logprobs: null, finish_reason: reason };
     }),
@@ -107,15 +101,11 @@ export function finishReason(reason: string | null | undefined, called: boolean)
 }
 
 export function readUsage(usage: MistralUsage): Usage {
-  const prompt = usage.prompt_tokens ?? 0;
-  const completion = usage.completion_tokens ?? 0;
-  const cached = usage.prompt_tokens_details?.cached_tokens;
-  const reasoning = usage.completion_tokens_details?.reasoning_tokens;
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: usage.total_tokens ?? prompt + completion,
-    ...(typeof cached === "number" && { prompt_tokens_details: { cached_tokens: cached } }),
-    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
-  };
+  return tokenUsage({
+    prompt: usage.prompt_tokens ?? 0,
+    completion: usage.completion_tokens ?? 0,
+    total: usage.total_tokens,
+    cached: usage.prompt_tokens_details?.cached_tokens,
+    reasoning: usage.completion_tokens_details?.reasoning_tokens,
+  });
 }

@@ -1,5 +1,6 @@
 import type { ChatRequest, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
 import {
+  bearerHeaders,
   isWebUrl,
   readConversation,
   readEffort,
@@ -11,7 +12,6 @@ import {
   shortCallId,
   textOf,
   wantsUsage,
-  withHeaders,
 } from "portico";
 
 /** What `decoder` remembers of the request. */
@@ -43,16 +43,11 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/chat/completions`,
-    headers: { ...headersFor(target), "content-type": "application/json" },
+    headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify(body),
     dropped: fields.dropped(),
     state,
   };
-}
-
-export function headersFor(target: Target): Record<string, string> {
-  const own: Record<string, string> = target.apiKey === undefined ? {} : { authorization: `Bearer ${target.apiKey}` };
-  return withHeaders(own, target.headers);
 }
 
 function encodeSettings(fields: Fields): Record<string, unknown> {

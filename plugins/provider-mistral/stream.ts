@@ -2,6 +2,7 @@ import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireReque
 import {
   clientCallId,
   createChunkWriter,
+  createDecoder,
   createSseParser,
   createTextLane,
   errorInAnswer,
@@ -125,12 +126,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     done = true;
   }
 
-  function taken(): Buffer | undefined {
-    const bytes = writer?.take();
-    if (bytes === undefined && failure !== undefined) throw failure;
-    return bytes;
-  }
-
   const lane = createTextLane({
     key: "content",
     events: "blocks",
@@ -139,28 +134,14 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (failure === undefined && !done) writer?.textSlice(bytes, start, end);
     },
   });
-  return {
-    push(bytes) {
-      lane.push(bytes);
-      return taken();
-    },
-    end() {
-      if (failure !== undefined) throw failure;
-      lane.end();
-      if (!done && failure === undefined) close();
-      return taken();
-    },
-    get usage() {
-      return usage;
-    },
-    get finishReason() {
-      return finish;
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return done;
-    },
-  };
+  return createDecoder({
+    push: lane.push,
+    flush: lane.end,
+    close,
+    take: () => writer?.take(),
+    usage: () => usage,
+    finishReason: () => finish,
+    failure: () => failure,
+    done: () => done,
+  });
 }

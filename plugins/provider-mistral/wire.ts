@@ -1,8 +1,8 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer, parseObject } from "portico";
+import { bearerHeaders, errorInAnswer, packEmbedding, parseObject } from "portico";
 import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
-import { encodeChat, headersFor } from "./request.ts";
+import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Mistral's, which is near it but strict, and back. */
@@ -15,7 +15,7 @@ export const mistral: WireProvider = {
     encode: (target) => ({
       method: "GET",
       url: `${target.baseUrl}/v1/models`,
-      headers: headersFor(target),
+      headers: bearerHeaders(target),
       dropped: [],
     }),
     decode: decodeModelList,
@@ -33,7 +33,7 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/embeddings`,
-    headers: { ...headersFor(target), "content-type": "application/json" },
+    headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify({
       model: target.model,
       input,
@@ -51,7 +51,7 @@ function decodeEmbeddings(body: Buffer, sent: WireRequest): Record<string, unkno
   if (!base64) return answer;
   const data = (answer.data as { embedding: number[] }[]).map((one) => ({
     ...one,
-    embedding: Buffer.from(Float32Array.from(one.embedding).buffer).toString("base64"),
+    embedding: packEmbedding(one.embedding),
   }));
   return { ...answer, data };
 }

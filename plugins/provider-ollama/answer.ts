@@ -1,5 +1,5 @@
 import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { errorInAnswer, mintCallId, parseObject, readOpenAiProblem } from "portico";
+import { answerMessage, errorInAnswer, mintCallId, parseObject, readOpenAiProblem, tokenUsage } from "portico";
 
 /** A whole answer, or one line of a stream. */
 export interface Answer {
@@ -30,13 +30,7 @@ export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): 
     choices: [
       {
         index: 0,
-        message: {
-          role: "assistant",
-          content: content === "" && calls.length > 0 ? null : content,
-          refusal: null,
-          ...(thinking && { reasoning_content: thinking }),
-          ...(calls.length > 0 && { tool_calls: calls }),
-        },
+        message: answerMessage({ text: content, reasoning: thinking, calls }),
         logprobs: null,
         finish_reason: finishReason(answer.done_reason, calls.length > 0),
       },
@@ -65,9 +59,7 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 }
 
 export function readUsage(answer: Answer): Usage {
-  const prompt = answer.prompt_eval_count ?? 0;
-  const completion = answer.eval_count ?? 0;
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+  return tokenUsage({ prompt: answer.prompt_eval_count ?? 0, completion: answer.eval_count ?? 0 });
 }
 
 /** The error for an answer (status 200) or a line of a stream (status 0) that is one. */

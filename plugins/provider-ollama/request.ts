@@ -1,5 +1,6 @@
 import type { ChatRequest, Effort, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
 import {
+  bearerHeaders,
   onlyOneChoice,
   readConversation,
   readEffort,
@@ -10,7 +11,6 @@ import {
   refused,
   textOf,
   wantsUsage,
-  withHeaders,
 } from "portico";
 
 /** What `decoder` remembers of the request. */
@@ -47,16 +47,11 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
   return {
     method: "POST",
     url: `${target.baseUrl}/api/chat`,
-    headers: { ...headersFor(target), "content-type": "application/json" },
+    headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify(body),
     dropped: fields.dropped(),
     state,
   };
-}
-
-export function headersFor(target: Target): Record<string, string> {
-  const own: Record<string, string> = target.apiKey === undefined ? {} : { authorization: `Bearer ${target.apiKey}` };
-  return withHeaders(own, target.headers);
 }
 
 async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {

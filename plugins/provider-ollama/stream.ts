@@ -1,5 +1,5 @@
 import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createTextLane, cutShort, notJson, parseObject } from "portico";
+import { createChunkWriter, createDecoder, createTextLane, cutShort, notJson, parseObject } from "portico";
 import type { Answer } from "./answer.ts";
 import { failureIn, finishReason, readCall, readUsage } from "./answer.ts";
 import { splitLines } from "./lines.ts";
@@ -47,12 +47,6 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     out.done();
   }
 
-  function taken(): Buffer | undefined {
-    const bytes = writer?.take();
-    if (bytes === undefined && failure !== undefined) throw failure;
-    return bytes;
-  }
-
   const lane = createTextLane({
     key: "content",
     events: "lines",
@@ -63,30 +57,18 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (failure === undefined && finish === undefined) writer?.textSlice(bytes, start, end);
     },
   });
-  return {
-    push(bytes) {
-      lane.push(bytes);
-      return taken();
+  return createDecoder({
+    push: lane.push,
+    flush: lane.end,
+    close() {
+      throw cutShort();
     },
-    end() {
-      if (failure !== undefined) throw failure;
-      lane.end();
-      if (failure === undefined && finish === undefined) throw cutShort();
-      return taken();
-    },
-    get usage() {
-      return usage;
-    },
-    get finishReason() {
-      return finish;
-    },
-    get failure() {
-      return failure;
-    },
-    get done() {
-      return finish !== undefined;
-    },
-  };
+    take: () => writer?.take(),
+    usage: () => usage,
+    finishReason: () => finish,
+    failure: () => failure,
+    done: () => finish !== undefined,
+  });
 }
 
 /** One text and nothing that ends the answer. */

@@ -1,7 +1,7 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
+import { bearerHeaders, packEmbedding, parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
 import { decodeAnswer } from "./answer.ts";
-import { encodeChat, headersFor } from "./request.ts";
+import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to `/api/chat` and back. */
@@ -14,7 +14,7 @@ export const ollama: WireProvider = {
     encode: (target) => ({
       method: "GET",
       url: `${target.baseUrl}/api/tags`,
-      headers: headersFor(target),
+      headers: bearerHeaders(target),
       dropped: [],
     }),
     decode: decodeModelList,
@@ -40,7 +40,7 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
   return {
     method: "POST",
     url: `${target.baseUrl}/api/embed`,
-    headers: { ...headersFor(target), "content-type": "application/json" },
+    headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify(body),
     dropped: typeof request.user === "string" ? ["user"] : [],
     state: { base64: request.encoding_format === "base64" },
@@ -56,7 +56,7 @@ function decodeEmbed(body: Buffer, sent: WireRequest, target: Target): Record<st
   const data = answer.embeddings.map((values, index) => ({
     object: "embedding",
     index,
-    embedding: base64 ? Buffer.from(Float32Array.from(values).buffer).toString("base64") : values,
+    embedding: base64 ? packEmbedding(values) : values,
   }));
   const tokens = answer.prompt_eval_count ?? 0;
   return { object: "list", data, model: target.model, usage: { prompt_tokens: tokens, total_tokens: tokens } };

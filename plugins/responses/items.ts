@@ -2,25 +2,21 @@
 import {
   type ChatMessage,
   type ContentPart,
-  type Extras,
   type JsonObject,
   listAt,
   objectAt,
+  onlyText,
   openExtras,
   optionalString,
   refused,
+  resultText,
+  type Said as SaidOf,
+  saidMessage,
   stringAt,
-  withExtras,
+  type ToolCallPart,
 } from "portico";
 
-/** What an assistant said in a row: one message of chat. */
-interface Said {
-  content: ContentPart[];
-  refusal: string | undefined;
-  calls: NonNullable<ChatMessage["tool_calls"]>;
-  thoughts: string[];
-  extras: Extras[];
-}
+type Said = SaidOf<ContentPart, ToolCallPart>;
 
 /** `pathOf` tells where an item stood in the request, for errors. */
 export function readItems(items: readonly JsonObject[], pathOf: (index: number) => string): ChatMessage[] {
@@ -31,11 +27,11 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
 
   const speak = (): Said => {
     endResults();
-    said ??= { content: [], refusal: undefined, calls: [], thoughts: [], extras: [] };
+    said ??= { content: [], calls: [], thoughts: [], extras: [] };
     return said;
   };
   const endSaid = () => {
-    if (said !== undefined) messages.push(...messageOf(said));
+    if (said !== undefined && !onlyThought(said)) messages.push(saidMessage(said));
     said = undefined;
   };
   const endResults = () => {
@@ -78,22 +74,9 @@ export function readItems(items: readonly JsonObject[], pathOf: (index: number) 
   return messages;
 }
 
-function messageOf({ content, refusal, calls, thoughts, extras }: Said): ChatMessage[] {
-  const message = extras.find((one) => one.message !== undefined)?.message;
-  // Reasoning on its own says nothing to a model.
-  if (content.length === 0 && calls.length === 0 && refusal === undefined) return [];
-  const text = content.every((part) => part.type === "text") ? content.map((part) => part.text).join("\n") : content;
-  return [
-    {
-      role: "assistant",
-      content: content.length === 0 ? null : text,
-      ...(refusal !== undefined && { refusal }),
-      // Within a loop of calls some models want to see it again; later none does.
-      ...(thoughts.length > 0 && calls.length > 0 && { reasoning_content: thoughts.join("\n") }),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => withExtras(call, extras)) }),
-      ...(message !== undefined && { extra_content: message }),
-    },
-  ];
+/** Reasoning on its own says nothing to a model. */
+function onlyThought({ content, calls, refusal }: Said): boolean {
+  return content.length === 0 && calls.length === 0 && refusal === undefined;
 }
 
 const ROLES = ["user", "system", "developer"];
@@ -105,13 +88,8 @@ function readMessage(item: JsonObject, path: string): ChatMessage {
   }
   const parts = readParts(item.content, `${path}.content`);
   if (typeof parts === "string") return { role, content: parts };
-  const texts = role !== "user" || parts.length === 1 ? textsOf(parts) : undefined;
+  const texts = role !== "user" || parts.length === 1 ? onlyText(parts) : undefined;
   return { role, content: texts ?? parts };
-}
-
-/** The one text that these parts are; undefined where one of them is something else. */
-function textsOf(parts: readonly ContentPart[]): string | undefined {
-  return parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("\n") : undefined;
 }
 
 function addAssistant(said: Said, item: JsonObject, path: string): void {
@@ -166,7 +144,7 @@ function addReasoning(said: Said, item: JsonObject): void {
   if (extras !== undefined) said.extras.push(extras);
 }
 
-function readCall(item: JsonObject, path: string): Said["calls"][number] {
+function readCall(item: JsonObject, path: string): ToolCallPart {
   return {
     id: stringAt(item.call_id, `${path}.call_id`),
     type: "function",
@@ -177,7 +155,7 @@ function readCall(item: JsonObject, path: string): Said["calls"][number] {
   };
 }
 
-function readCustomCall(item: JsonObject, path: string): Said["calls"][number] {
+function readCustomCall(item: JsonObject, path: string): ToolCallPart {
   const input = stringAt(item.input, `${path}.input`);
   return {
     id: stringAt(item.call_id, `${path}.call_id`),
@@ -189,10 +167,6 @@ function readCustomCall(item: JsonObject, path: string): Said["calls"][number] {
 function readResult(item: JsonObject, path: string, shown: ContentPart[]): ChatMessage {
   const id = stringAt(item.call_id, `${path}.call_id`);
   const output = readParts(item.output, `${path}.output`);
-  if (typeof output === "string") return { role: "tool", tool_call_id: id, content: output };
-  const others = output.filter((part) => part.type !== "text");
-  const text = output.flatMap((part) => (part.type === "text" ? [part.text as string] : [])).join("\n");
-  if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` }, ...others);
-  const content = text === "" && others.length > 0 ? "(The result is shown in the next message.)" : text;
+  const content = typeof output === "string" ? output : resultText(id, output, shown);
   return { role: "tool", tool_call_id: id, content };
 }

@@ -1,5 +1,5 @@
 /** Builds the items of an answer piece by piece, and tells each step as an event of the stream. */
-import { type JsonObject, sealExtras, type ToolCallPart } from "portico";
+import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico";
 import { type ItemKind, itemId } from "./archive.ts";
 
 export type Emit = (type: string, fields: JsonObject) => void;
@@ -109,10 +109,10 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
   /** A call that is not whole yet (its pieces come mixed with another's) stays open unless all must end. */
   function closeCalls(all: boolean, status = "completed"): void {
     for (const call of calls.values()) {
-      if (!call.open || (!all && !isWhole(call.args))) continue;
+      if (!call.open || (!all && !isJson(call.args))) continue;
       call.open = false;
       if (call.args === "") call.args = "{}";
-      call.item.status = isWhole(call.args) ? "completed" : status;
+      call.item.status = isJson(call.args) ? "completed" : status;
       if (call.item.type === "custom_tool_call") endCustom(call);
       else endFunction(call);
       done(call.index, call.item);
@@ -194,15 +194,6 @@ function emptyPart(kind: "text" | "refusal"): JsonObject {
   return kind === "text"
     ? { type: "output_text", text: "", annotations: [], logprobs: [] }
     : { type: "refusal", refusal: "" };
-}
-
-function isWhole(args: string): boolean {
-  try {
-    JSON.parse(args);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function inputOf(args: string): string {

@@ -2,8 +2,10 @@
 import {
   type ChatRequest,
   type ChatTool,
+  functionAt,
   type JsonObject,
   listAt,
+  modelAt,
   objectAt,
   optionalBoolean,
   optionalNumber,
@@ -37,8 +39,7 @@ const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"]
 
 /** Throws 400 with `param`. */
 export function readSettings(body: JsonObject): ReadSettings {
-  const model = stringAt(body.model, "model");
-  if (model === "") throw refused("model", "`model` must not be empty");
+  const model = modelAt(body);
   for (const [name, why] of Object.entries(REFUSED)) if (body[name] != null) throw refused(name, why);
   if (body.background === true) throw refused("background", "Background responses are not supported: use stream");
   const input = readInput(body.input);
@@ -104,20 +105,9 @@ function readTool(value: unknown, i: number): ChatTool {
   if (tool.type !== "function") {
     throw refused(`${path}.type`, `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`);
   }
-  const name = stringAt(tool.name, `${path}.name`);
-  if (name === "") throw refused(`${path}.name`, "A tool needs a name");
-  const description = optionalString(tool.description, `${path}.description`);
+  const named = functionAt(tool, path);
   const parameters = optionalObject(tool.parameters, `${path}.parameters`);
-  const strict = optionalBoolean(tool.strict, `${path}.strict`);
-  return {
-    type: "function",
-    function: {
-      name,
-      ...(description !== undefined && { description }),
-      ...(parameters !== undefined && { parameters }),
-      ...(strict !== undefined && { strict }),
-    },
-  };
+  return { type: "function", function: { ...named, ...(parameters !== undefined && { parameters }) } };
 }
 
 function customName(tool: JsonObject): string[] {

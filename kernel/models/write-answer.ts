@@ -1,0 +1,47 @@
+/** Pieces of an answer in OpenAI's form, for the formats that are translated into it. */
+
+export interface Answered<C> {
+  text: string;
+  reasoning?: string | undefined;
+  calls: C[];
+}
+
+/** The message of an answer; no content at all beside calls is `null`. */
+export function answerMessage<C>({ text, reasoning, calls }: Answered<C>) {
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    refusal: null,
+    ...(reasoning && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+export interface TokenCounts {
+  /** Those of the cache among them. */
+  prompt: number;
+  completion: number;
+  /** Where the upstream counts more than the two. */
+  total?: number | undefined;
+  cached?: number | null | undefined;
+  written?: number | undefined;
+  reasoning?: number | null | undefined;
+}
+
+/** `usage`; counts that are not known are left out. */
+export function tokenUsage({ prompt, completion, total, cached, written, reasoning }: TokenCounts) {
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total ?? prompt + completion,
+    ...(typeof cached === "number" && {
+      prompt_tokens_details: { cached_tokens: cached, ...(written !== undefined && { cache_write_tokens: written }) },
+    }),
+    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+/** An embedding as `encoding_format: "base64"` wants it: 32-bit floats, little-endian. */
+export function packEmbedding(values: readonly number[]): string {
+  return Buffer.from(Float32Array.from(values).buffer).toString("base64");
+}
