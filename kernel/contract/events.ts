@@ -1,0 +1,91 @@
+/** Events: how they are declared, handled and emitted. */
+
+/** Event name → the `context` its handlers get. */
+export interface Events {
+  "gateway:startup": { version: string; port: number };
+  "gateway:shutdown": { reason: string };
+  "config:changed": { keys: string[] };
+  "hook:failed": {
+    hook: string;
+    event: string;
+    error: string;
+    file?: string;
+    line?: number;
+    failures: number;
+    resting: boolean;
+  };
+}
+export type EventName = keyof Events & string;
+
+/**
+ * How an event treats its handlers: `notify` never delays the producer; `change` lets handlers change the named
+ * fields; `answer` does that too, and the first `{reply}` or `{block}` ends it.
+ */
+export type EventMode = "notify" | "change" | "answer";
+
+export interface EventSpec<K extends EventName = EventName> {
+  mode: EventMode;
+  description: string;
+  /** The fields of `context` that a handler may change; the rest is read-only to it. */
+  changes?: readonly (keyof Events[K] & string)[];
+  /** A believable context: `portico hooks run` and documentation use it. */
+  sample: Events[K];
+}
+
+/** What a handler sees. `messages` that are pushed are sent as replies where the event has someone to reply to. */
+export interface BusEvent<K extends EventName = EventName> {
+  /** Before the colon (`message`). */
+  readonly type: string;
+  /** After the colon (`received`). */
+  readonly action: string;
+  readonly name: K;
+  readonly sessionKey: string;
+  readonly timestamp: Date;
+  readonly context: Events[K];
+  readonly messages: string[];
+}
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
+export type HandlerResult = { reply: string } | { block: string } | void | undefined;
+
+export type BusHandler<K extends EventName = EventName> = (
+  event: BusEvent<K>,
+  call: { signal: AbortSignal },
+) => HandlerResult | Promise<HandlerResult>;
+
+export interface OnOptions {
+  /** Higher runs first; default 0. */
+  priority?: number;
+  /** Deadline in ms after which the handler's signal is aborted and the next handler runs; default 10000. */
+  timeoutMs?: number;
+  /** Who registered it, for logs; the context fills it in. */
+  owner?: string;
+  /**
+   * False: stray errors and nested events are not traced to the owner. The package's own handlers say so, since the
+   * first traced call slows every promise of a process on Node 20. Default true.
+   */
+  traced?: boolean;
+}
+
+/** What became of one handler. */
+export interface Outcome {
+  owner: string;
+  ok: boolean;
+  ms: number;
+  error?: Error;
+  timedOut?: boolean;
+}
+
+export interface EmitOptions {
+  sessionKey?: string;
+}
+
+/** Never a rejection: a handler that throws is an outcome. `context` holds the changed fields. */
+export interface EmitResult<K extends EventName = EventName> {
+  context: Events[K];
+  reply?: string;
+  block?: string;
+  /** What handlers pushed on `event.messages`, in order. */
+  messages: string[];
+  outcomes: Outcome[];
+}

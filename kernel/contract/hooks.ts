@@ -1,0 +1,36 @@
+/** What a hook gets. */
+import type { Logger } from "./common.ts";
+import type { BusEvent, EmitResult, EventName, Events, HandlerResult } from "./events.ts";
+
+/** The small durable store of one hook. Values are anything that JSON can hold. */
+export interface HookKv {
+  get<T = unknown>(key: string): Promise<T | undefined>;
+  set(key: string, value: unknown): Promise<void>;
+  delete(key: string): Promise<boolean>;
+  list(prefix?: string): Promise<string[]>;
+}
+
+export interface HookContext {
+  readonly log: Logger;
+  /** `hooks.entries.<name>` of the configuration: the hook's own options. */
+  readonly config: Record<string, unknown>;
+  /** The variables of `hooks.entries.<name>.env` and those that `requires.env` names. */
+  readonly env: Record<string, string | undefined>;
+  /** Aborted at the deadline. */
+  readonly signal: AbortSignal;
+  /** Aborted when this version of the hook is replaced or removed: timers and watchers that it started end with it. */
+  readonly unloaded: AbortSignal;
+  /** Absolute; `state` is for files that a hook keeps, `hook` its own directory. */
+  readonly paths: { readonly home: string; readonly state: string; readonly workspace: string; readonly hook: string };
+  readonly kv: HookKv;
+  /** Asks a model: a text, a list of messages, or a whole chat request. Answers the text. */
+  chat(input: string | readonly object[] | Record<string, unknown>): Promise<string>;
+  emit<K extends EventName>(name: K, context: Events[K]): Promise<EmitResult<K>>;
+}
+
+/** `HookHandler` alone takes the union of all events: narrow it with `event.name`. */
+export type HookEvent<K extends EventName = EventName> = { [N in K]: BusEvent<N> }[K];
+export type HookHandler<K extends EventName = EventName> = (
+  event: HookEvent<K>,
+  ctx: HookContext,
+) => HandlerResult | Promise<HandlerResult>;

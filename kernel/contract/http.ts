@@ -1,0 +1,99 @@
+/** Routes, requests and servers. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { TSchema } from "@sinclair/typebox";
+import type { Dispose, Logger } from "./common.ts";
+
+/**
+ * Who may call a route: `gateway` the owner's token or password as bearer; `keys` that or a client key, as bearer or
+ * in `x-api-key`; `control` the owner by bearer, `x-service-password` or HTTP basic; `public` anyone; `own` the handler
+ * checks by itself.
+ */
+export type Access = "gateway" | "keys" | "control" | "public" | "own";
+
+export interface Client {
+  kind: "owner" | "key" | "anonymous";
+  /** The name of the client key, where one was used. */
+  key?: string;
+  /** Free data of the authenticator that recognised the client. */
+  grant?: unknown;
+}
+
+/** One request. A handler returns a value (answered as JSON with 200), a `reply(…)`, or nothing when it answered by itself. */
+export interface Call {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** The request id; also sent as `x-request-id`. */
+  readonly id: string;
+  readonly method: string;
+  /** Path without the query. */
+  readonly path: string;
+  readonly params: Record<string, string>;
+  readonly query: URLSearchParams;
+  readonly client: Client;
+  /** The caller's address; `X-Forwarded-For` only counts behind `gateway.trustedProxies`. */
+  readonly address: string;
+  readonly log: Logger;
+  /** Aborted when the client leaves before the answer has ended. */
+  readonly signal: AbortSignal;
+  /** The whole body, within the limit (413 beyond it). May be called again. */
+  body(): Promise<Buffer>;
+  /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */
+  json<T = unknown>(check?: Check<T>): Promise<T>;
+}
+
+/** A compiled schema: see `compile` in `kernel/schema.ts`. */
+export interface Check<T> {
+  /** Returns the value with defaults filled in, or throws `PorticoError("invalid_request_error")` with `param`. */
+  parse(value: unknown): T;
+  readonly schema: TSchema;
+}
+
+export type RouteHandler = (call: Call) => unknown | Promise<unknown>;
+
+export interface RouteOptions {
+  access: Access;
+  /** Default `gateway.http.maxBodyBytes`. */
+  maxBodyBytes?: number;
+  /** One line for listings. */
+  summary?: string;
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** Renders an error below a path prefix in that surface's own form. */
+export type ErrorForm = (error: {
+  code: string;
+  message: string;
+  status: number;
+  type?: string;
+  param?: string;
+  details?: Record<string, unknown>;
+  /** As in `x-request-id`, for forms that repeat it. */
+  requestId?: string;
+}) => unknown;
+
+export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** Something routes can be mounted on: the gateway's own server, or one made by `ctx.server()`. */
+export interface Mount {
+  /** `path` in polka's syntax: `/a/:b`, a trailing `*`. */
+  route(method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose;
+  /** WebSocket upgrades on `path`. Host and (unless `origins` names it) Origin were checked; credentials by `access`. */
+  upgrade(path: string, options: { access: Access; origins?: readonly string[] }, handler: UpgradeHandler): Dispose;
+  /** The form of errors below a prefix; the longest prefix wins. */
+  errors(prefix: string, form: ErrorForm): Dispose;
+}
+
+export interface ServerOptions {
+  name: string;
+  /** The port is `gateway.port + portOffset`; any free one where `gateway.port` is 0. Always on loopback. */
+  portOffset: number;
+  /** Origins that may call, beside none at all. */
+  origins?: readonly string[];
+}
+
+export interface ServerHandle extends Mount {
+  readonly port: number;
+  readonly url: string;
+}

@@ -1,0 +1,109 @@
+/** What a plugin is, and what it gets. */
+import type { Static, TSchema } from "@sinclair/typebox";
+import type { Command } from "../cli/types.ts";
+import type { Dispose, Logger, Paths } from "./common.ts";
+import type {
+  BusEvent,
+  BusHandler,
+  EmitOptions,
+  EmitResult,
+  EventName,
+  Events,
+  EventSpec,
+  OnOptions,
+} from "./events.ts";
+import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
+import type { ContributionPoint, Contributions, ServiceName, Services, Tool } from "./services.ts";
+
+/** Path of a configuration section (`cron`, `gateway.nodes`, `channels.*`) → its TypeBox schema. */
+export type ConfigSchemas = Record<string, TSchema>;
+export type ConfigOf<C extends ConfigSchemas> = { [K in keyof C]: Static<C[K]> };
+
+export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
+  /** Unique; the same name in a higher root replaces the lower one. */
+  name: string;
+  description?: string;
+  /**
+   * The sections of `portico.json` that this plugin owns. Object schemas that several plugins give for one path are
+   * merged; `*` stands for any key of a map. Defaults are filled in before `setup`.
+   */
+  config?: C;
+  /** Services that must be there before `setup` runs. */
+  needs?: readonly ServiceName[];
+  /** Command word → its definition, loaded only when the word is used. */
+  commands?: Record<string, () => Promise<{ default: Command }>>;
+  setup(ctx: PluginContext, config: ConfigOf<C>): void | Promise<void>;
+}
+
+/** Everything that a plugin registers through this goes when it is unloaded, last first. */
+export interface PluginContext extends Mount {
+  readonly name: string;
+  /** The plugin's own directory. */
+  readonly dir: string;
+  readonly log: Logger;
+  readonly paths: Paths;
+  readonly version: string;
+  /** Aborted when the plugin is unloaded. */
+  readonly signal: AbortSignal;
+
+  /** A loopback server of the plugin's own, with the kernel's guards, authentication and error forms. Listens when awaited. */
+  server(options: ServerOptions): Promise<ServerHandle>;
+  /** The gateway's own address once it listens, as `http://127.0.0.1:18789`. */
+  url(): string;
+  /** Every port that this gateway listens on: nobody may be led to them (see `createGuard`). */
+  ports(): readonly number[];
+
+  /** Declares an event; emitting an undeclared one is an error. */
+  event<K extends EventName>(name: K, spec: EventSpec<K>): Dispose;
+  on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose;
+  /** Sees every event after its handlers ran; for feeds and metrics. */
+  onAny(observer: (event: BusEvent, result: EmitResult) => void): Dispose;
+  emit<K extends EventName>(name: K, context: Events[K], options?: EmitOptions): Promise<EmitResult<K>>;
+  /** True when somebody handles the event: lets a hot path skip building a context. */
+  hasListeners(name: EventName): boolean;
+  /** True when somebody has declared the event: the name may come from outside. */
+  declared(name: string): boolean;
+
+  provide<K extends ServiceName>(name: K, service: Services[K]): Dispose;
+  /** Throws `service_unavailable` (503) where nobody provides it. Ask at each use: a reload swaps the service. */
+  use<K extends ServiceName>(name: K): Services[K];
+  find<K extends ServiceName>(name: K): Services[K] | undefined;
+
+  add<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose;
+  list<K extends ContributionPoint>(point: K): readonly Contributions[K][];
+  /** Called after every change of the point's list. */
+  watch(point: ContributionPoint, changed: () => void): Dispose;
+  /** `add("tool", tool)` with the argument types of its schema. */
+  tool<P extends TSchema>(tool: Tool<P>): Dispose;
+
+  /** Background work. Runs never overlap; an error is logged and the next run comes in time. */
+  task(
+    name: string,
+    options: { everyMs: number; immediately?: boolean },
+    run: (signal: AbortSignal) => unknown,
+  ): Dispose;
+  /** A clean-up of the plugin's own, awaited at unloading. */
+  defer(undo: Dispose): void;
+  /** Takes a changed configuration without a reload of the plugin; a throw keeps the old one. Without it, the plugin is reloaded. */
+  onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
+  /**
+   * Writes one key of a section that the plugin declares into the configuration file; `undefined` removes it. Once this
+   * has resolved, the change is in force. Not to be awaited inside `onConfig`.
+   */
+  setConfig(path: readonly (string | number)[], value: unknown): Promise<void>;
+  /** Work that a stop must wait for (a stream, a turn); bounded by `gateway.shutdownTimeoutMs`. */
+  busy<T>(work: Promise<T>): Promise<T>;
+  /**
+   * Loads a TypeScript or JavaScript file of the user's (absolute path), bundled as a plugin would be. `limitMs` bounds
+   * its evaluation and each of its loops. Nothing is kept: load again where one of `inputs` has changed.
+   */
+  load(file: string, limitMs: number): Promise<UserModule>;
+  /** `/ready` answers 503 with this text for as long as the check returns one. */
+  readiness(check: () => string | undefined): Dispose;
+}
+
+export interface UserModule {
+  exports: Record<string, unknown>;
+  /** Every file that went into it, absolute, the entry among them. */
+  inputs: readonly string[];
+}
