@@ -47,6 +47,8 @@ export interface ProfilesOptions {
   config: () => BrowserConfig;
   /** Where the extension relay listens. */
   relayUrl: () => string;
+  /** Chooses a port that nobody listens on. Default: the first of the range that is no other profile's. */
+  choosePort?: (() => Promise<number>) | undefined;
 }
 
 export class Profiles {
@@ -152,6 +154,13 @@ export class Profiles {
 
   async #assign(profile: Profile, fits: (port: number) => Promise<boolean>): Promise<number> {
     const stored = await this.#load();
+    const port = await (this.#options.choosePort?.() ?? this.#firstPort(profile, stored, fits));
+    stored.ports[profile.name] = port;
+    await this.#save();
+    return port;
+  }
+
+  async #firstPort(profile: Profile, stored: Stored, fits: (port: number) => Promise<boolean>): Promise<number> {
     const taken = new Set(
       Object.entries(stored.ports)
         .filter(([name]) => name !== profile.name)
@@ -160,10 +169,7 @@ export class Profiles {
     for (const { cdpPort, name } of (await this.all()).values())
       if (cdpPort !== undefined && name !== profile.name) taken.add(cdpPort);
     for (let port = FIRST_PORT; port <= LAST_PORT; port++) {
-      if (taken.has(port) || !(await fits(port))) continue;
-      stored.ports[profile.name] = port;
-      await this.#save();
-      return port;
+      if (!taken.has(port) && (await fits(port))) return port;
     }
     throw new PorticoError(
       "conflict",

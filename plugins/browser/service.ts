@@ -41,6 +41,8 @@ export interface ServiceOptions {
   resolve?: LookupAll;
   /** Default: by the kind of the profile. */
   attach?: typeof attach;
+  /** As `ProfilesOptions` has it. */
+  choosePort?(): Promise<number>;
 }
 
 interface Matched {
@@ -53,6 +55,7 @@ export class BrowserControl {
   readonly #routes = new Map<string, Matched>();
   readonly #sessions = new Map<string, Session>();
   readonly #parts: Parts;
+  #closed = false;
 
   constructor(options: ServiceOptions) {
     this.#options = options;
@@ -67,6 +70,7 @@ export class BrowserControl {
       dir: join(paths.state, "browser"),
       trash: join(paths.home, "trash"),
       relayUrl: options.relayUrl,
+      choosePort: options.choosePort,
     });
     const guard = browserGuard(config, options.ownPorts, options.resolve, options.ownAddresses);
     const drivers: DriverDeps = {
@@ -105,7 +109,11 @@ export class BrowserControl {
       log: drivers.log,
       maxTabs: () => drivers.config().maxTabs,
       strict: () => isStrict(drivers.config()),
-      attach: (which, asked) => (this.#options.attach ?? attach)(which, drivers, asked),
+      attach: (which, asked) => {
+        if (this.#closed)
+          throw new PorticoError("browser_not_running", "This browser has been thrown away: try again.");
+        return (this.#options.attach ?? attach)(which, drivers, asked);
+      },
       onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
     });
     this.#sessions.set(profile.name, made);
@@ -178,8 +186,9 @@ export class BrowserControl {
     return [...this.#sessions.values()].filter((session) => session.running).map((session) => session.profile.name);
   }
 
-  /** Stops every browser. */
+  /** Stops every browser for good: a request that is still on its way starts none. */
   async close(): Promise<void> {
+    this.#closed = true;
     await Promise.allSettled([...this.#sessions.values()].map((session) => session.stop()));
   }
 }

@@ -3,7 +3,7 @@ import { createGuard, type EgressProxy, type Guard, type Logger, PorticoError, s
 import { Cdp } from "../cdp.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
-import { launch } from "./launch.ts";
+import { launch, type LaunchedBrowser, type LaunchOptions, PortTaken } from "./launch.ts";
 import type { RelayControl } from "../relay/server.ts";
 import type { Profile, Profiles } from "../profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
@@ -44,6 +44,8 @@ export interface DriverDeps {
   env: NodeJS.ProcessEnv;
 }
 
+const PORT_TRIES = 5;
+
 /** Without a display a browser with windows cannot start. */
 export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
   config.headless ?? (process.platform === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]);
@@ -61,11 +63,10 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
   const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
   try {
-    const browser = await launch({
+    const browser = await launchSomewhere(profile, deps, {
       executablePath,
       headless,
       dir: profile.dir,
-      port: await deps.profiles.launchPort(profile),
       noSandbox: config.noSandbox,
       color: profile.color,
       proxyUrl: proxy.url,
@@ -92,6 +93,22 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
   } catch (error) {
     await proxy.close();
     throw error;
+  }
+}
+
+/** Another gateway of this machine chooses from the same ports: one that it was faster to take is left to it. */
+async function launchSomewhere(
+  profile: Profile,
+  { profiles }: DriverDeps,
+  options: Omit<LaunchOptions, "port">,
+): Promise<LaunchedBrowser> {
+  for (let tries = 1; ; tries++) {
+    const port = await profiles.launchPort(profile);
+    try {
+      return await launch({ ...options, port });
+    } catch (error) {
+      if (!(error instanceof PortTaken) || tries === PORT_TRIES) throw error;
+    }
   }
 }
 

@@ -133,7 +133,14 @@ function whyNot(stderr: string, code: number | null): string {
   return `it ended with code ${code ?? "none"} before it could be reached.`;
 }
 
-/** Starts the browser and waits until its debugging socket is there. */
+/** Somebody took the port between the look at it and the browser's own try. 409 `conflict`. */
+export class PortTaken extends PorticoError {
+  constructor(port: number) {
+    super("conflict", `Port ${port} was taken by another program while the browser started: start it again.`);
+  }
+}
+
+/** Starts the browser and waits until its debugging socket is there. Throws `PortTaken` where its port is another's. */
 export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   const data = userDataDir(options.dir);
   await mkdir(data, { recursive: true, mode: 0o700 });
@@ -151,19 +158,23 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
     child.once("error", () => resolve());
   });
   try {
-    const wsUrl = await socketUrl(child, options.timeoutMs);
+    const wsUrl = await socketUrl(child, options);
     await writeRecord(recordFile(options.dir), child.pid!, options.port);
     void exited.then(() => rm(recordFile(options.dir), { force: true }).catch(() => {}));
     const stop = (): Promise<void> => end(child, exited);
     return { pid: child.pid!, port: options.port, wsUrl, userDataDir: data, exited, stop };
   } catch (error) {
-    if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
+    if (child.pid !== undefined) {
+      signalGroup(child.pid, "SIGKILL");
+      // The next try has the same user data.
+      await exited;
+    }
     throw error;
   }
 }
 
 /** Reads the address of the debugging socket from the browser's own words, so that nothing has to be polled. */
-function socketUrl(child: ChildProcess, timeoutMs: number): Promise<string> {
+function socketUrl(child: ChildProcess, { port, timeoutMs }: LaunchOptions): Promise<string> {
   let said = "";
   for (const pipe of child.stdio.slice(3)) {
     pipe?.on("error", () => {});
@@ -190,10 +201,14 @@ function socketUrl(child: ChildProcess, timeoutMs: number): Promise<string> {
     );
     child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
       if (said.length < 20_000) said += chunk;
-      const url = /DevTools listening on (ws:\/\/\S+)/.exec(said)?.[1];
-      if (url === undefined) return;
+      const url = /DevTools listening on (ws:\/\/\S+)\s/.exec(said)?.[1];
+      // Where 127.0.0.1 is taken the browser goes to ::1, and what others find at the port is not this browser.
+      const isElsewhere = url !== undefined && new URL(url).hostname !== "127.0.0.1";
+      const isNowhere = /Cannot start http server for devtools/.test(said);
+      if (url === undefined && !isNowhere) return;
       clearTimeout(timer);
-      resolve(url);
+      if (isElsewhere || isNowhere) reject(new PortTaken(port));
+      else resolve(url as string);
     });
   });
 }

@@ -30,16 +30,9 @@ export interface SandboxesOptions extends Pick<ServiceOptions, "env" | "libraryP
 interface Sandbox {
   control: BrowserControl;
   dir: string;
-  port: number | undefined;
-  busy: number;
+  running: Set<Promise<BrowserAnswer>>;
   usedAt: number;
   timer: NodeJS.Timeout | undefined;
-}
-
-interface Place {
-  coming: Promise<Sandbox>;
-  /** Once it is there. */
-  sandbox?: Sandbox;
 }
 
 /** What no session of its own gets: routes that are about the host. */
@@ -47,8 +40,9 @@ const HOST_ONLY = new Set(["/profiles", "/profiles/create", "/profiles/:name", "
 
 export class Sandboxes {
   readonly #options: SandboxesOptions;
-  readonly #open = new Map<string, Place>();
-  readonly #ports = new Set<number>();
+  readonly #open = new Map<string, Sandbox>();
+  /** Port → directory of the sandbox that has it. */
+  readonly #ports = new Map<number, string>();
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: SandboxesOptions) {
@@ -62,17 +56,16 @@ export class Sandboxes {
         "A sandbox has one browser and no profiles: leave this out, or pass target=host where that is allowed.",
       );
     }
-    const sandbox = await this.#take(sessionKey);
-    sandbox.busy++;
+    const sandbox = this.#take(sessionKey);
     clearTimeout(sandbox.timer);
-    // Thrown away between making and using it: the session has begun anew.
-    if (this.#open.get(sessionKey)?.sandbox !== sandbox) return this.request(sessionKey, request);
+    const work = sandbox.control.request(request);
+    sandbox.running.add(work);
     try {
-      return await sandbox.control.request(request);
+      return await work;
     } finally {
-      sandbox.busy--;
+      sandbox.running.delete(work);
       sandbox.usedAt = Date.now();
-      if (sandbox.busy === 0) this.#expire(sessionKey, sandbox);
+      if (sandbox.running.size === 0) this.#expire(sessionKey, sandbox);
     }
   }
 
@@ -83,31 +76,25 @@ export class Sandboxes {
 
   #expire(sessionKey: string, sandbox: Sandbox): void {
     clearTimeout(sandbox.timer);
-    if (this.#open.get(sessionKey)?.sandbox !== sandbox) return;
+    if (this.#open.get(sessionKey) !== sandbox) return;
     sandbox.timer = setTimeout(() => void this.end(sessionKey), this.#options.idleMs ?? 300_000);
     sandbox.timer.unref();
   }
 
-  async #take(sessionKey: string): Promise<Sandbox> {
+  #take(sessionKey: string): Sandbox {
     const known = this.#open.get(sessionKey);
-    if (known !== undefined) return known.coming;
+    if (known !== undefined) return known;
     this.#makeRoom();
-    const place: Place = { coming: this.#make() };
-    this.#open.set(sessionKey, place);
-    place.coming.then(
-      (sandbox) => (place.sandbox = sandbox),
-      () => this.#open.delete(sessionKey),
-    );
-    return place.coming;
+    const made = this.#make();
+    this.#open.set(sessionKey, made);
+    return made;
   }
 
   #makeRoom(): void {
     const most = this.#options.most ?? 8;
     if (this.#open.size < most) return;
-    const idle = [...this.#open].flatMap(([key, { sandbox }]): [string, number][] =>
-      sandbox === undefined || sandbox.busy > 0 ? [] : [[key, sandbox.usedAt]],
-    );
-    const [oldest] = idle.sort((a, b) => a[1] - b[1]);
+    const idle = [...this.#open].filter(([, { running }]) => running.size === 0);
+    const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
     if (oldest === undefined) {
       throw new PorticoError(
         "service_unavailable",
@@ -118,13 +105,12 @@ export class Sandboxes {
     void this.end(oldest[0]);
   }
 
-  async #make(): Promise<Sandbox> {
+  #make(): Sandbox {
     const { paths, sandbox, config, log, env, libraryPresent, ownPorts } = this.#options;
     const { cdpUrl } = sandbox().browser;
     const dir = join(this.#options.dir, randomBytes(8).toString("hex"));
-    const port = cdpUrl === undefined ? await this.#port() : undefined;
     const control = new BrowserControl({
-      config: () => sandboxed(config(), port === undefined ? { cdpUrl: cdpUrl as string } : { cdpPort: port }),
+      config: () => sandboxed(config(), cdpUrl),
       paths: { ...paths, home: dir, state: dir },
       log,
       env,
@@ -132,38 +118,46 @@ export class Sandboxes {
       ownPorts,
       // There is no relay in a sandbox: a person's own tabs are the host's.
       relayUrl: () => "http://127.0.0.1:0",
-      ...(cdpUrl === undefined ? {} : { attach: attachContext }),
+      ...(cdpUrl === undefined ? { choosePort: () => this.#choosePort(dir) } : { attach: attachContext }),
     });
-    return { control, dir, port, busy: 0, usedAt: Date.now(), timer: undefined };
+    return { control, dir, running: new Set(), usedAt: Date.now(), timer: undefined };
   }
 
-  async #port(): Promise<number> {
+  /** Another port than all that are given out; the one that the sandbox had before is free again. */
+  async #choosePort(dir: string): Promise<number> {
     for (let port = FIRST_PORT; port >= LAST_PORT; port--) {
       if (this.#ports.has(port)) continue;
-      this.#ports.add(port);
-      if (await portFree(port)) return port;
+      this.#ports.set(port, dir);
+      if (await portFree(port)) {
+        this.#freePorts(dir, port);
+        return port;
+      }
       this.#ports.delete(port);
     }
     throw new PorticoError("conflict", `No debugging port is free in ${LAST_PORT}–${FIRST_PORT}: stop a browser.`);
   }
 
+  #freePorts(dir: string, kept?: number): void {
+    for (const [port, holder] of this.#ports) if (holder === dir && port !== kept) this.#ports.delete(port);
+  }
+
   /** Throws a session's browser away; nothing where it has none. */
   end(sessionKey: string): Promise<void> {
-    const place = this.#open.get(sessionKey);
-    if (place === undefined) return Promise.resolve();
+    const sandbox = this.#open.get(sessionKey);
+    if (sandbox === undefined) return Promise.resolve();
     this.#open.delete(sessionKey);
-    const work = this.#end(place.coming).finally(() => this.#ending.delete(work));
+    const work = this.#end(sandbox).finally(() => this.#ending.delete(work));
     this.#ending.add(work);
     return work;
   }
 
-  async #end(coming: Promise<Sandbox>): Promise<void> {
-    const sandbox = await coming.catch(() => undefined);
-    if (sandbox === undefined) return;
-    clearTimeout(sandbox.timer);
-    await sandbox.control.close();
-    if (sandbox.port !== undefined) this.#ports.delete(sandbox.port);
-    await rm(sandbox.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch((error: unknown) =>
+  async #end({ control, dir, running, timer }: Sandbox): Promise<void> {
+    clearTimeout(timer);
+    await control.close();
+    // Without a browser they end soon, and until then one of them may write below the directory.
+    await Promise.allSettled(running);
+    this.#freePorts(dir);
+    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch((error: unknown) =>
       this.#options.log.warn({ err: error }, "a sandbox's files could not be removed"),
     );
   }
@@ -176,14 +170,14 @@ export class Sandboxes {
 }
 
 /** The host's settings without its profiles, and with public addresses only, whatever the host may reach. */
-function sandboxed(config: BrowserConfig, profile: { cdpUrl: string } | { cdpPort: number }): BrowserConfig {
+function sandboxed(config: BrowserConfig, cdpUrl: string | undefined): BrowserConfig {
   const { cdpUrl: _own, ...rest } = config;
   return {
     ...rest,
     attachOnly: false,
     headless: true,
     defaultProfile: PROFILE,
-    profiles: { [PROFILE]: profile },
+    profiles: { [PROFILE]: cdpUrl === undefined ? {} : { cdpUrl } },
     ssrfPolicy: { ...config.ssrfPolicy, dangerouslyAllowPrivateNetwork: false, allowPrivateNetwork: false },
   };
 }

@@ -1,5 +1,7 @@
 /** How many sandboxes there are, and when they go; what an earlier run left behind. */
+import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
@@ -79,6 +81,36 @@ test("two at once have two ports and two profiles", async () => {
   }[];
   assert.is.not(one?.body.cdpPort, two?.body.cdpPort);
   assert.is.not(one?.body.userDataDir, two?.body.userDataDir);
+});
+
+test("a port that another program was faster to take is left to it", async () => {
+  const sandboxes = open();
+  const port = async (): Promise<number> =>
+    ((await sandboxes.request("s", status)) as { body: { cdpPort: number } }).body.cdpPort;
+  const wanted = await port();
+  const other = createServer().listen(wanted, "127.0.0.1");
+  await once(other, "listening");
+  try {
+    await sandboxes.request("s", start);
+    assert.is.not(await port(), wanted);
+  } finally {
+    await new Promise((resolve) => other.close(resolve));
+  }
+});
+
+test("one that goes while its browser is being started leaves nothing", async () => {
+  const sandboxes = open();
+  await until("the others' files to be gone", async () => {
+    await Promise.all(made.map((one) => one.close()));
+    return dirs().length === 0;
+  });
+  const starting = sandboxes.request("s", start).then(
+    () => undefined,
+    (error: { code?: string }) => error.code,
+  );
+  await sandboxes.end("s");
+  assert.is(await starting, "browser_not_running");
+  assert.equal(dirs(), []);
 });
 
 test("what a killed gateway left is removed before the first new one", async () => {

@@ -1,0 +1,75 @@
+/** Debugging ports are chosen from a range that all gateways of a machine share: another program may be faster. */
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { createGuard } from "../../../kernel/index.ts";
+import { attach, type DriverDeps } from "../../../plugins/browser/connect/drivers.ts";
+import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
+import { launch, type LaunchOptions, PortTaken } from "../../../plugins/browser/connect/launch.ts";
+import type { Profile } from "../../../plugins/browser/profiles.ts";
+import { makeHome } from "../../support/gateway.ts";
+
+const home = makeHome("portico-ports-");
+const holders: Server[] = [];
+
+/** Another program's port. */
+async function hold(port = 0, host = "127.0.0.1"): Promise<number> {
+  const server = createServer().listen(port, host);
+  await once(server, "listening");
+  holders.push(server);
+  return (server.address() as AddressInfo).port;
+}
+
+async function free(): Promise<number> {
+  const port = await hold();
+  await new Promise((resolve) => holders.pop()?.close(resolve));
+  return port;
+}
+
+const options = async (port: number): Promise<LaunchOptions> => ({
+  executablePath: await findBrowser(undefined),
+  dir: join(home, "profile"),
+  port,
+  headless: true,
+  noSandbox: true,
+  color: "#000000",
+  timeoutMs: 30_000,
+});
+
+test.after(async () => {
+  await Promise.all(holders.map((server) => new Promise((resolve) => server.close(resolve))));
+  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+});
+
+test("a browser whose port is another's by then is ended at once, and can be started on another one", async () => {
+  const taken = await options(await hold());
+  const refused = await launch(taken).catch((error: unknown) => error);
+  assert.instance(refused, PortTaken);
+  await hold(taken.port, "::1");
+  assert.instance(await launch(taken).catch((error: unknown) => error), PortTaken, "on ::1 neither");
+  const browser = await launch(await options(await free()));
+  assert.match(browser.wsUrl, `ws://127.0.0.1:${browser.port}/`);
+  await browser.stop();
+});
+
+test("a profile's browser goes on to the next port", async () => {
+  const [first, second] = [await hold(), await free()];
+  const given = [first, second];
+  const silent = (): void => {};
+  const deps = {
+    config: () => ({ headless: true, noSandbox: true, launchTimeoutMs: 30_000 }),
+    profiles: { launchPort: async () => given.shift() },
+    guard: createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] }),
+    log: { warn: silent, debug: silent, info: silent, error: silent },
+    env: process.env,
+  } as unknown as DriverDeps;
+  const profile: Profile = { name: "p", driver: "managed", color: "#000000", source: "created", dir: join(home, "p") };
+  const attachment = await attach(profile, deps, {});
+  assert.is(attachment.port, second);
+  await attachment.release();
+});
+
+test.run();
