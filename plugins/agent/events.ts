@@ -51,6 +51,11 @@ export function declareEvents(ctx: PluginContext): void {
     description: "A result was posted to the main session.",
     sample: { content: "The build is green again.", source: "webhook", turnId: "turn_5f0c", sessionId: "webhook:ci" },
   });
+  ctx.event("session:deleted", {
+    mode: "notify",
+    description: "A session was deleted with its transcript: what was kept for it can go.",
+    sample: { sessionId: "main" },
+  });
   for (const command of ["new", "reset", "stop"] as const) {
     const sample: CommandContext = {
       sessionKey: "main",

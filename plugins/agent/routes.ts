@@ -116,6 +116,7 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
   ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
     const id = params["id"] ?? "";
     if (!(await parts.store().sessions.delete(id))) notFound("session", id);
+    void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
     return { ok: true, id };
   });
 

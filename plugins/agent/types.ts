@@ -46,6 +46,8 @@ declare module "portico" {
     "agent:tool": { turnId: string; sessionId: string; tool: string; ok: boolean; ms: number; error?: string };
     /** The result of a turn with `delivery: "announce"` (or a heartbeat's word) was posted to the main session. */
     "agent:announced": { content: string; source: string; turnId?: string; sessionId?: string };
+    /** With its transcript: what was kept for it can go. */
+    "session:deleted": { sessionId: string };
     "command:new": CommandContext;
     "command:reset": CommandContext;
     "command:stop": CommandContext;

@@ -18,7 +18,7 @@ export function openSandboxes(
     ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
   );
   const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
-  // A session that exists for one turn only ends with it; the others when they begin anew, or when nobody uses them.
+  // A session that exists for one turn only ends with it; the others begin anew, are deleted, or are not used.
   const onTurn = (turn: { source: string; turnId: string; sessionId: string; willRetry?: boolean }): void => {
     if (turn.sessionId === `${turn.source}:${turn.turnId}` && !turn.willRetry) void end(turn.sessionId);
   };
@@ -27,6 +27,7 @@ export function openSandboxes(
   for (const event of ["command:new", "command:reset"] as const) {
     ctx.on(event, ({ context }) => void end(context.sessionKey));
   }
+  ctx.on("session:deleted", ({ context }) => void end(context.sessionId));
   ctx.defer(async () => (await opened)?.close());
   return () =>
     (opened ??= Promise.all([import("./sandboxes.ts"), cleared]).then(

@@ -342,13 +342,18 @@ test("the event feed shows turns, without secrets", async () => {
   await reading;
 });
 
-test("sessions are listed, shown and removed", async () => {
+test("sessions are listed, shown and removed, and their end is told", async () => {
   const session = newSession();
+  const deleted: string[] = [];
+  const quiet = g.gateway.bus.on("session:deleted", ({ context }) => void deleted.push(context.sessionId));
   await ask("hello", { session });
   const { sessions } = await g.json<{ sessions: { id: string; messageCount: number }[] }>("GET", "/sessions");
   assert.is(sessions.find((each) => each.id === session)?.messageCount, 2);
   assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 200);
   assert.is((await g.request("GET", `/sessions/${session}`)).status, 404);
+  assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 404);
+  assert.equal(deleted, [session]);
+  await quiet();
 });
 
 test.run();

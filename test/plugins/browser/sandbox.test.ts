@@ -117,6 +117,10 @@ test("two sandboxed sessions and the host share no cookie", async () => {
     await until("the sandbox to be gone", () => sandboxes(browser).length === 2);
     const anew = await turn(browser, "one", visit("/"), look);
     assert.match(String(anew[1]), "cookies: none", "and loses it with the conversation");
+    assert.is((await browser.gateway.request("DELETE", "/sessions/two")).status, 200);
+    await until("the sandbox to be gone with its session", () => sandboxes(browser).length === 2);
+    const next = await turn(browser, "two", visit("/"), look);
+    assert.match(String(next[1]), "cookies: none");
   } finally {
     await browser.stop();
   }
