@@ -12,7 +12,7 @@ export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
 export * from "./confine.ts";
 export { runBounded } from "./extensions/bounded.ts";
-export { type LateParts, startLate } from "./extensions/late-start.ts";
+export { type LateParts, startLate } from "./plugins/late-start.ts";
 export { startEgressProxy } from "./egress-proxy.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { guardedFetch } from "./guard/fetch.ts";

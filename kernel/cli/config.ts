@@ -154,7 +154,7 @@ async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
       import("@sinclair/typebox"),
       import("../extensions/discover.ts"),
       import("../extensions/package-loader.ts"),
-      import("../extensions/definitions.ts"),
+      import("../plugins/definitions.ts"),
     ]);
   const trust = valueAt(config.raw, ["plugins", "trust"]);
   const found = discover(

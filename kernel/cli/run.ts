@@ -92,7 +92,7 @@ async function findTopCommand(word: string, options: CliOptions): Promise<Comman
 
 async function pluginCommands(options: CliOptions, only?: string): Promise<Record<string, LazyCommand>> {
   const { discover } = await import("../extensions/discover.ts");
-  const { loadDefinitions, pluginEntryNames, pluginRoots } = await import("../extensions/definitions.ts");
+  const { loadDefinitions, pluginEntryNames, pluginRoots } = await import("../plugins/definitions.ts");
   const given = optionsIn(options.argv);
   const paths = resolvePaths(given, options.env);
   const roots = pluginRoots(paths, await readTrust(paths));
@@ -105,7 +105,7 @@ async function pluginCommands(options: CliOptions, only?: string): Promise<Recor
   return collect(await loadDefinitions(discover(roots, pluginEntryNames), loader));
 }
 
-function collect(loaded: Awaited<ReturnType<typeof import("../extensions/definitions.ts").loadDefinitions>>) {
+function collect(loaded: Awaited<ReturnType<typeof import("../plugins/definitions.ts").loadDefinitions>>) {
   const commands: Record<string, LazyCommand> = {};
   for (const { definition } of loaded) Object.assign(commands, definition?.commands);
   return commands;

@@ -1,8 +1,8 @@
 /** From a directory to a plugin's definition, without setting anything up. */
 import { join } from "node:path";
 import type { Paths, PluginDefinition } from "../types.ts";
-import { type Found, type Root, sourceNames } from "./discover.ts";
-import type { LoadedModule, Loader } from "./load.ts";
+import { type Found, type Root, sourceNames } from "../extensions/discover.ts";
+import type { LoadedModule, Loader } from "../extensions/load.ts";
 
 export interface Loaded {
   found: Found;

@@ -1,52 +1,15 @@
 /** The plugins of a gateway: found, loaded, set up in the order of their needs, reloaded, replaced and taken down. */
 import { PorticoError } from "../errors.ts";
-import { Scope } from "../scope.ts";
-import type { ConfigSchemas, Dispose, PluginDefinition, ServiceName } from "../types.ts";
-import { createPluginContext, type PluginParts } from "./context.ts";
+import { discover, type Found, type Root } from "../extensions/discover.ts";
+import type { Loader } from "../extensions/load.ts";
+import type { Scope } from "../scope.ts";
+import type { ConfigSchemas, Dispose, ServiceName } from "../types.ts";
+import type { PluginParts } from "./context.ts";
 import { type Loaded, loadPlugin, pluginEntryNames } from "./definitions.ts";
-import { discover, type Found, type Root } from "./discover.ts";
-import type { Loader } from "./load.ts";
-
-export type PluginState = "active" | "waiting" | "failed" | "stale" | "disabled" | "shadowed" | "refused";
-
-/** What `portico plugins info` shows. */
-export interface PluginRecord {
-  name: string;
-  description?: string;
-  state: PluginState;
-  /** Why it is not (or not newly) active. */
-  error?: string;
-  root: string;
-  dir: string;
-  shadowedBy?: string;
-  hash?: string;
-  generation: number;
-  loadedAt?: string;
-  loadMs?: number;
-  setupMs?: number;
-  effects: string[];
-}
-
-interface Active {
-  loaded: Loaded;
-  generation: number;
-  scope: Scope;
-  setupMs: number;
-  loadedAt: string;
-  onConfig?: (next: never, previous: never) => void | Promise<void>;
-  config: Record<string, unknown>;
-}
-interface Slot {
-  found: Found;
-  loaded?: Loaded;
-  active?: Active;
-  /** The version whose setup was last tried: a failed one is tried again only when told, or once it changed. */
-  tried?: Loaded;
-  error?: string;
-  refused?: boolean;
-  shadowedBy?: string;
-  generation: number;
-}
+import { describe, type PluginRecord, stateOf } from "./record.ts";
+import { isConcerned, sectionsOf } from "./sections.ts";
+import { setUp } from "./set-up.ts";
+import { nameOf, type Slot, settleClaims } from "./slot.ts";
 
 export interface PluginHostOptions {
   roots: () => readonly Root[];
@@ -55,11 +18,10 @@ export interface PluginHostOptions {
   enabled: (name: string) => boolean;
 }
 
-const setupTimeoutMs = 15_000;
-
 export function createPluginHost(options: PluginHostOptions) {
   const { parts, loader } = options;
   const log = parts.log;
+  const outlook = { isWanted, missing };
   /** By directory: two directories may claim one name. */
   const slots = new Map<string, Slot>();
   const defined = new Map<string, Dispose>();
@@ -80,7 +42,7 @@ export function createPluginHost(options: PluginHostOptions) {
     const byDir = new Map(found.map((one) => [one.dir, one]));
     for (const dir of slots.keys()) if (!byDir.has(dir)) await drop(dir);
     await Promise.all(found.map((one) => refreshOne(one, force)));
-    settle();
+    settleClaims(slots.values(), log);
   }
 
   async function refreshOne(found: Found, force?: string): Promise<void> {
@@ -115,25 +77,6 @@ export function createPluginHost(options: PluginHostOptions) {
     defined.set(dir, parts.config.define(dir, schemas));
   }
 
-  /** Decides, for each name, which directory is in force. */
-  function settle(): void {
-    const byName = new Map<string, Slot[]>();
-    for (const slot of slots.values()) {
-      if (slot.refused) continue;
-      const name = nameOf(slot);
-      byName.set(name, [...(byName.get(name) ?? []), slot]);
-    }
-    for (const [name, claims] of byName) {
-      claims.sort((a, b) => b.found.root.rank - a.found.root.rank || a.found.dir.localeCompare(b.found.dir));
-      const winner = claims[0]?.found.dir;
-      for (const slot of claims) {
-        const shadowedBy = slot.found.dir === winner ? undefined : winner;
-        if (shadowedBy && !slot.shadowedBy) log.info({ plugin: name }, `${shadowedBy} replaces ${slot.found.dir}`);
-        slot.shadowedBy = shadowedBy;
-      }
-    }
-  }
-
   /** Sets up what should run and is not, reloads what changed, takes down what should not. */
   async function activate(): Promise<void> {
     // a changed configuration may still be on its way when the gateway has stopped
@@ -144,7 +87,7 @@ export function createPluginHost(options: PluginHostOptions) {
         (slot) => isWanted(slot) && slot.tried !== slot.loaded && !missing(slot).length,
       );
       if (ready.length === 0) return;
-      await Promise.all(ready.map(setUp));
+      await Promise.all(ready.map(replace));
     }
   }
 
@@ -157,57 +100,21 @@ export function createPluginHost(options: PluginHostOptions) {
   }
 
   /** Two phases: the new version is set up beside the old one, which is taken down only when that succeeded. */
-  async function setUp(slot: Slot): Promise<void> {
+  async function replace(slot: Slot): Promise<void> {
     const loaded = slot.loaded as Loaded;
-    const { definition, found } = loaded;
+    const { name } = loaded.definition;
     slot.tried = loaded;
-    const began = performance.now();
-    const scope = new Scope();
-    const config = sectionsOf(definition);
-    const active: Active = {
-      loaded,
-      generation: slot.generation,
-      scope,
-      setupMs: 0,
-      loadedAt: new Date().toISOString(),
-      config,
-    };
-    const ctx = createPluginContext({
-      parts,
-      scope,
-      name: definition.name,
-      dir: found.realDir,
-      sections: Object.keys(definition.config ?? {}),
-      bundled: found.root.name === "bundled",
-      onConfig: (apply) => {
-        active.onConfig = apply;
-      },
-    });
     try {
-      await bounded(definition.name, async () => definition.setup(ctx, config as never));
+      const next = await setUp(parts, loaded, slot.generation);
+      const old = slot.active;
+      slot.active = next;
+      slot.error = undefined;
+      if (old) void disposeScope(name, old.scope);
     } catch (thrown) {
-      const errors = await scope.dispose();
-      slot.error = `setup failed: ${(thrown as Error).message}`;
-      log.error(
-        { plugin: definition.name, err: thrown, undoErrors: errors.length },
-        `plugin ${definition.name}: ${slot.error}`,
-      );
+      slot.error = (thrown as Error).message;
       return;
     }
-    active.setupMs = performance.now() - began;
-    const old = slot.active;
-    slot.active = active;
-    slot.error = undefined;
-    if (old) void disposeScope(definition.name, old.scope);
-    if (settled)
-      log.info({ plugin: definition.name, generation: slot.generation }, `plugin ${definition.name} is active`);
-  }
-
-  function sectionsOf(definition: PluginDefinition): Record<string, unknown> {
-    const paths = Object.keys(definition.config ?? {});
-    return Object.fromEntries(
-      paths.map((path) => [path, path.slice(0, -1).includes("*") ? undefined : parts.config.section(path)]),
-    );
+    if (settled) log.info({ plugin: name, generation: slot.generation }, `plugin ${name} is active`);
   }
 
   async function takeDown(slot: Slot): Promise<void> {
@@ -235,14 +142,14 @@ export function createPluginHost(options: PluginHostOptions) {
     for (const slot of slots.values()) {
       const { active } = slot;
       if (!active || !isWanted(slot)) continue;
-      const paths = Object.keys(active.loaded.definition.config ?? {});
-      if (!paths.some((path) => keys.some((key) => overlaps(path, key)))) continue;
-      const next = sectionsOf(active.loaded.definition);
+      const { definition } = active.loaded;
+      if (!isConcerned(definition, keys)) continue;
+      const next = sectionsOf(definition, parts.config.section);
       if (active.onConfig) {
         await active.onConfig(next as never, active.config as never);
         active.config = next;
       } else {
-        await setUp(slot);
+        await replace(slot);
         if (slot.error) throw new Error(`plugin ${nameOf(slot)}: ${slot.error}`);
       }
     }
@@ -284,22 +191,14 @@ export function createPluginHost(options: PluginHostOptions) {
         stopping = true;
         for (const slot of [...slots.values()].reverse()) await takeDown(slot);
       }),
-    list: (): PluginRecord[] => [...slots.values()].map(describe).sort((a, b) => a.name.localeCompare(b.name)),
+    list: (): PluginRecord[] => [...slots.values()].map(record).sort((a, b) => a.name.localeCompare(b.name)),
     info,
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>
       [...slots.values()]
-        .filter((slot) => !slot.active && ["failed", "waiting"].includes(stateOf(slot)))
-        .map((slot) => ({ name: nameOf(slot), error: describe(slot).error ?? "it is starting" })),
+        .filter((slot) => !slot.active && ["failed", "waiting"].includes(stateOf(slot, outlook)))
+        .map((slot) => ({ name: nameOf(slot), error: record(slot).error ?? "it is starting" })),
   };
-
-  function stateOf(slot: Slot): PluginState {
-    if (slot.refused) return "refused";
-    if (slot.shadowedBy) return "shadowed";
-    if (slot.active) return slot.error ? "stale" : "active";
-    if (slot.error) return "failed";
-    return isWanted(slot) ? "waiting" : "disabled";
-  }
 
   /** A section that lost its plugin, or does not fit the new one, must not keep the others from running. */
   function checkConfig(): void {
@@ -320,68 +219,11 @@ export function createPluginHost(options: PluginHostOptions) {
   }
 
   function info(name: string): PluginRecord {
-    return describe(find(name));
+    return record(find(name));
   }
 
-  function describe(slot: Slot): PluginRecord {
-    const { active, found, loaded } = slot;
-    const state = stateOf(slot);
-    const lacking = state === "waiting" ? missing(slot) : [];
-    return {
-      name: nameOf(slot),
-      description: loaded?.definition.description,
-      state,
-      error:
-        slot.error ?? (lacking.length ? `it needs ${lacking.join(", ")}, which no active plugin provides` : undefined),
-      root: found.root.name,
-      dir: found.dir,
-      shadowedBy: slot.shadowedBy,
-      hash: (active?.loaded ?? loaded)?.module.hash,
-      generation: active?.generation ?? slot.generation,
-      loadedAt: active?.loadedAt,
-      loadMs: round(loaded?.loadMs),
-      setupMs: round(active?.setupMs),
-      effects: active?.scope.effects ?? [],
-    };
+  function record(slot: Slot): PluginRecord {
+    return describe(slot, outlook);
   }
 }
 export type PluginHost = ReturnType<typeof createPluginHost>;
-
-function nameOf(slot: Slot): string {
-  return slot.loaded?.definition.name ?? slot.found.name;
-}
-
-function round(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms * 10) / 10;
-}
-
-/** True when a changed key lies in a section, or a section below the key. */
-function overlaps(path: string, key: string): boolean {
-  const section = path.replace(/\.?\*.*$/, "");
-  return key === section || isBelow(key, section) || isBelow(section, key);
-}
-
-/** `channels["a.b"]` is below `channels` as `channels.a` is. */
-function isBelow(key: string, above: string): boolean {
-  return key.startsWith(above) && /^[.[]/.test(key.slice(above.length));
-}
-
-async function bounded(name: string, job: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Error(
-            `setup of ${name} did not finish in ${setupTimeoutMs / 1000} s: does it await something that never ends?`,
-          ),
-        ),
-      setupTimeoutMs,
-    );
-  });
-  try {
-    await Promise.race([job(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,0 +1,61 @@
+/** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
+import { Scope } from "../scope.ts";
+import { createPluginContext, type PluginParts } from "./context.ts";
+import type { Loaded } from "./definitions.ts";
+import { sectionsOf } from "./sections.ts";
+import type { Active } from "./slot.ts";
+
+const setupTimeoutMs = 15_000;
+
+/** The version with all that it registered. Where its setup fails, everything is undone, logged, and an Error thrown. */
+export async function setUp(parts: PluginParts, loaded: Loaded, generation: number): Promise<Active> {
+  const { definition, found } = loaded;
+  const began = performance.now();
+  const scope = new Scope();
+  const config = sectionsOf(definition, parts.config.section);
+  const active: Active = { loaded, generation, scope, setupMs: 0, loadedAt: new Date().toISOString(), config };
+  const ctx = createPluginContext({
+    parts,
+    scope,
+    name: definition.name,
+    dir: found.realDir,
+    sections: Object.keys(definition.config ?? {}),
+    bundled: found.root.name === "bundled",
+    onConfig: (apply) => {
+      active.onConfig = apply;
+    },
+  });
+  try {
+    await bounded(definition.name, async () => definition.setup(ctx, config as never));
+  } catch (thrown) {
+    const errors = await scope.dispose();
+    const message = `setup failed: ${(thrown as Error).message}`;
+    parts.log.error(
+      { plugin: definition.name, err: thrown, undoErrors: errors.length },
+      `plugin ${definition.name}: ${message}`,
+    );
+    throw new Error(message, { cause: thrown });
+  }
+  active.setupMs = performance.now() - began;
+  return active;
+}
+
+async function bounded(name: string, job: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new Error(
+            `setup of ${name} did not finish in ${setupTimeoutMs / 1000} s: does it await something that never ends?`,
+          ),
+        ),
+      setupTimeoutMs,
+    );
+  });
+  try {
+    await Promise.race([job(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
