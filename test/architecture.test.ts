@@ -39,7 +39,7 @@ const importers: Record<string, string[]> = {
   "gray-matter": ["kernel/hooks/front-matter.ts"],
   pino: ["kernel/log.ts"],
   esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
-  libsql: ["kernel/store/sqlite.ts"],
+  libsql: ["kernel/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],

@@ -4,7 +4,7 @@ import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PorticoError } from "../errors.ts";
 import type { Logger } from "../types.ts";
-import { sqliteEngine } from "./sqlite.ts";
+import { sqliteEngine } from "./sqlite/engine.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./types.ts";
 

@@ -9,6 +9,8 @@ export interface Query {
   params: readonly Param[];
   /** Only the first row is wanted. */
   one?: boolean;
+  /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
+  apart?: boolean;
 }
 export interface Result {
   rows: Record<string, unknown>[];
@@ -22,6 +24,14 @@ export interface Transaction {
   now: number;
   /** Work of this kind may have become claimable: say so once the transaction is durable. */
   touch(kind: string): void;
+  /** The one of its kind that all operations of a database transaction share, until it is written. */
+  deferred<D extends Deferred>(kind: new () => D): D;
+}
+
+/** Writes that are put off, so that many operations make them together; nobody sees the difference. */
+export interface Deferred {
+  /** Called before any other query runs, and at the end. */
+  write(tx: Transaction): Operation<void>;
 }
 
 /** Runs operations against one database. */
@@ -39,6 +49,8 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+const MOST_AT_ONCE = 32;
+
 export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
   const result = yield { sql, params };
   return result.rows as R[];
@@ -47,6 +59,27 @@ export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
 export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefined> {
   const result = yield { sql, params, one: true };
   return result.rows[0] as R | undefined;
+}
+
+/**
+ * Adds rows in few statements: `head` says INSERT INTO, `values` is one row's placeholders, `tail` what to do with
+ * conflicts. The sizes are powers of two, so that few statements have to be prepared. Answers the rows it RETURNs.
+ */
+export function* insertAll<R>(
+  head: string,
+  values: string,
+  tail: string,
+  rows: readonly (readonly Param[])[],
+): Operation<R[]> {
+  const returned: R[] = [];
+  for (let from = 0; from < rows.length; ) {
+    const size = Math.min(MOST_AT_ONCE, 2 ** Math.floor(Math.log2(rows.length - from)));
+    const params = rows.slice(from, from + size).flat();
+    const result = yield { sql: `${head} VALUES ${`${values}, `.repeat(size - 1)}${values} ${tail}`, params };
+    for (const row of result.rows) returned.push(row as R);
+    from += size;
+  }
+  return returned;
 }
 
 /** Answers how many rows changed. */

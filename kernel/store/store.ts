@@ -1,4 +1,5 @@
 /** The store's face, made of the operations and whichever engine runs them. */
+import { addItems } from "./operations/additions.ts";
 import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./operations/key-value.ts";
 import { drain, pending } from "./operations/drain.ts";
 import { firstUse, knownKey, remember } from "./operations/known.ts";
@@ -39,22 +40,12 @@ import {
 } from "./operations/sessions.ts";
 import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
 import { addUsage, pruneUsage, sumUsage } from "./operations/usage.ts";
-import {
-  abandon,
-  addItems,
-  anythingReady,
-  cancel,
-  claim,
-  extend,
-  finish,
-  nextWorkAt,
-  replay,
-} from "./operations/work.ts";
+import { abandon, anythingReady, cancel, claim, extend, finish, nextWorkAt, replay } from "./operations/work.ts";
 
 function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (!batch) return;
-  if (batch.items) yield* addItems(tx, batch.items);
-  for (const delivery of batch.deliveries ?? []) yield* addDelivery(tx, delivery);
+  if (batch.items) addItems(tx, batch.items);
+  for (const delivery of batch.deliveries ?? []) addDelivery(tx, delivery);
   for (const entry of batch.runs ?? []) yield* putRun(entry);
   for (const part of batch.messages ?? []) {
     if (part.messages.length > 0) yield* appendMessages(tx, part.session, part.messages);
@@ -151,7 +142,7 @@ export function createStore(engine: Engine): Store {
       prune: (before) => write(() => pruneSessions(before)),
     },
     deliveries: {
-      append: (delivery) => write((tx) => addDelivery(tx, delivery)),
+      append: (delivery) => write((tx) => addBatch(tx, { deliveries: [delivery] })),
       get: (id) => read(() => getDelivery(id)),
       list: (filter = {}) => read(() => listDeliveries(filter)),
       update: (id, change) => write(() => updateDelivery(id, change)),

@@ -1,7 +1,7 @@
 /** Events that one turn takes together, and that end with it. */
 import { all, first, type Operation, run, type Transaction } from "../operation.ts";
 import type { WorkItem } from "../types.ts";
-import { type ItemRow, openLane, settleLane, toItem } from "./lanes.ts";
+import { type ItemRow, reopenLane, settleLane, toItem } from "./lanes.ts";
 
 /** What an item had drained is done with it, or goes back to its lane where the item came to nothing. */
 export function* endDrained(
@@ -35,7 +35,7 @@ export function* endDrained(
     error,
     by,
   );
-  for (const row of back) yield* openLane(tx, row.kind, row.lane, row.run_at, row.seq);
+  for (const row of back) yield* reopenLane(tx, row, row.run_at);
 }
 
 export function* drain(tx: Transaction, lane: string, kind: string, max: number, by: string): Operation<WorkItem[]> {

@@ -1,28 +1,27 @@
 /** Keys that were used already, and what their first user was told. */
-import { first, fromJson, type Operation, run, toJson, type Transaction } from "../operation.ts";
+import { fromJson, type Operation, run, toJson, type Transaction } from "../operation.ts";
 import type { Dedup, KnownKey } from "../types.ts";
 
 export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
-  const row = yield* first<{ answer: string | null; at: number }>(
-    "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
-    key,
-    tx.now,
-  );
+  const { rows } = yield {
+    sql: "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
+    params: [key, tx.now],
+    one: true,
+    apart: true,
+  };
+  const row = rows[0] as { answer: string | null; at: number } | undefined;
   return row && { answer: fromJson(row.answer), at: row.at };
 }
 
 /** Answers false where the key is known already. */
 export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
-  const changes = yield* run(
-    `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)
+  const { changes } = yield {
+    sql: `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)
      ON CONFLICT (key) DO UPDATE SET answer = excluded.answer, at = excluded.at, expires_at = excluded.expires_at
      WHERE known.expires_at <= ?`,
-    dedup.key,
-    toJson(dedup.answer),
-    tx.now,
-    tx.now + dedup.ttlMs,
-    tx.now,
-  );
+    params: [dedup.key, toJson(dedup.answer), tx.now, tx.now + dedup.ttlMs, tx.now],
+    apart: true,
+  };
   return changes > 0;
 }
 

@@ -1,6 +1,6 @@
 /** The rows of the queue, and when a lane comes ready. */
-import { first, fromJson, type Operation, run, type Transaction } from "../operation.ts";
-import type { ItemError, ItemState, NewItem, WorkItem } from "../types.ts";
+import { first, fromJson, insertAll, type Operation, run, type Transaction } from "../operation.ts";
+import type { ItemError, ItemState, WorkItem } from "../types.ts";
 
 export interface ItemRow {
   seq: number;
@@ -54,44 +54,57 @@ export function toItem(row: ItemRow): WorkItem {
   return item;
 }
 
-/** A lane with an item in progress keeps its time; else it comes ready with its earliest item. */
-export function* openLane(tx: Transaction, kind: string, lane: string, readyAt: number, seq: number): Operation<void> {
-  yield* run(
-    `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
+export interface LaneOpening {
+  kind: string;
+  lane: string;
+  /** Of the earliest item that was added. */
+  readyAt: number;
+  /** Of the first item that was added. */
+  seq: number;
+  since: number;
+}
+
+/** Each lane once. One with an item in progress keeps its time; any other comes ready with its earliest item. */
+export function* openLanes(tx: Transaction, lanes: readonly LaneOpening[]): Operation<void> {
+  yield* insertAll(
+    "INSERT INTO lanes (kind, lane, ready_at, ord, since)",
+    "(?, ?, ?, ?, ?)",
+    `ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
      WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
-    kind,
-    lane,
-    readyAt,
-    seq,
-    tx.now,
+    lanes.map(({ kind, lane, readyAt, seq, since }) => [kind, lane, readyAt, seq, since]),
   );
-  tx.touch(kind);
+  for (const { kind } of lanes) tx.touch(kind);
+}
+
+/** For an item that is waiting again. */
+export function reopenLane(tx: Transaction, { kind, lane, seq }: ItemRow, readyAt: number): Operation<void> {
+  return openLanes(tx, [{ kind, lane, readyAt, seq, since: tx.now }]);
 }
 
 export function* holdLane(
   tx: Transaction,
-  item: NewItem,
+  { kind, lane }: { kind: string; lane: string },
   seq: number,
   settle: { windowMs: number; maxWaitMs: number },
+  now: number,
 ): Operation<void> {
-  const quietAt = tx.now + settle.windowMs;
+  const quietAt = now + settle.windowMs;
   yield* run(
     `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind, lane) DO UPDATE
      SET ready_at = CASE WHEN lanes.since + ? < ? THEN lanes.since + ? ELSE ? END
      WHERE lanes.head IS NULL`,
-    item.kind,
-    item.lane,
-    tx.now + Math.min(settle.windowMs, settle.maxWaitMs),
+    kind,
+    lane,
+    now + Math.min(settle.windowMs, settle.maxWaitMs),
     seq,
-    tx.now,
+    now,
     settle.maxWaitMs,
     quietAt,
     settle.maxWaitMs,
     quietAt,
   );
-  tx.touch(item.kind);
+  tx.touch(kind);
 }
 
 /** Gives a lane that has nothing in progress the time of its next item, or removes it. */

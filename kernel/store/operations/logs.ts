@@ -1,8 +1,10 @@
 /** What happened: deliveries that came in, runs that were made. */
 import {
   all,
+  type Deferred,
   first,
   fromJson,
+  insertAll,
   type Operation,
   optional,
   type Param,
@@ -37,10 +39,21 @@ function toDelivery(row: DeliveryRow): Delivery {
   return delivery;
 }
 
-export function* addDelivery(tx: Transaction, delivery: NewDelivery): Operation<void> {
-  yield* run(
-    `INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO NOTHING`,
+class NewDeliveries implements Deferred {
+  readonly rows: Param[][] = [];
+
+  *write(): Operation<void> {
+    yield* insertAll(
+      "INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload)",
+      "(?, ?, ?, ?, ?, ?, ?)",
+      "ON CONFLICT (id) DO NOTHING",
+      this.rows,
+    );
+  }
+}
+
+export function addDelivery(tx: Transaction, delivery: NewDelivery): void {
+  tx.deferred(NewDeliveries).rows.push([
     delivery.id,
     delivery.at ?? tx.now,
     delivery.source,
@@ -48,7 +61,7 @@ export function* addDelivery(tx: Transaction, delivery: NewDelivery): Operation<
     delivery.itemId ?? null,
     toJson(delivery.meta ?? {}),
     delivery.payload ?? null,
-  );
+  ]);
 }
 
 export function* getDelivery(id: string): Operation<(Delivery & { payload: string | undefined }) | undefined> {

@@ -1,31 +1,8 @@
-/** Work in lanes: adding it, leasing it, ending it. */
+/** Work in lanes: leasing it, ending it. */
 import { endDrained } from "./drain.ts";
-import { holdLane, type ItemRow, type LaneRow, openLane, settleLane, toItem } from "./lanes.ts";
+import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
 import { all, first, type Operation, optional, run, toJson, type Transaction } from "../operation.ts";
-import type { Claim, ClaimOutcome, NewItem } from "../types.ts";
-
-export function* addItems(tx: Transaction, items: readonly NewItem[]): Operation<void> {
-  // sorted, so that two transactions that add to the same lanes never wait for each other crosswise
-  const sorted =
-    items.length > 1 ? [...items].sort((a, b) => compare(a.kind, b.kind) || compare(a.lane, b.lane)) : items;
-  for (const item of sorted) {
-    const runAt = item.runAt !== undefined && item.runAt > tx.now ? item.runAt : 0;
-    const row = yield* first<{ seq: number }>(
-      `INSERT INTO items (id, kind, lane, state, body, max_attempts, created_at, run_at)
-       VALUES (?, ?, ?, 'queued', ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-      item.id,
-      item.kind,
-      item.lane,
-      toJson(item.body) ?? "null",
-      item.maxAttempts ?? 5,
-      tx.now,
-      runAt,
-    );
-    if (!row) continue;
-    if (item.settle) yield* holdLane(tx, item, row.seq, item.settle);
-    else yield* openLane(tx, item.kind, item.lane, runAt, row.seq);
-  }
-}
+import type { Claim, ClaimOutcome } from "../types.ts";
 
 /** True where `claim` has something to do: spares an empty queue the write. */
 export function* anythingReady(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
@@ -222,10 +199,6 @@ export function* replay(tx: Transaction, id: string): Operation<boolean> {
     id,
   );
   if (!row) return false;
-  yield* openLane(tx, row.kind, row.lane, 0, row.seq);
+  yield* reopenLane(tx, row, 0);
   return true;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import type { Store } from "../../../kernel/store/types.ts";
+import { until } from "../../support/until.ts";
 import { quietLog, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 let t: TemporaryStore;
@@ -240,6 +241,24 @@ test("a copy holds what was written, and the original goes on", async () => {
   await opened.close();
   assert.ok((await store.compact()).after > 0);
   assert.is(await store.kv.get("n", "k"), 2);
+});
+
+test("the log is moved into the file beside running work, and begins anew", async () => {
+  let written = 0;
+  const fill = async () => {
+    for (let n = 0; n < 20; n++) await store.kv.set("n", `k${written++}`, "x".repeat(500));
+  };
+  const grown = async (file: string) => {
+    const before = statSync(file).size;
+    await fill();
+    return statSync(file).size > before;
+  };
+  await store.open();
+  assert.ok(await grown(`${t.file}-wal`));
+  await until("the log in the file", () => grown(t.file));
+  await until("a log that has room again", async () => !(await grown(`${t.file}-wal`)));
+  assert.is((await store.kv.list("n")).length, written);
+  assert.equal(await store.check(), []);
 });
 
 test("a closed store rejects, a wrong URL says so", async () => {

@@ -1,0 +1,76 @@
+/** A batch of writes as one transaction. */
+import type { Operation, Transaction } from "../operation.ts";
+import { SharedTransaction } from "../transaction.ts";
+import type { Connection } from "./connection.ts";
+import { isDiskError } from "./failures.ts";
+
+export interface Write {
+  operation: (tx: Transaction) => Operation<unknown>;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** What is to be told once the transaction is durable. */
+interface Done {
+  settle: (() => void)[];
+  touched: ReadonlySet<string>;
+}
+
+export function perform<T>(connection: Connection, operation: Operation<T>): T {
+  let step = operation.next();
+  while (!step.done) step = operation.next(connection.execute(step.value));
+  return step.value;
+}
+
+/**
+ * Everything in here is one stretch of the event loop: nobody else sees the transaction half done. Savepoints are
+ * only paid for where one of the batch has failed: then all of it is undone, and done again with them. Throws where the
+ * whole batch has failed; the transaction may still be open then.
+ */
+export function commit(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+  connection.exec("BEGIN IMMEDIATE");
+  let done: Done;
+  try {
+    done = performAll(connection, batch, clock);
+  } catch (error) {
+    // a full or failing disk ends the whole transaction: nothing of this batch will be there
+    if (isDiskError(error) || !connection.inTransaction) throw error;
+    connection.exec("ROLLBACK");
+    connection.exec("BEGIN IMMEDIATE");
+    done = performEach(connection, batch, clock);
+  }
+  connection.exec("COMMIT");
+  return done;
+}
+
+function performAll(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+  const shared = new SharedTransaction();
+  const settle = batch.map(({ operation, resolve }) => {
+    const value = perform(connection, shared.perform(operation, clock()));
+    return () => resolve(value);
+  });
+  perform(connection, shared.end(clock()));
+  return { settle, touched: shared.touched };
+}
+
+function performEach(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+  const touched = new Set<string>();
+  const settle = batch.map(({ operation, resolve, reject }) => {
+    const shared = new SharedTransaction();
+    let told: () => void;
+    connection.exec("SAVEPOINT one");
+    try {
+      const value = perform(connection, shared.perform(operation, clock()));
+      perform(connection, shared.end(clock()));
+      for (const kind of shared.touched) touched.add(kind);
+      told = () => resolve(value);
+    } catch (error) {
+      if (isDiskError(error) || !connection.inTransaction) throw error;
+      connection.exec("ROLLBACK TO one");
+      told = () => reject(error);
+    }
+    connection.exec("RELEASE one");
+    return told;
+  });
+  return { settle, touched };
+}

@@ -1,0 +1,127 @@
+/** Connections to the file. The only importer of `libsql`. */
+import type { Param, Query, Result } from "../operation.ts";
+import { migrate } from "./migrate.ts";
+
+type Row = Record<string, unknown>;
+
+/** The part of libsql's interface that is used. It aborts the process on a boolean parameter: `Param` has none. */
+interface Statement {
+  readonly reader: boolean;
+  run(params: readonly Param[]): { changes: number };
+  get(params: readonly Param[]): Row | undefined;
+  all(params: readonly Param[]): Row[];
+}
+interface Database {
+  readonly inTransaction: boolean;
+  prepare(sql: string): Statement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+/** libsql's other face: a statement runs in a thread of its own. */
+interface BackgroundDatabase {
+  prepare(sql: string): Promise<{ all(): Promise<Row[]> }>;
+  close(): void;
+}
+
+export interface Connection {
+  readonly inTransaction: boolean;
+  exec(sql: string): void;
+  /** NORMAL does not wait for the disk: safe from a crash of this process, and the next FULL commit carries it. */
+  synchronize(how: "FULL" | "NORMAL"): void;
+  execute(query: Query): Result;
+  /** For a statement that is not worth keeping. */
+  once(sql: string, ...params: Param[]): Row[];
+  close(): void;
+}
+
+/** How long opening waits for another process's transaction. */
+const BUSY_MS = 5000;
+/** libsql waits for a lock inside the call, with the event loop standing still: keep that short and wait outside. */
+const BUSY_INSIDE_MS = 5;
+/** Pages of the log (64 MB) after which a commit moves it into the file itself: where nothing else has done so. */
+const LONGEST_LOG = 16_000;
+
+const NO_ROWS: Row[] = [];
+
+/** Opens the file and brings its tables up to date. */
+export async function connect(file: string): Promise<Connection> {
+  const { default: Libsql } = (await import("libsql")) as unknown as {
+    default: new (path: string, options: { timeout: number }) => Database;
+  };
+  // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
+  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }));
+  try {
+    connection.exec("PRAGMA journal_mode = WAL");
+    connection.synchronize("FULL");
+    // pages of the hot indexes stay in memory: 8 MB at most, taken only as they are used
+    connection.exec("PRAGMA cache_size = -8000");
+    connection.exec(`PRAGMA wal_autocheckpoint = ${LONGEST_LOG}`);
+    migrate(connection);
+    connection.exec(`PRAGMA busy_timeout = ${BUSY_INSIDE_MS}`);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return connection;
+}
+
+function connectionOf(db: Database): Connection {
+  const statements = new Map<string, { statement: Statement; reader: boolean }>();
+  let synchronous: "FULL" | "NORMAL" | undefined;
+
+  function statementOf(sql: string): { statement: Statement; reader: boolean } {
+    let known = statements.get(sql);
+    if (!known) {
+      const statement = db.prepare(sql.replace("{lock}", ""));
+      known = { statement, reader: statement.reader };
+      statements.set(sql, known);
+    }
+    return known;
+  }
+
+  return {
+    get inTransaction() {
+      return db.inTransaction;
+    },
+    exec: (sql) => db.exec(sql),
+    synchronize(how) {
+      if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
+      synchronous = how;
+    },
+    execute({ sql, params, one }) {
+      const { statement, reader } = statementOf(sql);
+      if (!reader) return { rows: NO_ROWS, changes: statement.run(params).changes };
+      if (!one) return { rows: statement.all(params), changes: 0 };
+      const row = statement.get(params);
+      return { rows: row ? [row] : NO_ROWS, changes: 0 };
+    },
+    once(sql, ...params) {
+      const statement = db.prepare(sql);
+      if (statement.reader) return statement.all(params);
+      statement.run(params);
+      return NO_ROWS;
+    },
+    close: () => db.close(),
+  };
+}
+
+/** What moves the log into the file, as far as it goes without disturbing anybody, in another thread. */
+export interface LogMover {
+  move(): Promise<void>;
+  close(): void;
+}
+
+export async function openLogMover(file: string): Promise<LogMover> {
+  const { default: Libsql } = (await import("libsql/promise")) as unknown as {
+    default: new (path: string, options: { timeout: number }) => BackgroundDatabase;
+  };
+  const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
+  const statement = await db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  return {
+    async move() {
+      await statement.all();
+    },
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,228 @@
+/**
+ * The embedded engine: one SQLite file, write-ahead log, synchronous commits.
+ *
+ * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; one that
+ * fails takes nobody with it.
+ */
+import { statSync } from "node:fs";
+import type { Logger } from "../../types.ts";
+import type { Engine, Operation, Transaction } from "../operation.ts";
+import { SharedTransaction } from "../transaction.ts";
+import { createCheckpoints } from "./checkpoints.ts";
+import { commit, perform, type Write } from "./commit.ts";
+import { type Connection, connect } from "./connection.ts";
+import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
+import { schemaVersion } from "./migrate.ts";
+
+interface Waiting extends Write {
+  soft: boolean;
+  since: number;
+}
+
+/** So that a flood of writes never holds the event loop for long. */
+const BATCH = 256;
+/** How long a write waits for another process's transaction. */
+const BUSY_MS = 5000;
+
+export interface SqliteOptions {
+  file: string;
+  log: Logger;
+  clock: () => number;
+}
+
+/** Opens at the first use; `open()` does it at once. */
+export function sqliteEngine(options: SqliteOptions): Engine {
+  const { file, log, clock } = options;
+  const listeners = new Map<string, Set<() => void>>();
+  const checkpoints = createCheckpoints(file, log);
+  let current: Connection | undefined;
+  let opening: Promise<Connection> | undefined;
+  let waiting: Waiting[] = [];
+  let scheduled = false;
+  let closed = false;
+  let problem: string | undefined;
+
+  async function ready(): Promise<Connection> {
+    if (closed) throw storeUnavailable("the store is closed: the gateway is stopping");
+    if (current) return current;
+    opening ??= connect(file).finally(() => {
+      opening = undefined;
+    });
+    try {
+      current = await opening;
+      return current;
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  function write<T>(operation: (tx: Transaction) => Operation<T>, how?: { soft?: boolean }): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({
+        operation,
+        soft: how?.soft === true,
+        since: performance.now(),
+        resolve: resolve as (value: unknown) => void,
+        reject: (error) => reject(unavailable(error)),
+      });
+      schedule();
+    });
+  }
+
+  function schedule(delayMs?: number): void {
+    if (scheduled) return;
+    scheduled = true;
+    const go = () => {
+      scheduled = false;
+      void flush();
+    };
+    if (delayMs === undefined) setImmediate(go);
+    else setTimeout(go, delayMs);
+  }
+
+  async function flush(): Promise<void> {
+    if (waiting.length === 0) return;
+    let connection: Connection;
+    try {
+      if (checkpoints.held) await checkpoints.held;
+      connection = await ready();
+    } catch (error) {
+      for (const one of waiting.splice(0)) one.reject(error);
+      return;
+    }
+    const batch = waiting.splice(0, BATCH);
+    if (batch.length === 0) return;
+    try {
+      connection.synchronize(batch.every((one) => one.soft) ? "NORMAL" : "FULL");
+      const { settle, touched } = commit(connection, batch, clock);
+      for (const one of settle) one();
+      problem = undefined;
+      checkpoints.note();
+      if (waiting.length > 0) schedule();
+      for (const kind of touched) for (const wake of listeners.get(kind) ?? []) wake();
+    } catch (error) {
+      settleFailure(connection, batch, error);
+      if (waiting.length > 0) schedule();
+    }
+  }
+
+  function settleFailure(connection: Connection, batch: readonly Waiting[], error: unknown): void {
+    try {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+    } catch (failure) {
+      log.warn({ err: failure }, "the store could not roll back");
+      drop(connection);
+    }
+    if (isBusy(error)) {
+      const tooLate = performance.now() - BUSY_MS;
+      const patient = batch.filter((one) => one.since > tooLate);
+      waiting = [...patient, ...waiting];
+      for (const one of batch) if (one.since <= tooLate) one.reject(error);
+      if (patient.length > 0) schedule(5 + Math.random() * 20);
+      return;
+    }
+    if (isDiskError(error)) drop(connection);
+    for (const one of batch) one.reject(error);
+  }
+
+  /** The next call opens the file anew: a connection that saw an I/O error may hold a broken view of it. */
+  function drop(connection: Connection): void {
+    if (current !== connection) return;
+    current = undefined;
+    void checkpoints.stop();
+    try {
+      connection.close();
+    } catch (error) {
+      log.debug({ err: error }, "closing the store after a failure failed too");
+    }
+  }
+
+  /** An error of the database becomes `store_unavailable`; any other is a bug and stays what it is. */
+  function unavailable(error: unknown): unknown {
+    const known = problemOf(error);
+    if (!known) return error;
+    if (problem !== known.problem) log.error({ err: error, code: known.code }, `store: ${known.problem}`);
+    problem = known.problem;
+    return storeUnavailable(`${problem}: nothing was accepted, try again later`, error);
+  }
+
+  async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+    const connection = await ready();
+    try {
+      return perform(connection, new SharedTransaction().perform(operation, clock()));
+    } catch (error) {
+      if (isDiskError(error)) drop(connection);
+      throw unavailable(error);
+    }
+  }
+
+  async function outside<T>(work: (connection: Connection) => T): Promise<T> {
+    const connection = await ready();
+    try {
+      return work(connection);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  return {
+    now: clock,
+    write,
+    read,
+    onWork(kind, wake) {
+      const set = listeners.get(kind) ?? new Set();
+      listeners.set(kind, set.add(wake));
+      return () => {
+        set.delete(wake);
+      };
+    },
+    open: async () => {
+      await ready();
+    },
+    async health() {
+      try {
+        const version = await outside(schemaVersion);
+        if (problem !== undefined) return { ok: false, engine: "sqlite", problem };
+        return { ok: true, engine: "sqlite", bytes: sizeWithLog(file), schemaVersion: version };
+      } catch (error) {
+        return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
+      }
+    },
+    check: () =>
+      outside((connection) =>
+        connection
+          .once("PRAGMA integrity_check")
+          .map((row) => String(row.integrity_check))
+          .filter((line) => line !== "ok"),
+      ),
+    async backup(target) {
+      await outside((connection) => connection.once("VACUUM INTO ?", target));
+      return { bytes: sizeOf(target) };
+    },
+    async compact() {
+      const before = sizeWithLog(file);
+      await checkpoints.stop();
+      await outside((connection) => {
+        connection.exec("VACUUM");
+        connection.once("PRAGMA wal_checkpoint(TRUNCATE)");
+      });
+      return { before, after: sizeWithLog(file) };
+    },
+    async close() {
+      while (waiting.length > 0) await flush();
+      closed = true;
+      await opening?.catch(() => {});
+      await checkpoints.stop();
+      current?.close();
+      current = undefined;
+    },
+  };
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function sizeWithLog(file: string): number {
+  return sizeOf(file) + sizeOf(`${file}-wal`);
+}

@@ -1,0 +1,33 @@
+import { migrations } from "../migrations.ts";
+import type { Connection } from "./connection.ts";
+import { storeUnavailable } from "./failures.ts";
+
+export function schemaVersion(connection: Pick<Connection, "once">): number {
+  return Number(connection.once("PRAGMA user_version")[0]?.user_version ?? 0);
+}
+
+/** Brings the tables up to date. Each step and its number go in together, so that a crash leaves no half of one. */
+export function migrate(connection: Pick<Connection, "exec" | "once" | "inTransaction">): void {
+  const newest = migrations.length;
+  const found = schemaVersion(connection);
+  if (found > newest) {
+    throw storeUnavailable(
+      `the store was written by a newer portico (schema ${found}, known here: ${newest}): update portico`,
+    );
+  }
+  while (schemaVersion(connection) < newest) {
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      // read again inside: another process may have migrated while this one waited for the lock
+      const version = schemaVersion(connection);
+      for (const sql of migrations[version] ?? []) {
+        connection.exec(sql.replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT"));
+      }
+      connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
+      connection.exec("COMMIT");
+    } catch (error) {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
