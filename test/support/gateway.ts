@@ -5,7 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
-import { type Gateway, startGateway as boot } from "../../kernel/gateway.ts";
+import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
+import type { Gateway } from "../../kernel/gateway/types.ts";
 import { resolvePaths } from "../../kernel/paths.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));

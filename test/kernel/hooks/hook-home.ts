@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Bus, createBus } from "../../../kernel/bus.ts";
-import { declareKernelEvents } from "../../../kernel/events.ts";
+import { declareKernelEvents } from "../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../kernel/extensions/load.ts";
 import { cacheName } from "../../../kernel/extensions/package-loader.ts";
 import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";

@@ -1,9 +1,9 @@
 /** The kernel's own routes: health, readiness, status, plugins, configuration, log. Those of hooks are beside the hooks. */
-import type { GatewayParts } from "./gateway.ts";
-import { reply } from "./http/reply.ts";
-import { openSse } from "./http/sse.ts";
-import { mountHookRoutes } from "./hooks/routes.ts";
-import type { Call, Mount } from "./types.ts";
+import { mountHookRoutes } from "../hooks/routes.ts";
+import { reply } from "../http/reply.ts";
+import { openSse } from "../http/sse.ts";
+import type { Call, Mount } from "../types.ts";
+import type { GatewayParts } from "./types.ts";
 
 export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
   const { plugins } = gateway;

@@ -1,5 +1,5 @@
 /** The kernel's own events; plugins declare theirs. */
-import type { Bus } from "./bus.ts";
+import type { Bus } from "../bus.ts";
 
 export function declareKernelEvents(bus: Bus): void {
   bus.declare("gateway:startup", {

@@ -1,0 +1,213 @@
+/** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { createBus } from "../bus.ts";
+import { openConfig } from "../config/config.ts";
+import { ensureToken } from "../config/token.ts";
+import { loadBounded } from "../extensions/bounded-load.ts";
+import { watchRoots } from "../extensions/watch.ts";
+import { createHookHost } from "../hooks/host.ts";
+import { parseKeyPath, valueAt } from "../key-path.ts";
+import { createLog } from "../log.ts";
+import { createHome } from "../paths.ts";
+import { pluginRoots } from "../plugins/definitions.ts";
+import { createPluginHost } from "../plugins/host.ts";
+import { createContributions, createServices } from "../registry.ts";
+import { openStore } from "../store/index.ts";
+import { checkAtStart, refuseOpenDoor, withWorkspace } from "./checks.ts";
+import { declareKernelEvents } from "./events.ts";
+import { mountKernelRoutes } from "./routes.ts";
+import { createServers } from "./servers.ts";
+import type { Gateway, GatewayOptions } from "./types.ts";
+import { createWorkload } from "./workload.ts";
+
+const disposeTimeoutMs = 5_000;
+
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { version, loader } = options;
+  const startedAt = Date.now();
+  const config = await openConfig({ file: options.paths.config, env: options.env });
+  const paths = withWorkspace(options.paths, config);
+  await createHome(paths);
+  const logBook = createLog({
+    file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
+    write: options.write,
+  });
+  const { log } = logBook;
+  const bus = createBus(log);
+  declareKernelEvents(bus);
+  const services = createServices();
+  const contributions = createContributions();
+  const undos: (() => unknown)[] = [];
+  const work = createWorkload();
+  const servers = createServers({ config, contributions, log });
+  const server = servers.own;
+  const settings = () => config.kernel.gateway;
+
+  const plugins = createPluginHost({
+    roots: () => pluginRoots(paths, config.kernel.plugins.trust),
+    loader,
+    parts: {
+      version,
+      paths,
+      log,
+      bus,
+      services,
+      contributions,
+      mount: server,
+      config,
+      anySchema: Type.Optional(Type.Any()),
+      url: servers.url,
+      ports: servers.ports,
+      openServer: servers.pool.open,
+      busy: work.busy,
+      addReadiness: work.addReadiness,
+      load: (file, limitMs) => loadBounded(loader, file, limitMs),
+    },
+    enabled: (name) =>
+      options.only === undefined ? config.kernel.plugins.entries[name]?.enabled !== false : options.only.includes(name),
+  });
+  const hooks = createHookHost({
+    paths,
+    env: options.env,
+    log,
+    bus,
+    services,
+    config: {
+      get kernel() {
+        return config.kernel;
+      },
+      get: (key) => valueAt(config.current, parseKeyPath(key)),
+      set: (key, value) => config.set(key, value),
+      secrets: () => config.secrets(),
+    },
+    loader,
+  });
+
+  let token: { token?: string; generated: boolean };
+  try {
+    await plugins.prepare();
+    checkAtStart(config, log);
+    logBook.setLevel(config.kernel.log.level);
+    refuseOpenDoor(settings());
+    token = await ensureToken(config);
+    for (const secret of config.secrets()) logBook.addSecret(secret);
+    const store = openStore({ url: config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`, log });
+    undos.push(() => store.close());
+    services.provide("store", store);
+    services.provide("gateway", {
+      startedAt,
+      notReady: unready,
+      plugins: plugins.list,
+      hooks: hooks.list,
+      requests: server.requests,
+      active: () => server.active,
+    });
+    await servers.listen(options.port ?? settings().port);
+  } catch (error) {
+    await logBook.close();
+    throw error;
+  }
+
+  let stopping: Promise<void> | undefined;
+  const gateway: Gateway = {
+    get url() {
+      return servers.url();
+    },
+    get port() {
+      return server.port;
+    },
+    get token() {
+      return settings().auth.token;
+    },
+    tokenIsNew: token.generated,
+    get servers() {
+      return servers.pool.urls();
+    },
+    log: logBook,
+    config,
+    plugins,
+    hooks,
+    bus,
+    use: (name) => services.use(name),
+    stop: (reason) => (stopping ??= stop(reason)),
+  };
+
+  await plugins.start();
+  await hooks.start();
+  mountKernelRoutes(server, {
+    ...gateway,
+    url: gateway.url,
+    port: server.port,
+    startedAt,
+    version,
+    paths,
+    servers: servers.pool.urls,
+    unready,
+  });
+  undos.push(leaveTrace());
+  undos.push(await config.watch(applyConfig, log));
+  undos.push(watchPlugins());
+  void bus.emit("gateway:startup", { version, port: server.port });
+  log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
+  return gateway;
+
+  function unready(): { name: string; error: string }[] {
+    return [...plugins.unready(), ...work.unready()];
+  }
+
+  async function applyConfig({ keys }: { keys: string[] }): Promise<void> {
+    logBook.setLevel(config.kernel.log.level);
+    for (const secret of config.secrets()) logBook.addSecret(secret);
+    for (const key of ["gateway.port", "gateway.bind", "store.url"]) {
+      if (keys.includes(key)) log.warn({ key }, `${key} takes effect at the next start`);
+    }
+    await plugins.reconfigure(keys);
+    await hooks.reconfigure(keys);
+    void bus.emit("config:changed", { keys });
+  }
+
+  /** The package's own plugins change with an update, which is a restart; those of the user while we run. */
+  function watchPlugins(): () => Promise<void> {
+    const roots = pluginRoots(paths, config.kernel.plugins.trust).filter((root) => root.name !== "bundled");
+    const rescan = () => plugins.rescan().catch((error) => log.error({ err: error }, "plugins could not be rescanned"));
+    const watch = watchRoots({ roots: roots.map((root) => root.dir), onDirty: () => void rescan(), log });
+    return () => watch.close();
+  }
+
+  /** Lets the command line find this gateway, whatever port it was started on. */
+  function leaveTrace(): () => void {
+    const file = join(paths.state, "gateway.json");
+    const trace = { pid: process.pid, port: server.port, url: servers.url() };
+    writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
+    return () => rmSync(file, { force: true });
+  }
+
+  async function stop(reason: string): Promise<void> {
+    const graceMs = settings().shutdownTimeoutMs;
+    log.info({ reason }, "portico stops");
+    void bus.emit("gateway:shutdown", { reason });
+    await within(graceMs, Promise.all([servers.close(graceMs), work.ended(), bus.drain()]));
+    await within(disposeTimeoutMs, hooks.stop());
+    await within(disposeTimeoutMs, plugins.stop());
+    for (const undo of undos.reverse()) await within(disposeTimeoutMs, Promise.resolve(undo()));
+    await logBook.close();
+  }
+}
+
+/** Waits for the work, but no longer than `ms`; its errors are its own affair. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([
+    work.then(
+      () => {},
+      () => {},
+    ),
+    late,
+  ]);
+  clearTimeout(timer);
+}

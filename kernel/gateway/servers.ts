@@ -1,0 +1,60 @@
+/** The gateway's own server, and the loopback ones that plugins open beside it. */
+import type { ConfigStore } from "../config/config.ts";
+import { createAuth } from "../http/auth.ts";
+import { createServerPool } from "../http/pool.ts";
+import { createServer } from "../http/server.ts";
+import type { ContributionRegistry } from "../registry.ts";
+import type { Logger } from "../types.ts";
+
+export interface ServersOptions {
+  config: ConfigStore;
+  contributions: ContributionRegistry;
+  log: Logger;
+}
+
+export function createServers({ config, contributions, log }: ServersOptions) {
+  const settings = () => config.kernel.gateway;
+  const auth = createAuth({
+    settings: () => settings().auth,
+    authenticators: () => contributions.list("authenticator"),
+    log,
+  });
+  const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
+  let wantedPort = 0;
+  const own = createServer({ name: "gateway", log, settings: httpSettings, auth });
+  const pool = createServerPool({
+    create: ({ name, origins }) =>
+      createServer({ name, log, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
+    portFor: (offset) => (wantedPort === 0 ? 0 : own.port + offset),
+  });
+
+  return {
+    own,
+    pool,
+    /** Where the gateway is reached from this machine. */
+    url: () => `http://${hostForUrl(settings().bind)}:${own.port}`,
+    ports: () => [own.port, ...pool.ports()],
+    /** `port` 0: any free one, for the others too. */
+    listen(port: number): Promise<unknown> {
+      wantedPort = port;
+      return own.listen(port, settings().bind);
+    },
+    /** Resolves when running answers have ended, or were cut after `graceMs`. */
+    close: (graceMs: number): Promise<unknown> => Promise.all([own.close(graceMs), pool.closeAll(graceMs)]),
+  };
+}
+
+/** Derives anew only when the configuration was replaced: this is asked at every request. */
+function onceFor<S, T>(source: () => S, derive: (from: S) => T): () => T {
+  let last: { from: S; derived: T } | undefined;
+  return () => {
+    const from = source();
+    if (last?.from !== from) last = { from, derived: derive(from) };
+    return last.derived;
+  };
+}
+
+function hostForUrl(bind: string): string {
+  if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";
+  return bind.includes(":") ? `[${bind}]` : bind;
+}

@@ -1,0 +1,50 @@
+/** What a gateway is started with, and what it is once it runs. */
+import type { Bus } from "../bus.ts";
+import type { ConfigStore } from "../config/config.ts";
+import type { Loader } from "../extensions/load.ts";
+import type { HookHost } from "../hooks/host.ts";
+import type { LogBook } from "../log.ts";
+import type { PluginHost } from "../plugins/host.ts";
+import type { Paths, ServiceName, Services } from "../types.ts";
+
+export interface GatewayOptions {
+  paths: Paths;
+  env: Record<string, string | undefined>;
+  version: string;
+  loader: Loader;
+  /** Replaces `gateway.port` of the configuration. */
+  port?: number;
+  /** Only these plugins run; the others are known (their configuration is checked) and stay off. */
+  only?: readonly string[];
+  /** Where log lines go beside the log file. */
+  write?: (line: string) => void;
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly port: number;
+  /** The owner's token; undefined where only a password is set. */
+  readonly token: string | undefined;
+  /** True when the token was made at this start. */
+  readonly tokenIsNew: boolean;
+  /** The loopback servers that plugins opened, by name. */
+  readonly servers: Readonly<Record<string, string>>;
+  readonly log: LogBook;
+  readonly config: ConfigStore;
+  readonly plugins: PluginHost;
+  readonly hooks: HookHost;
+  readonly bus: Bus;
+  /** A service that a plugin provides. Throws `service_unavailable` where none does. */
+  use<K extends ServiceName>(name: K): Services[K];
+  /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
+  stop(reason: string): Promise<void>;
+}
+
+/** What `/kernel/*` shows and steers. */
+export interface GatewayParts extends Omit<Gateway, "stop" | "use" | "token" | "tokenIsNew" | "servers"> {
+  startedAt: number;
+  version: string;
+  paths: Paths;
+  servers(): Record<string, string>;
+  unready(): { name: string; error: string }[];
+}
