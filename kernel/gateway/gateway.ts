@@ -188,9 +188,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const graceMs = settings().shutdownTimeoutMs;
     log.info({ reason }, "portico stops");
     void bus.emit("gateway:shutdown", { reason });
-    await within(graceMs, Promise.all([servers.close(graceMs), work.ended(), bus.drain()]));
+    await within(graceMs, Promise.all([servers.drain(graceMs), work.ended(), bus.drain()]));
     await within(disposeTimeoutMs, hooks.stop());
     await within(disposeTimeoutMs, plugins.stop());
+    await within(disposeTimeoutMs, server.close(0));
     for (const undo of undos.reverse()) await within(disposeTimeoutMs, Promise.resolve(undo()));
     await logBook.close();
   }

@@ -40,7 +40,7 @@ export function createServers({ config, contributions, log }: ServersOptions) {
       return own.listen(port, settings().bind);
     },
     /** Resolves when running answers have ended, or were cut after `graceMs`. */
-    close: (graceMs: number): Promise<unknown> => Promise.all([own.close(graceMs), pool.closeAll(graceMs)]),
+    drain: (graceMs: number): Promise<unknown> => Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Exchange } from "./exchange.ts";
 
 export interface Connections {
   add(socket: Socket): void;
-  /** From here on the connection is no HTTP any more: it is not waited for, and cut at the end. */
+  /** From here on the connection is no HTTP any more, but its new owner's. */
   handOver(socket: Duplex): void;
   /** Counts a call until its answer is out or its client gone, then logs its line. */
   begin(call: Exchange): void;
@@ -14,6 +14,8 @@ export interface Connections {
   running(socket: Duplex): { count: number; call: Exchange | undefined };
   /** Ends idle connections at once, the others with their answer, what is left after `graceMs` by force. */
   end(graceMs: number): Promise<void>;
+  /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
+  cut(graceMs: number): Promise<void>;
   /** Answers under way. */
   readonly active: number;
   /** Status → answers to requests that no route took. */
@@ -31,10 +33,19 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
   const isEnabled = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
   const unmatched = new Map<number, number>();
   let active = 0;
-  let onQuiet: (() => void) | undefined;
+  let changed = (): void => {};
 
-  function forget(socket: Duplex): void {
-    if (lines.delete(socket) && lines.size === 0) onQuiet?.();
+  /** Resolves when there are none, at the latest after `graceMs`. */
+  function until(isEmpty: () => boolean, graceMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, graceMs);
+      changed = () => {
+        if (!isEmpty()) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      changed();
+    });
   }
 
   function begin(call: Exchange): void {
@@ -75,13 +86,15 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
     add(socket) {
       lines.set(socket, { count: 0, call: undefined });
       socket.once("close", () => {
+        lines.delete(socket);
         handedOver.delete(socket);
-        forget(socket);
+        changed();
       });
     },
     handOver(socket) {
+      lines.delete(socket);
       handedOver.add(socket);
-      forget(socket);
+      changed();
     },
     begin,
     running: (socket) => lines.get(socket) ?? { count: 0, call: undefined },
@@ -91,16 +104,13 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
         if (count === 0) (socket as Socket).destroySoon();
         else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
       }
-      if (lines.size > 0) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, graceMs);
-          onQuiet = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      for (const socket of [...lines.keys(), ...handedOver]) socket.destroy();
+      await until(() => lines.size === 0, graceMs);
+      for (const socket of lines.keys()) socket.destroy();
+    },
+
+    async cut(graceMs) {
+      await until(() => handedOver.size === 0, graceMs);
+      for (const socket of handedOver) socket.destroy();
     },
 
     unmatched,

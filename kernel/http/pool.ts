@@ -13,7 +13,7 @@ export interface ServerPool {
   open(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
   urls(): Record<string, string>;
   ports(): number[];
-  closeAll(graceMs: number): Promise<unknown>;
+  drainAll(graceMs: number): Promise<unknown>;
 }
 
 interface Entry {
@@ -56,6 +56,6 @@ export function createServerPool({ create, portFor }: ServerPoolOptions): Server
     },
     urls: () => Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
     ports: () => [...entries.values()].map(({ server }) => server.port),
-    closeAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.close(graceMs))),
+    drainAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),
   };
 }

@@ -33,7 +33,12 @@ export interface HttpServerOptions {
 export interface HttpServer extends Mount {
   /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
   listen(port: number, host: string): Promise<number>;
-  /** Takes no more connections, lets running answers end for `graceMs`, then cuts what is left. */
+  /**
+   * Takes no more connections, lets running answers end for `graceMs`, then cuts them. Sockets that an upgrade has
+   * handed over stay.
+   */
+  drain(graceMs: number): Promise<void>;
+  /** `drain`, then ends the handed-over sockets too, whose owners have said farewell by now. */
   close(graceMs: number): Promise<void>;
   /** 0 until the server listens. */
   readonly port: number;
@@ -59,6 +64,9 @@ type Carrier = IncomingMessage & { [CALL]: Exchange };
 // Longer than the pools of common clients keep a connection, so that it is they who close it.
 const KEEP_ALIVE_MS = 75_000;
 
+/** A peer that is there answers a farewell within this. */
+const FAREWELL_MS = 1_500;
+
 export function createServer(options: HttpServerOptions): HttpServer {
   const { log, settings, auth, loopbackOnly = false, origins = [] } = options;
   const closing = new AbortController();
@@ -72,7 +80,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
   const connections = createConnections(log, closing.signal);
   let host = "";
   let port = 0;
-  let closed: Promise<void> | undefined;
+  let drained: Promise<void> | undefined;
+  let closed: Promise<unknown> = Promise.resolve();
 
   const server = http.createServer(
     { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
@@ -174,6 +183,16 @@ export function createServer(options: HttpServerOptions): HttpServer {
     return known.tally;
   }
 
+  function drain(graceMs: number): Promise<void> {
+    drained ??= (async () => {
+      closing.abort();
+      if (!server.listening) return;
+      closed = new Promise((resolve) => server.close(resolve));
+      await connections.end(graceMs);
+    })();
+    return drained;
+  }
+
   server.on("connection", (socket: Socket) => {
     server.headersTimeout = settings().headersTimeoutMs;
     connections.add(socket);
@@ -246,15 +265,11 @@ export function createServer(options: HttpServerOptions): HttpServer {
       });
     },
 
-    close(graceMs) {
-      closed ??= (async () => {
-        closing.abort();
-        if (!server.listening) return;
-        const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-        await connections.end(graceMs);
-        await ended;
-      })();
-      return closed;
+    drain,
+    async close(graceMs) {
+      await drain(graceMs);
+      await connections.cut(FAREWELL_MS);
+      await closed;
     },
 
     get port() {

@@ -27,6 +27,8 @@ export class Relay implements Tabs {
   #hello: Hello | undefined;
   #client: CdpClient | undefined;
   #clientComing = false;
+  /** The client that waits until the tabs are clean. */
+  #waiting: WebSocket | undefined;
   #cleaning: Promise<unknown> = Promise.resolve();
   #away: NodeJS.Timeout | undefined;
   #empty: NodeJS.Timeout | undefined;
@@ -215,8 +217,10 @@ export class Relay implements Tabs {
     const early: string[] = [];
     const keep = (data: unknown): void => void early.push(String(data));
     socket.on("message", keep);
+    this.#waiting = socket;
     this.#clean();
     await this.#cleaning;
+    this.#waiting = undefined;
     socket.off("message", keep);
     this.#clientComing = false;
     if (socket.readyState !== socket.OPEN) return;
@@ -255,6 +259,7 @@ export class Relay implements Tabs {
   end(reason: string): void {
     clearTimeout(this.#away);
     clearTimeout(this.#empty);
+    this.#waiting?.close(1001, reason);
     this.#client?.close(reason);
     this.#link?.close(1001, reason);
   }

@@ -9,6 +9,7 @@ import type { Link } from "./link.ts";
 
 /** Nodes that are gone are remembered up to this many. */
 const REMEMBERED = 100;
+const FAREWELL = [1001, "the gateway stops"] as const;
 
 interface Known {
   name: string;
@@ -39,6 +40,9 @@ export interface RegistryOptions {
 export class Registry implements NodesService {
   readonly #options: RegistryOptions;
   readonly #nodes = new Map<string, Known>();
+  /** Every connection, those that have not said what they are included. */
+  readonly #lines = new Set<Line>();
+  #isClosed = false;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
@@ -82,6 +86,7 @@ export class Registry implements NodesService {
       },
       chunk: (chunk) => link.chunk(chunk),
       closed: (code) => {
+        this.#lines.delete(line);
         link.ended();
         if (known?.now?.line !== line) return;
         known.now = undefined;
@@ -90,6 +95,11 @@ export class Registry implements NodesService {
       },
     });
     const link = new Link({ name, line, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
+    this.#lines.add(line);
+    if (this.#isClosed) {
+      line.close(...FAREWELL);
+      return;
+    }
     const { heartbeatMs, maxFileBytes } = config();
     line.watch(heartbeatMs);
     void line.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
@@ -184,7 +194,8 @@ export class Registry implements NodesService {
 
   /** The gateway stops, or the plugin is reloaded: the nodes come again. */
   close(): void {
-    for (const { now } of this.#nodes.values()) now?.line.close(1001, "the gateway stops");
+    this.#isClosed = true;
+    for (const line of this.#lines) line.close(...FAREWELL);
   }
 }
 

@@ -212,7 +212,7 @@ async function sockets(options: Parameters<typeof startServer>[0] = {}) {
   one.server.upgrade("/broken", { access: "public" }, () => {
     throw new Error("secret");
   });
-  return { ...one, extension, undo };
+  return { ...one, wss, extension, undo };
 }
 
 test("upgrades pass the same guards as requests", async () => {
@@ -240,7 +240,7 @@ test("upgrades pass the same guards as requests", async () => {
   assert.is(codeOf(rebound), "forbidden_host");
 });
 
-test("an upgrade that passes is handed over, and goes when the server closes", async () => {
+test("an upgrade that passes is handed over, outlives the answers, and goes when the server closes", async () => {
   const one = await sockets();
   const talk = async (path: string, headers: Record<string, string>) => {
     const ws = new WebSocket(`ws://127.0.0.1:${one.port}${path}`, { headers });
@@ -260,8 +260,17 @@ test("an upgrade that passes is handed over, and goes when the server closes", a
   const [error] = (await once(gone, "error")) as [Error];
   assert.match(error.message, "404");
   const ends = Promise.all(all.map((ws) => once(ws, "close")));
-  await one.server.close(60_000);
-  await ends;
+  await one.server.drain(60_000);
+  for (const ws of all) ws.send("still there");
+  const replies = await Promise.all(all.map((ws) => once(ws, "message")));
+  assert.equal(
+    replies.map(([text]) => String(text)),
+    Array(3).fill("echo still there"),
+  );
+  const [first] = one.wss.clients;
+  first?.close(1001);
+  await one.server.close(0);
+  assert.equal((await ends).map(([code]) => code).sort(), [1001, 1006, 1006], "what has no farewell is cut");
 });
 
 test("a client that offers HTTP/2 gets an ordinary answer, with its body read", async () => {

@@ -1,5 +1,6 @@
 /** Who gets in at the relay's door. The extension is played by a plain socket: what it does in a browser is tested elsewhere. */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { get as httpGet } from "node:http";
 import { join } from "node:path";
@@ -18,10 +19,12 @@ let port: number;
 let token: string;
 const sockets: WebSocket[] = [];
 
-test.before(async () => {
+async function start(): Promise<void> {
   browser = await startBrowser({ defaultProfile: "relay" });
   ({ port, token } = await pairingOf(browser));
-});
+}
+
+test.before(start);
 test.after.each(() => {
   for (const socket of sockets.splice(0)) socket.terminate();
 });
@@ -222,6 +225,19 @@ test("a new token of the gateway is a new token of the relay, and ends what the 
   await ended;
   assert.is((await asExtension(token)).status, 401);
   assert.is((await asExtension(pairingToken("another-token-of-the-gateway", port))).status, 101);
+});
+
+test("a gateway that stops takes leave of the extension and of its client", async () => {
+  await browser.stop();
+  await start();
+  const extension = await pretend();
+  const { socket: client } = await asClient(token);
+  const ends = Promise.all([extension, client!].map((socket) => once(socket, "close")));
+  await browser.stop();
+  assert.equal(
+    (await ends).map(([code]) => code),
+    [1001, 1001],
+  );
 });
 
 test.run();

@@ -1,9 +1,11 @@
 /** The connection to a node: lost in the middle of an action, frozen, made again. */
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
+import { WebSocket } from "ws";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
@@ -93,10 +95,27 @@ test("a node waits for a gateway that is not there, and outlives its restart", a
   const first = await startGateway({ config });
   await node.says("Connected to");
   await first.stop();
-  await node.says(/connection to .* ended/);
+  await node.says(/connection to .* ended: the gateway stops/);
   const second = await startGateway({ config });
   await until("the node to be back", async () => (await second.json("GET", "/nodes")).nodes[0]?.state === "connected");
   await second.stop();
+});
+
+test("a gateway that stops takes leave of a node that has not said yet what it is", async () => {
+  const gateway = await startGateway();
+  const node = new WebSocket(`${gateway.url.replace("http", "ws")}/nodes/connect`, {
+    headers: {
+      authorization: `Bearer ${gateway.token}`,
+      "x-portico-node-protocol": "1",
+      "x-portico-node-name": "silent",
+      "x-portico-node-id": "id-of-silent",
+    },
+  });
+  await once(node, "message");
+  const ended = once(node, "close");
+  await gateway.stop();
+  const [code] = await ended;
+  assert.is(code, 1001);
 });
 
 test.run();
