@@ -3,6 +3,7 @@ import type {
   Browser,
   BrowserContext,
   CDPSession,
+  ConnectOverCDPTransport as Transport,
   Dialog,
   Download,
   ElementHandle,
@@ -20,6 +21,7 @@ export type {
   Browser,
   BrowserContext,
   CDPSession,
+  Transport,
   Dialog,
   Download,
   ElementHandle,
@@ -53,7 +55,8 @@ export interface ConnectOptions {
 }
 
 export interface Library {
-  connect(url: string, options: ConnectOptions): Promise<Browser>;
+  /** Over a socket, or over what carries messages instead of one. */
+  connect(way: string | Transport, options: ConnectOptions): Promise<Browser>;
   devices: Readonly<Record<string, Device>>;
 }
 
@@ -64,14 +67,10 @@ export async function loadLibrary(): Promise<Library> {
   });
   return {
     devices,
-    connect: (url, options) =>
-      chromium.connectOverCDP(url, {
-        timeout: options.timeoutMs,
-        isLocal: options.isLocal,
-        noDefaults: options.noDefaults,
-        artifactsDir: options.artifactsDir,
-        ...(options.headers === undefined ? {} : { headers: options.headers }),
-      }),
+    connect(way, { timeoutMs, isLocal, noDefaults, artifactsDir, headers }) {
+      const options = { timeout: timeoutMs, isLocal, noDefaults, artifactsDir, ...(headers && { headers }) };
+      return typeof way === "string" ? chromium.connectOverCDP(way, options) : chromium.connectOverCDP(way, options);
+    },
   };
 }
 

@@ -125,7 +125,7 @@ export class Session {
     await rm(artifactsDir, { recursive: true, force: true });
     await mkdir(artifactsDir, { recursive: true, mode: 0o700 });
     const { headers, isLocal, noDefaults, connectTimeoutMs } = attachment;
-    const browser = await library.connect(attachment.wsUrl, {
+    const browser = await library.connect(attachment.pipe ?? attachment.wsUrl, {
       headers,
       isLocal,
       noDefaults,

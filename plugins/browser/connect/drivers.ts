@@ -4,6 +4,7 @@ import { Cdp } from "../cdp.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
 import { launch, type LaunchedBrowser, type LaunchOptions, PortTaken } from "./launch.ts";
+import type { DebuggingPipe } from "./pipe.ts";
 import type { RelayControl } from "../relay/server.ts";
 import type { Profile, Profiles } from "../profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
@@ -12,6 +13,8 @@ import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 export interface Attachment {
   /** Its debugging socket. */
   wsUrl: string;
+  /** The shorter way to a browser that was started here. */
+  pipe?: DebuggingPipe;
   headers: Record<string, string>;
   /** It runs on this machine and sees the same files. */
   isLocal: boolean;
@@ -74,6 +77,7 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
     });
     return {
       wsUrl: browser.wsUrl,
+      pipe: browser.pipe,
       headers: {},
       isLocal: true,
       egress: "enforced",
