@@ -6,26 +6,16 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { openStore } from "../../kernel/store/index.ts";
 import { makeHome, spawnGateway } from "../support/gateway.ts";
+import { quietLog } from "../support/quiet-log.ts";
 
 const JOBS = 10_000;
 const POLLS = 1_000;
 const TOGETHER = 1_000;
 const REST_MS = 8_000;
 
-const silent = () => {};
-const quiet: never = {
-  trace: silent,
-  debug: silent,
-  info: silent,
-  warn: silent,
-  error: silent,
-  fatal: silent,
-  child: () => quiet,
-} as never;
-
 /** Fills a store as the routes would. */
 async function fill(home: string): Promise<void> {
-  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quiet });
+  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog() });
   const now = store.now();
   const put = (kind: string, id: string, nextAt: number, body: object) =>
     store.schedules.put({
@@ -72,7 +62,7 @@ async function fill(home: string): Promise<void> {
 
 /** Makes a thousand jobs due at one moment, each with a pattern of its own. */
 async function gather(home: string, at: number): Promise<void> {
-  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quiet });
+  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog() });
   await Promise.all(
     Array.from({ length: TOGETHER }, (_, i) => {
       const schedule = {
@@ -103,7 +93,7 @@ async function gather(home: string, at: number): Promise<void> {
 }
 
 async function lateness(home: string): Promise<number[]> {
-  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quiet });
+  const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog() });
   const late: number[] = [];
   for (let i = 0; i < TOGETHER; i++) {
     const [run] = await store.runs.list({ owner: `cron:due${i}`, limit: 10 });

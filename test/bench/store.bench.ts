@@ -3,7 +3,7 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../kernel/store/index.ts";
-import { quietLog } from "../kernel/store/temporary-store.ts";
+import { quietLog } from "../support/quiet-log.ts";
 
 const CALLERS = 64;
 const MS = 2000;

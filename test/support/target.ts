@@ -2,17 +2,7 @@
 import type { ChatChunk, StreamDecoder, Target } from "portico";
 import { parseDataUrl } from "portico";
 import type {} from "../../plugins/chat/types.ts";
-
-const silent = () => {};
-const log = {
-  trace: silent,
-  debug: silent,
-  info: silent,
-  warn: silent,
-  error: silent,
-  fatal: silent,
-  child: () => log,
-};
+import { quietLog } from "./quiet-log.ts";
 
 export function makeTarget(fields: Partial<Target> = {}): Target {
   return {
@@ -22,7 +12,7 @@ export function makeTarget(fields: Partial<Target> = {}): Target {
     apiKey: "test-key",
     headers: {},
     options: {},
-    log,
+    log: quietLog(),
     signal: new AbortController().signal,
     id: "chatcmpl-test",
     created: 1_700_000_000,
@@ -32,6 +22,18 @@ export function makeTarget(fields: Partial<Target> = {}): Target {
     },
     ...fields,
   };
+}
+
+/** The `param` of the 400 that this ends in. */
+export async function refusedParam(work: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work;
+  } catch (error) {
+    const { status, param } = error as { status?: number; param?: string };
+    if (status !== 400) throw error;
+    return param;
+  }
+  throw new Error("was not refused");
 }
 
 /** Everything a decoder writes for these bytes, handed over in pieces. */

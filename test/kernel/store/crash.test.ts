@@ -6,8 +6,9 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import type { Store } from "../../../kernel/store/types.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
-import { quietLog, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 const WRITER = join(import.meta.dirname, "children/writer.mts");
 const next = random(7);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../../kernel/store/index.ts";
 import type { Store } from "../../../kernel/store/types.ts";
-import type { Logger } from "../../../kernel/types.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 export interface TemporaryStore {
   store: Store;
@@ -40,20 +40,6 @@ export function temporaryStore(start = 1_800_000_000_000): TemporaryStore {
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-export function quietLog(lines: unknown[][] = []): Logger {
-  const keep = (...line: unknown[]) => void lines.push(line);
-  const log: Logger = {
-    trace: keep,
-    debug: keep,
-    info: keep,
-    warn: keep,
-    error: keep,
-    fatal: keep,
-    child: () => log,
-  };
-  return log;
 }
 
 /** The same numbers for the same seed. */

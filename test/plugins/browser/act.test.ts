@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: actions");
 let browser: BrowserGateway;
@@ -40,8 +40,6 @@ test.before.each(async () => {
 const value = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
 const events = (): Promise<unknown> => value("events.splice(0)");
 const ok = ({ status, body }: Answer): void => assert.equal([status, body.ok, body.error], [200, true, undefined]);
-const failed = (answer: Answer, status: number, code: string): void =>
-  assert.equal([answer.status, answer.body.error?.code], [status, code]);
 
 test("click, twice, with another button, with keys held; every form of a ref", async () => {
   const ref = await browser.ref("Button");

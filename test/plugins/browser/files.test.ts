@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: files");
 let browser: BrowserGateway;
@@ -56,10 +56,6 @@ test.after(async () => {
   for (const path of made) rmSync(path, { force: true });
 });
 
-const failed = (answer: Answer, status: number, code: string, words?: string): void => {
-  assert.equal([answer.status, answer.body.error?.code], [status, code], JSON.stringify(answer.body));
-  if (words !== undefined) assert.match(answer.body.error.message, words);
-};
 const saved = (answer: Answer): { path: string; bytes: number; suggestedFilename: string; url: string } => {
   assert.is(answer.status, 200, JSON.stringify(answer.body));
   made.push(answer.body.download.path);

@@ -2,10 +2,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
-
-const failed = (answer: Answer, status: number, code: string): void =>
-  assert.equal([answer.status, answer.body.error?.code], [status, code], JSON.stringify(answer.body));
+import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const FORBIDDEN = [
   "file:///etc/hostname",

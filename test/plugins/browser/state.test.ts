@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: what a page says and is told");
 let browser: BrowserGateway;
@@ -31,8 +31,6 @@ test.after(async () => {
 
 const value = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
 const ok = ({ status, body }: Answer): void => assert.equal([status, body.ok, body.error], [200, true, undefined]);
-const failed = (answer: Answer, status: number, code: string): void =>
-  assert.equal([answer.status, answer.body.error?.code], [status, code], JSON.stringify(answer.body));
 
 test("console, errors and requests are kept, filtered, cleared", async () => {
   await browser.visit(`${site.url}/talk`);

@@ -1,6 +1,7 @@
 /** A gateway with a real browser, and pages of the test's own to drive it on. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
@@ -42,6 +43,13 @@ export interface Answer {
   body: any;
   headers: Headers;
   ms: number;
+}
+
+/** An error of this status and code, whose message matches; told without a stack, a path or terminal colours. */
+export function failed(answer: Answer, status: number, code: string, words?: string | RegExp): void {
+  assert.equal([answer.status, answer.body.error?.code], [status, code], JSON.stringify(answer.body));
+  if (words !== undefined) assert.match(answer.body.error.message, words);
+  assert.not.match(JSON.stringify(answer.body), /\\u001b|\n\s+at |node_modules/);
 }
 
 export interface BrowserGateway {

@@ -6,7 +6,7 @@ import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { quietLog } from "./fake-gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 const text = { kind: "systemEvent", text: "x" };
 const KILLS = 4;
@@ -68,7 +68,7 @@ test("killed over and over", async () => {
     await last.kill("SIGKILL");
     gateway = undefined;
 
-    const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog as never });
+    const store = openStore({ url: `file:${join(home, "state", "portico.db")}`, log: quietLog() });
     const queued = new Set((await store.items.list({ kind: "wake", limit: 1_000 })).map(({ id }) => id));
     let fired = 0;
     for (const { id } of await store.schedules.list("cron")) {

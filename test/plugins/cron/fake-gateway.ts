@@ -10,17 +10,7 @@ import { createBook } from "../../../plugins/cron/book.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/runner.ts";
 import { createSettler } from "../../../plugins/cron/settle.ts";
-
-const silent = () => {};
-export const quietLog = {
-  trace: silent,
-  debug: silent,
-  info: silent,
-  warn: silent,
-  error: silent,
-  fatal: silent,
-  child: () => quietLog,
-};
+import { quietLog } from "../../support/quiet-log.ts";
 
 const agent = {
   mainSession: "main",
@@ -37,7 +27,7 @@ const agent = {
 };
 
 export function makeContext(store: Store) {
-  const bus = createBus(quietLog as never);
+  const bus = createBus(quietLog());
   const emitted: { name: string; context: Record<string, unknown> }[] = [];
   bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));
   const turn = async (id: string) => {
@@ -50,7 +40,7 @@ export function makeContext(store: Store) {
   const ctx = {
     name: "cron",
     signal: new AbortController().signal,
-    log: quietLog,
+    log: quietLog(),
     use: (name: string) => services[name],
     find: (name: string) => services[name],
     emit: bus.emit,
@@ -66,9 +56,9 @@ export function makeContext(store: Store) {
 export function makeCron(from: string | number, options: { dir?: string; zone?: string; maxErrors?: number } = {}) {
   const dir = options.dir ?? mkdtempSync(join(tmpdir(), "portico-cron-"));
   let now = typeof from === "number" ? from : Date.parse(from);
-  const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog as never, clock: () => now });
+  const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog(), clock: () => now });
   const { ctx, bus, emitted } = makeContext(store);
-  const book = createBook({ ctx, zone: () => options.zone ?? "UTC", changed: silent });
+  const book = createBook({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
   const settler = createSettler({
     ctx,
     maxErrors: () => options.maxErrors ?? 10,

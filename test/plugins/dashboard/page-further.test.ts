@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
+import { openBrowser, openSection, picture, startFilled, type Visitor, visitSignedIn } from "./support.ts";
 
 let gateway: InProcessGateway;
 let chromium: Browser;
@@ -18,21 +18,12 @@ test.after(async () => {
   await gateway?.stop();
 });
 
-async function signedIn(options?: object): Promise<Visitor> {
-  const visitor = await visit(chromium, gateway.url, options);
-  await signIn(visitor.page, gateway.token);
-  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
-  return visitor;
-}
-
-async function open(visitor: Visitor, section: string): Promise<void> {
-  await visitor.page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
-}
+const signedIn = (options?: object): Promise<Visitor> => visitSignedIn(chromium, gateway, options);
 
 test("the browser's tabs, with a live picture", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
-  await open(visitor, "Browser");
+  await openSection(visitor, "Browser");
   await page.getByText("The browser is not running.").waitFor();
   await page.getByRole("button", { name: "Start" }).click();
   await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
@@ -50,7 +41,7 @@ test("a section whose plugin is off says so, and the others work", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
   await gateway.json("POST", "/kernel/plugins/polls/disable");
-  await open(visitor, "Polls");
+  await openSection(visitor, "Polls");
   await page.getByText(/^This part of the gateway is not there now/).waitFor();
   await gateway.json("POST", "/kernel/plugins/polls/enable");
   await page.getByRole("link", { name: "news" }).waitFor();
@@ -62,7 +53,7 @@ test("narrow and dark: nothing is cut off", async () => {
   const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
   const { page } = visitor;
   for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
-    await open(visitor, section);
+    await openSection(visitor, section);
     await page.getByText("Asking …").waitFor({ state: "detached" });
     await picture(page, `narrow-${section.toLowerCase()}`);
     const width = await page.evaluate("document.documentElement.scrollWidth");

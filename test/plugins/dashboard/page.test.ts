@@ -3,7 +3,17 @@ import type { Browser } from "playwright-core";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
-import { EVIL, openBrowser, picture, signIn, startFilled, type Visitor, visit } from "./support.ts";
+import {
+  EVIL,
+  openBrowser,
+  openSection,
+  picture,
+  signIn,
+  startFilled,
+  visit,
+  type Visitor,
+  visitSignedIn,
+} from "./support.ts";
 
 let gateway: InProcessGateway;
 let chromium: Browser;
@@ -17,16 +27,7 @@ test.after(async () => {
   await gateway?.stop();
 });
 
-async function signedIn(options?: object): Promise<Visitor> {
-  const visitor = await visit(chromium, gateway.url, options);
-  await signIn(visitor.page, gateway.token);
-  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
-  return visitor;
-}
-
-async function open(visitor: Visitor, section: string): Promise<void> {
-  await visitor.page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
-}
+const signedIn = (options?: object): Promise<Visitor> => visitSignedIn(chromium, gateway, options);
 
 const isHacked = ({ page }: Visitor) => page.evaluate("window.hacked");
 
@@ -66,7 +67,7 @@ test("overview: health, and channels with their plots", async () => {
 test("each section is filled, and what others wrote stays text", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
-  await open(visitor, "Hooks");
+  await openSection(visitor, "Hooks");
   const broken = page.getByRole("row").filter({ hasText: "broken" });
   await broken.getByText(`no luck ${EVIL}`).waitFor();
   await picture(page, "hooks");
@@ -77,16 +78,16 @@ test("each section is filled, and what others wrote stays text", async () => {
   await broken.getByRole("link", { name: "broken" }).click();
   await page.getByRole("heading", { name: "Lines of broken" }).waitFor();
 
-  await open(visitor, "Plugins");
+  await openSection(visitor, "Plugins");
   await page.getByRole("row").filter({ hasText: "dashboard" }).getByText("active").waitFor();
   await picture(page, "plugins");
 
-  await open(visitor, "Sessions");
+  await openSection(visitor, "Sessions");
   await page.getByRole("link", { name: "kitchen" }).click();
   await page.locator(".transcript").getByText(`Remember ${EVIL}`).first().waitFor();
   await picture(page, "sessions");
 
-  await open(visitor, "Cron");
+  await openSection(visitor, "Cron");
   await page.getByText(`Make tea ${EVIL}`).waitFor();
   await page.getByRole("button", { name: "Run now: tea time" }).click();
   await page.getByText("tea time: run now done").waitFor();
@@ -95,12 +96,12 @@ test("each section is filled, and what others wrote stays text", async () => {
   await page.getByRole("cell", { name: "manual" }).waitFor();
   await picture(page, "cron");
 
-  await open(visitor, "Polls");
+  await openSection(visitor, "Polls");
   await page.getByRole("button", { name: "Disable: news" }).click();
   await page.getByRole("row").filter({ hasText: "news" }).getByText("disabled").waitFor();
   await picture(page, "polls");
 
-  await open(visitor, "Webhooks");
+  await openSection(visitor, "Webhooks");
   await page.getByRole("button", { name: /^Replay/ }).click();
   await page.getByText(/^Started again as del_/).waitFor();
   await page.getByText(/^again del_/).waitFor();
@@ -117,7 +118,7 @@ test("each section is filled, and what others wrote stays text", async () => {
 test("chat: a streamed answer, with the keyboard alone", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
-  await open(visitor, "Chat");
+  await openSection(visitor, "Chat");
   await page.getByLabel("Model").selectOption("echo");
   await page.getByLabel("Message").focus();
   await page.keyboard.type(`one two ${EVIL}`);
@@ -137,7 +138,7 @@ test("chat: a streamed answer, with the keyboard alone", async () => {
 test("events come as they happen", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
-  await open(visitor, "Events");
+  await openSection(visitor, "Events");
   await page.getByText("live", { exact: true }).waitFor();
   await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: EVIL }] });
   const received = page.locator("details").filter({ hasText: "message:received" }).first();

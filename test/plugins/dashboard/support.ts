@@ -84,6 +84,19 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
+/** A visitor who sees the overview. */
+export async function visitSignedIn(browser: Browser, gateway: InProcessGateway, options?: object): Promise<Visitor> {
+  const visitor = await visit(browser, gateway.url, options);
+  await signIn(visitor.page, gateway.token);
+  await visitor.page.getByRole("heading", { name: "Channels" }).waitFor();
+  return visitor;
+}
+
+/** Goes to another section by the navigation. */
+export async function openSection({ page }: Visitor, section: string): Promise<void> {
+  await page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
+}
+
 /** A picture for a person's eyes, where `PORTICO_PICTURES` names a directory. */
 export async function picture(page: Page, name: string): Promise<void> {
   const dir = process.env["PORTICO_PICTURES"];

@@ -4,17 +4,10 @@ import * as assert from "uvu/assert";
 import { messageOf } from "../../../plugins/messages/answer.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { createTranslator } from "../../../plugins/messages/stream.ts";
+import { callDelta, chunk, readNamedEvents } from "../../support/chunks.ts";
 
 const test = suite("messages stream");
 
-const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): ChatChunk => ({
-  id: "chatcmpl-1",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "up",
-  choices: [{ index: 0, delta, finish_reason }],
-  ...more,
-});
 const usage = {
   prompt_tokens: 10,
   completion_tokens: 4,
@@ -24,22 +17,13 @@ const usage = {
 
 function events(chunks: ChatChunk[]): any[] {
   const translator = createTranslator("asked", "req_1");
-  const text = chunks.map((one) => translator.chunk(one)).join("") + translator.end();
-  return text
-    .trim()
-    .split("\n\n")
-    .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
+  return readNamedEvents(chunks.map((one) => translator.chunk(one)).join("") + translator.end());
 }
 const brief = (list: any[]) =>
   list.map(({ type, index, delta, content_block: block }) => {
     const what = delta?.text ?? delta?.thinking ?? delta?.partial_json ?? block?.name ?? block?.type;
     return [type.replace("content_block_", ""), index, what].filter((one) => one !== undefined).join(" ");
   });
-const call = (index: number, args: string, name?: string) => ({
-  tool_calls: [
-    { index, ...(name && { id: `c${index}`, type: "function" }), function: { ...(name && { name }), arguments: args } },
-  ],
-});
 
 test("blocks follow one another, and the usage comes at the end", () => {
   const list = events([
@@ -47,10 +31,10 @@ test("blocks follow one another, and the usage comes at the end", () => {
     chunk({ reasoning_content: "h" }),
     chunk({ reasoning_content: "m" }),
     chunk({ content: "A" }),
-    chunk(call(0, "", "f")),
-    chunk(call(0, '{"a"')),
-    chunk(call(0, ":1}")),
-    chunk(call(1, "{}", "g")),
+    chunk(callDelta(0, "", "f")),
+    chunk(callDelta(0, '{"a"')),
+    chunk(callDelta(0, ":1}")),
+    chunk(callDelta(1, "{}", "g")),
     chunk({}, "tool_calls"),
     chunk({}, null, { choices: [], usage }),
   ]);
@@ -85,12 +69,12 @@ test("blocks follow one another, and the usage comes at the end", () => {
 
 test("calls whose pieces come mixed keep them, and one without arguments has an empty object", () => {
   const list = events([
-    chunk(call(0, "", "f")),
-    chunk(call(1, "", "g")),
-    chunk(call(0, '{"a":')),
-    chunk(call(1, '{"b":2}')),
-    chunk(call(0, "1}")),
-    chunk(call(2, "", "h")),
+    chunk(callDelta(0, "", "f")),
+    chunk(callDelta(1, "", "g")),
+    chunk(callDelta(0, '{"a":')),
+    chunk(callDelta(1, '{"b":2}')),
+    chunk(callDelta(0, "1}")),
+    chunk(callDelta(2, "", "h")),
     chunk({}, "tool_calls"),
   ]);
   const args = ["", "", ""];

@@ -3,26 +3,12 @@ import { once } from "node:events";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
-import { type BrowserGateway, startBrowser } from "../browser/support.ts";
-import { type NodeOptions, type NodeProcess, spawnNode } from "./support.ts";
+import { startBrowser } from "../browser/support.ts";
+import { createNodes, NO_BROWSER, stateOf } from "./support.ts";
 
-const NO_BROWSER = { executablePath: "/nowhere/chrome" };
-const running: NodeProcess[] = [];
+const { joinAs, start, stopAll } = createNodes();
 
-function start(options: NodeOptions): NodeProcess {
-  const node = spawnNode(options);
-  running.push(node);
-  return node;
-}
-const joinAs = (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
-  start({ gateway: gateway.url, token: gateway.token, name, ...more });
-
-const stateOf = async (browser: BrowserGateway, name: string): Promise<string | undefined> =>
-  (await browser.gateway.json("GET", "/nodes")).nodes.find((node: any) => node.name === name)?.state;
-
-test.after.each(async () => {
-  await Promise.all(running.splice(0).map((node) => node.stop()));
-});
+test.after.each(stopAll);
 
 test("a refused node says why and ends", async () => {
   const browser = await startBrowser(NO_BROWSER);
@@ -52,7 +38,7 @@ test("a refused node says why and ends", async () => {
     assert.is(refusal.statusCode, 401);
     stranger.terminate();
   } finally {
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await browser.stop();
   }
 });

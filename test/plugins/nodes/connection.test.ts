@@ -8,32 +8,17 @@ import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
-import { type NodeOptions, type NodeProcess, spawnNode } from "./support.ts";
+import { type Site, startBrowser, startSite } from "../browser/support.ts";
+import { createNodes, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
 
-const NO_BROWSER = { executablePath: "/nowhere/chrome" };
+const { joinAs, start, stopAll } = createNodes();
 const QUICK = { gateway: { nodes: { heartbeatMs: 1000 } } };
 let site: Site;
-const running: NodeProcess[] = [];
-
-function start(options: NodeOptions): NodeProcess {
-  const node = spawnNode(options);
-  running.push(node);
-  return node;
-}
-const joinAs = (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
-  start({ gateway: gateway.url, token: gateway.token, name, ...more });
-
-const nodesOf = async ({ gateway }: BrowserGateway): Promise<any[]> => (await gateway.json("GET", "/nodes")).nodes;
-const stateOf = async (browser: BrowserGateway, name: string): Promise<string | undefined> =>
-  (await nodesOf(browser)).find((node) => node.name === name)?.state;
 
 test.before(async () => {
   site = await startSite({ "/": "<title>there</title><button>Go</button>" });
 });
-test.after.each(async () => {
-  await Promise.all(running.splice(0).map((node) => node.stop()));
-});
+test.after.each(stopAll);
 test.after(() => site.stop());
 
 test("a node killed in the middle of an action answers 503, and comes back", async () => {
@@ -60,7 +45,7 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     await browser.visit(site.url);
     assert.is((await nodesOf(browser)).length, 1);
   } finally {
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await browser.stop();
     rmSync(home, { recursive: true, force: true });
   }
@@ -78,8 +63,7 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
     await until("the node to be back", async () => (await stateOf(browser, "desk")) === "connected");
     assert.is((await browser.get("/")).body.node, "desk");
   } finally {
-    for (const node of running) node.child.kill("SIGCONT");
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await browser.stop();
   }
 });

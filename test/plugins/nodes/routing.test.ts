@@ -3,27 +3,16 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
-import { type NodeOptions, type NodeProcess, spawnNode } from "./support.ts";
+import { type Site, startBrowser, startSite } from "../browser/support.ts";
+import { createNodes, NO_BROWSER } from "./support.ts";
 
-const NO_BROWSER = { executablePath: "/nowhere/chrome" };
+const { joinAs, stopAll } = createNodes();
 let site: Site;
-const running: NodeProcess[] = [];
-
-function start(options: NodeOptions): NodeProcess {
-  const node = spawnNode(options);
-  running.push(node);
-  return node;
-}
-const joinAs = (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
-  start({ gateway: gateway.url, token: gateway.token, name, ...more });
 
 test.before(async () => {
   site = await startSite({ "/": "<title>there</title><button>Go</button>" });
 });
-test.after.each(async () => {
-  await Promise.all(running.splice(0).map((node) => node.stop()));
-});
+test.after.each(stopAll);
 test.after(() => site.stop());
 
 test("a profile names its node; a gateway with a browser of its own keeps the rest; off is off", async () => {
@@ -57,7 +46,7 @@ test("a profile names its node; a gateway with a browser of its own keeps the re
     });
     assert.match(off.body.error.message, "gateway.nodes.browser.mode");
   } finally {
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await browser.stop();
   }
 });
@@ -78,7 +67,7 @@ test("the gateway's policy holds on the node, and the node's own too", async () 
     const narrowed = await open.post("/navigate", { url: site.url });
     assert.is(narrowed.body.error.code, "navigation_blocked", "the gateway would allow it, the node does not");
   } finally {
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await strict.stop();
     await open.stop();
   }
@@ -99,7 +88,7 @@ test("a node whose proxy is switched off offers nothing", async () => {
     assert.is(set.code, 0, set.stderr);
     await until("the node to offer it again", async () => (await browser.get("/")).body.node === "desk");
   } finally {
-    await Promise.all(running.splice(0).map((node) => node.stop()));
+    await stopAll();
     await browser.stop();
   }
 });

@@ -5,6 +5,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeHome, packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
+import type { BrowserGateway } from "../browser/support.ts";
 
 export interface NodeProcess {
   child: ChildProcess;
@@ -81,3 +82,33 @@ export function spawnNode(options: NodeOptions): NodeProcess {
     },
   };
 }
+
+/** The nodes of one test file: `stopAll` ends those that are still there. */
+export function createNodes() {
+  const running: NodeProcess[] = [];
+  function start(options: NodeOptions): NodeProcess {
+    const node = spawnNode(options);
+    running.push(node);
+    return node;
+  }
+  return {
+    start,
+    joinAs: (name: string, { gateway }: BrowserGateway, more: Partial<NodeOptions> = {}): NodeProcess =>
+      start({ gateway: gateway.url, token: gateway.token, name, ...more }),
+    async stopAll(): Promise<void> {
+      // A frozen one would not hear of it.
+      for (const { child } of running) child.kill("SIGCONT");
+      await Promise.all(running.splice(0).map((node) => node.stop()));
+    },
+  };
+}
+
+/** What a gateway tells of its nodes. */
+export const nodesOf = async ({ gateway }: BrowserGateway): Promise<any[]> =>
+  (await gateway.json("GET", "/nodes")).nodes;
+
+export const stateOf = async (browser: BrowserGateway, name: string): Promise<string | undefined> =>
+  (await nodesOf(browser)).find((node) => node.name === name)?.state;
+
+/** Browser settings of a gateway that has no browser itself. */
+export const NO_BROWSER = { executablePath: "/nowhere/chrome" };

@@ -9,7 +9,7 @@ import { openStore } from "../../../kernel/store/index.ts";
 import type { Store } from "../../../kernel/store/types.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { quietLog } from "../cron/fake-gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 let source: Server;
 let handler: RequestListener = (_req, res) => void res.end();
@@ -40,7 +40,7 @@ test.before(async () => {
       },
     },
   });
-  store = openStore({ url: `file:${join(gateway.home, "state", "portico.db")}`, log: quietLog as never });
+  store = openStore({ url: `file:${join(gateway.home, "state", "portico.db")}`, log: quietLog() });
 });
 test.after(async () => {
   await store.close();

@@ -1,10 +1,10 @@
 /** The process that `crash.test.ts` kills: checks one poll without a pause. */
 import { openStore } from "../../../kernel/store/index.ts";
-import { quietLog } from "../cron/fake-gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 import { makePolls } from "./fake-polls.ts";
 
 const [file = "", url = ""] = process.argv.slice(2);
-const store = openStore({ url: `file:${file}`, log: quietLog as never });
+const store = openStore({ url: `file:${file}`, log: quietLog() });
 const { book, runner } = await makePolls(store, process.cwd());
 if ((await book.list()).length === 0) {
   const source = { kind: "json" as const, url, key: "id" };

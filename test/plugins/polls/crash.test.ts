@@ -12,7 +12,7 @@ import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { quietLog } from "../cron/fake-gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 const KILLS = 20;
 
@@ -75,7 +75,7 @@ test("no item lost, none twice, over 20 kills", async () => {
 /** The ids of all events, after one more check. */
 async function lastLook(file: string, url: string, dir: string): Promise<number[]> {
   const { makePolls } = await import("./fake-polls.ts");
-  const store = openStore({ url: `file:${file}`, log: quietLog as never });
+  const store = openStore({ url: `file:${file}`, log: quietLog() });
   const polls = await makePolls(store, dir);
   await polls.book.freeLeases();
   await polls.runner.runNow(await polls.book.find("grows"));

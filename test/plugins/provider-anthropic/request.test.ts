@@ -2,7 +2,7 @@ import type { ChatMessage, ChatRequest, Target } from "portico";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
-import { makeTarget } from "../../support/target.ts";
+import { makeTarget, refusedParam } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 
@@ -12,16 +12,7 @@ async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {
   return { ...sent, json: JSON.parse(String(sent.body)) };
 }
 
-async function refusal(request: Partial<ChatRequest>): Promise<string | undefined> {
-  try {
-    await encode(request);
-  } catch (error) {
-    const { status, param } = error as { status: number; param?: string };
-    assert.is(status, 400);
-    return param;
-  }
-  throw new Error("was not refused");
-}
+const refusal = (request: Partial<ChatRequest>) => refusedParam(encode(request));
 
 const weather = {
   type: "function",

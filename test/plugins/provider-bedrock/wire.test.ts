@@ -4,7 +4,7 @@ import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";
 import { createBedrock } from "../../../plugins/provider-bedrock/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import { decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
 import { event, exception } from "../../support/upstreams/frames.ts";
 
 const env: Record<string, string | undefined> = {};
@@ -19,15 +19,7 @@ async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {
   const sent = await bedrock.encode({ model: "x", messages: [user], ...request }, makeTarget({ model, ...target }));
   return { ...sent, json: JSON.parse(String(sent.body)) };
 }
-async function refusal(request: Partial<ChatRequest>): Promise<string | undefined> {
-  try {
-    await encode(request);
-  } catch (error) {
-    assert.is((error as { status: number }).status, 400);
-    return (error as { param?: string }).param;
-  }
-  throw new Error("was not refused");
-}
+const refusal = (request: Partial<ChatRequest>) => refusedParam(encode(request));
 
 test("a plain request with a bearer key", async () => {
   const sent = await encode({

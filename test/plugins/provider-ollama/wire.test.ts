@@ -3,7 +3,7 @@ import { isUpstreamError } from "portico";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import { decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 const tool = { type: "function", function: { name: "now" } };
@@ -16,15 +16,7 @@ async function encode(request: Partial<ChatRequest>, target: Partial<Target> = {
   );
   return { ...sent, json: JSON.parse(String(sent.body)) };
 }
-async function refusal(request: Partial<ChatRequest>): Promise<string | undefined> {
-  try {
-    await encode(request);
-  } catch (error) {
-    assert.is((error as { status: number }).status, 400);
-    return (error as { param?: string }).param;
-  }
-  throw new Error("was not refused");
-}
+const refusal = (request: Partial<ChatRequest>) => refusedParam(encode(request));
 
 test("a plain request says stream: false", async () => {
   const sent = await encode({ max_tokens: 5, temperature: 0.5, stop: "x", seed: 1, user: "u", top_logprobs: 2 });

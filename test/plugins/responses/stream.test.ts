@@ -3,32 +3,15 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { newResponse, responseOf } from "../../../plugins/responses/response.ts";
 import { createTranslator } from "../../../plugins/responses/stream.ts";
+import { callDelta, chunk, readNamedEvents } from "../../support/chunks.ts";
 
 const test = suite("responses stream");
 
 const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, false);
-const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): ChatChunk => ({
-  id: "chatcmpl-1",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "up",
-  choices: [{ index: 0, delta, finish_reason }],
-  ...more,
-});
-const call = (index: number, args: string, name?: string) => ({
-  tool_calls: [
-    { index, ...(name && { id: `c${index}`, type: "function" }), function: { ...(name && { name }), arguments: args } },
-  ],
-});
-const read = (text: string): any[] =>
-  text
-    .trim()
-    .split("\n\n")
-    .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
   const translator = createTranslator(response(), () => undefined);
-  return read(chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()));
+  return readNamedEvents(chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()));
 }
 const brief = (list: any[]) =>
   list.map(({ type, output_index: index, delta }) =>
@@ -40,8 +23,8 @@ test("reasoning, text and calls are items in order, each begun and ended", async
     chunk({ role: "assistant", content: "" }),
     chunk({ reasoning_content: "hm" }),
     chunk({ content: "A" }),
-    chunk(call(0, "", "f")),
-    chunk(call(0, "{}")),
+    chunk(callDelta(0, "", "f")),
+    chunk(callDelta(0, "{}")),
     chunk({}, "tool_calls"),
     chunk({}, null, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }),
   ]);
@@ -102,12 +85,12 @@ test("the same answer, whole or streamed, gives the same items", async () => {
 
 test("calls whose pieces come mixed keep them, and one without arguments has an empty object", async () => {
   const list = await events([
-    chunk(call(0, "", "f")),
-    chunk(call(1, "", "g")),
-    chunk(call(0, '{"a":')),
-    chunk(call(1, '{"b":2}')),
-    chunk(call(0, "1}")),
-    chunk(call(2, "", "h")),
+    chunk(callDelta(0, "", "f")),
+    chunk(callDelta(1, "", "g")),
+    chunk(callDelta(0, '{"a":')),
+    chunk(callDelta(1, '{"b":2}')),
+    chunk(callDelta(0, "1}")),
+    chunk(callDelta(2, "", "h")),
     chunk({}, "tool_calls"),
   ]);
   assert.equal(
@@ -132,7 +115,7 @@ test("a cut answer is incomplete, and its last item too", async () => {
 test("a failure is told by error and response.failed, with what had come", () => {
   const translator = createTranslator(response(), () => undefined);
   translator.chunk(chunk({ content: "A" }));
-  const [error, failed] = read(translator.fail(new PorticoError("upstream_timeout", "too slow")));
+  const [error, failed] = readNamedEvents(translator.fail(new PorticoError("upstream_timeout", "too slow")));
   assert.equal([error.type, error.code, failed.type], ["error", "upstream_timeout", "response.failed"]);
   assert.equal(failed.response.error, { code: "upstream_timeout", message: "too slow" });
   assert.ok(failed.sequence_number > error.sequence_number);

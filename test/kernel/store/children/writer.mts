@@ -4,7 +4,7 @@
  */
 import { writeSync } from "node:fs";
 import { openStore } from "../../../../kernel/store/index.ts";
-import { quietLog } from "../temporary-store.ts";
+import { quietLog } from "../../../support/quiet-log.ts";
 
 const [file = "", name = "w", callers = "1", each = "0", mode = "write"] = process.argv.slice(2);
 const store = openStore({ url: `file:${file}`, log: quietLog() });
