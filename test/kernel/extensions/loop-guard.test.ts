@@ -50,6 +50,7 @@ test("loops that end do what they did", () => {
   assert.is(
     run(
       "let n = 0; for (let i = 0; i < 100000; i++) n += i; let k = 5; while (k-- > 0) n++; do n++; while (n < 0); return n;",
+      60_000,
     ),
     4999950006,
   );
@@ -78,15 +79,9 @@ test("a loop that awaits settled promises only ends too", async () => {
 });
 
 test("a loop that lets others have their turn may go on for ever", async () => {
-  const stop = { now: false };
-  const guard = createLoopGuard(20);
   const code =
-    "return (async () => { let n = 0; while (!stop.now) { await new Promise((r) => setTimeout(r, 1)); n++; } return n; })()";
-  const running = new Function("$t", "stop", guardLoops(code, "$t"))(guard.tick, stop) as Promise<number>;
-  setTimeout(() => {
-    stop.now = true;
-  }, 150);
-  assert.ok((await running) > 10);
+    "return (async () => { let n = 0; while (n < 40) { await new Promise((r) => setTimeout(r, 1)); n++; } return n; })()";
+  assert.is(await run(code, 20), 40);
 });
 
 test("real programs still parse, and keep their lines", () => {
