@@ -20,6 +20,7 @@ export { createGuard } from "./guard/guard.ts";
 export type * from "./guard/types.ts";
 export { parseProxies as parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";
+export { inBurst } from "./http/burst.ts";
 export { reply } from "./http/reply.ts";
 export { openSse } from "./http/sse.ts";
 export { createThrottle } from "./http/throttle.ts";

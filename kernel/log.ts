@@ -4,8 +4,24 @@ import { dirname } from "node:path";
 import pino from "pino";
 import type { Logger } from "./types.ts";
 
+/** One answer to one request. */
+export interface AccessEntry {
+  id: string;
+  method: string;
+  /** Without the query, which may hold what nobody should read. */
+  path: string;
+  status: number;
+  ms: number;
+  /** That went out on the connection, head included. */
+  bytes: number;
+  /** The client left, or the answer broke off. */
+  cut: boolean;
+}
+
 export interface LogBook {
   log: Logger & { level: string };
+  /** The line of one answer, at level `info`: as pino would write it, at a fifth of its cost. */
+  access(entry: AccessEntry): void;
   /** The last lines, oldest first, as JSON text without the line break. */
   recent(): readonly string[];
   follow(line: (text: string) => void): () => void;
@@ -48,11 +64,12 @@ export function createLog(options: LogOptions = {}): LogBook {
   const secrets = new Set<string>();
   const file = options.file ? openFile(options.file) : undefined;
 
+  const clock = createClock();
   const log = pino(
     {
       level: options.level ?? "info",
       base: null,
-      timestamp: createClock(),
+      timestamp: clock,
       // pino's own redaction takes 20 µs a line for this many paths; most lines have nothing to hide.
       formatters: {
         level: (label) => ({ level: label }),
@@ -90,8 +107,17 @@ export function createLog(options: LogOptions = {}): LogBook {
     if (lines !== "") file?.write(lines);
   }
 
+  function access({ id, method, path, status, ms, bytes, cut }: AccessEntry): void {
+    if (!log.isLevelEnabled("info")) return;
+    const line =
+      `{"level":"info"${clock()},"id":${quoted(id)},"method":"${method}","path":${quoted(path)}` +
+      `,"status":${status},"ms":${ms},"bytes":${bytes}${cut ? ',"cut":true' : ""},"msg":"request"}\n`;
+    keep(hideSecrets(line, secrets));
+  }
+
   return {
     log,
+    access,
     recent: () => recent.slice(-keptLines).map((line) => line.trimEnd()),
     follow(follower) {
       followers.add(follower);
@@ -123,6 +149,11 @@ function createClock(): () => string {
     }
     return `${prefix}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z"`;
   };
+}
+
+/** As JSON. Nearly all texts of a line are plain and need nothing but the quotes. */
+function quoted(text: string): string {
+  return /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 /** The fields with the values of secret keys replaced; the very same object where there are none. */

@@ -41,7 +41,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const contributions = createContributions();
   const undos: (() => unknown)[] = [];
   const work = createWorkload();
-  const servers = createServers({ config, contributions, log });
+  const servers = createServers({ config, contributions, log, access: logBook.access });
   const server = servers.own;
   const settings = () => config.kernel.gateway;
 

@@ -3,6 +3,7 @@ import type { ConfigStore } from "../config/config.ts";
 import { createAuth } from "../http/auth.ts";
 import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
+import type { LogBook } from "../log.ts";
 import type { ContributionRegistry } from "../registry.ts";
 import type { Logger } from "../types.ts";
 
@@ -10,9 +11,10 @@ export interface ServersOptions {
   config: ConfigStore;
   contributions: ContributionRegistry;
   log: Logger;
+  access: LogBook["access"];
 }
 
-export function createServers({ config, contributions, log }: ServersOptions) {
+export function createServers({ config, contributions, log, access }: ServersOptions) {
   const settings = () => config.kernel.gateway;
   const auth = createAuth({
     settings: () => settings().auth,
@@ -21,10 +23,10 @@ export function createServers({ config, contributions, log }: ServersOptions) {
   });
   const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   let wantedPort = 0;
-  const own = createServer({ name: "gateway", log, settings: httpSettings, auth });
+  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth });
   const pool = createServerPool({
     create: ({ name, origins }) =>
-      createServer({ name, log, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
+      createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
     portFor: (offset) => (wantedPort === 0 ? 0 : own.port + offset),
   });
 

@@ -3,9 +3,10 @@ import type { ServerResponse } from "node:http";
 import { isPorticoError } from "../errors.ts";
 import type { Logger } from "../types.ts";
 import { drain, endAndLinger, mustClose } from "./body.ts";
+import { inBurst } from "./burst.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
-import { isReply, JSON_TYPE, sendReply } from "./reply.ts";
+import { JSON_TYPE, type Outgoing, outgoing, writeOutgoing } from "./reply.ts";
 
 export interface Answers {
   /** Answers with a handler's value; `undefined` means that the handler answers by itself. */
@@ -29,12 +30,22 @@ export function createAnswers(log: Logger, forms: ErrorForms): Answers {
   }
 
   function answer(call: Exchange, value: unknown): void {
+    let out: Outgoing;
     try {
-      if (isReply(value)) sendReply(call.res, value);
-      else call.answer(200, value);
+      out = outgoing(value);
     } catch (error) {
       fail(call, error);
+      return;
     }
+    inBurst(() => {
+      const { plain: res } = call;
+      if (res.destroyed || res.headersSent) return;
+      try {
+        writeOutgoing(call, out);
+      } catch (error) {
+        fail(call, error);
+      }
+    });
   }
 
   function fail(call: Exchange, failure: unknown): void {

@@ -1,7 +1,7 @@
 /** What runs on which connection: the count of answers under way, the access log, and an orderly end. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Logger } from "../types.ts";
+import type { AccessEntry } from "../log.ts";
 import type { Exchange } from "./exchange.ts";
 
 export interface Connections {
@@ -27,10 +27,9 @@ interface Line {
   call: Exchange | undefined;
 }
 
-export function createConnections(log: Logger, closing: AbortSignal): Connections {
+export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal): Connections {
   const lines = new Map<Duplex, Line>();
   const handedOver = new Set<Duplex>();
-  const isEnabled = (log as { isLevelEnabled?: (level: string) => boolean }).isLevelEnabled?.bind(log);
   const unmatched = new Map<number, number>();
   let active = 0;
   let changed = (): void => {};
@@ -57,9 +56,8 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
       line.call = call;
     }
     active++;
-    const logged = isEnabled === undefined || isEnabled("info");
-    const started = logged ? performance.now() : 0;
-    const sent = logged ? socket.bytesWritten : 0;
+    const started = performance.now();
+    const sent = socket.bytesWritten;
     res.on("close", () => {
       active--;
       if (line && --line.count === 0) {
@@ -69,16 +67,15 @@ export function createConnections(log: Logger, closing: AbortSignal): Connection
       const status = res.headersSent ? res.statusCode : CLIENT_CLOSED;
       const tally = call.tally ?? unmatched;
       tally.set(status, (tally.get(status) ?? 0) + 1);
-      if (!logged) return;
-      const fields = {
+      access({
         id: call.id,
-        method: req.method,
+        method: call.method,
         path: call.path,
         status,
         ms: Math.round((performance.now() - started) * 10) / 10,
         bytes: socket.bytesWritten - sent,
-      };
-      log.info(res.writableFinished ? fields : { ...fields, cut: true }, "request");
+        cut: !res.writableFinished,
+      });
     });
   }
 

@@ -5,7 +5,6 @@ import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./address.ts";
 import { ANONYMOUS } from "./auth.ts";
 import { checkJsonType, parseJson, readBody } from "./body.ts";
-import { JSON_TYPE, sendJson, toJson } from "./reply.ts";
 import type { HttpSettings } from "./settings.ts";
 
 /** What the server knows that its exchanges need. */
@@ -31,7 +30,8 @@ export class Exchange implements Call {
   /** The client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
 
-  #dressed = false;
+  /** The headers of every answer are set on the response. */
+  dressed = false;
   #search: string;
   #query: URLSearchParams | undefined;
   #address: string | undefined;
@@ -52,34 +52,14 @@ export class Exchange implements Call {
 
   /** With the headers of every answer set. Setting them costs, so it waits for a handler that answers by itself. */
   get res(): ServerResponse {
-    if (!this.#dressed) {
-      this.#dressed = true;
+    if (!this.dressed) {
+      this.dressed = true;
       if (!this.plain.headersSent) {
         this.plain.setHeader("x-request-id", this.id);
         this.plain.setHeader("x-content-type-options", "nosniff");
       }
     }
     return this.plain;
-  }
-
-  /** Answers with JSON. Throws before anything is written when the value does not go into JSON. */
-  answer(status: number, value: unknown): void {
-    if (this.#dressed) {
-      sendJson(this.plain, status, value);
-      return;
-    }
-    const text = toJson(value);
-    this.plain.writeHead(status, [
-      "x-request-id",
-      this.id,
-      "x-content-type-options",
-      "nosniff",
-      "content-type",
-      JSON_TYPE,
-      "content-length",
-      String(Buffer.byteLength(text)),
-    ]);
-    this.plain.end(text);
   }
 
   get method(): string {
@@ -102,14 +82,18 @@ export class Exchange implements Call {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      const res = this.plain;
-      if (res.closed || res.destroyed) left();
-      else res.once("close", left);
-      function left(): void {
-        if (!res.writableFinished) abort.abort(new DOMException("The client left.", "AbortError"));
-      }
+      this.onLeave(() => abort.abort(new DOMException("The client left.", "AbortError")));
     }
     return this.#abort.signal;
+  }
+
+  onLeave(left: () => void): void {
+    const res = this.plain;
+    if (!res.closed && !res.destroyed) {
+      res.on("close", () => {
+        if (!res.writableFinished) left();
+      });
+    } else if (!res.writableFinished) left();
   }
 
   body(): Promise<Buffer> {

@@ -28,33 +28,60 @@ export function isReply(value: unknown): value is Reply {
 
 export const JSON_TYPE = "application/json; charset=utf-8";
 
-/** JSON with the given status. Throws before anything is written when the value does not go into JSON. */
-export function sendJson(res: ServerResponse, status: number, value: unknown): void {
-  const text = toJson(value);
-  res.writeHead(status, { "content-type": JSON_TYPE, "content-length": Buffer.byteLength(text) });
-  res.end(text);
+/** An answer ready to be written. */
+export interface Outgoing {
+  readonly status: number;
+  readonly headers: ReplyHeaders | undefined;
+  /** Undefined where there is no body, or where `headers` names it. */
+  readonly type: string | undefined;
+  readonly body: string | Uint8Array;
 }
 
-/** Writes a reply on top of the headers that are set already. */
-export function sendReply(res: ServerResponse, { status, body, headers }: Reply): void {
-  const [type, bytes] = encode(body);
-  for (const name in headers) res.setHeader(name, headers[name] as string);
-  if (status === 204 || status === 304 || status < 200) {
+/** What a handler's value comes to. Throws where the value does not go into JSON. */
+export function outgoing(value: unknown): Outgoing {
+  if (!isReply(value)) return { status: 200, headers: undefined, type: JSON_TYPE, body: toJson(value) };
+  const { status, headers, body } = value;
+  if (body === undefined || status === 204 || status === 304 || status < 200)
+    return { status, headers, type: undefined, body: "" };
+  const own = headers?.["content-type"] !== undefined;
+  if (typeof body === "string") return { status, headers, type: own ? undefined : "text/plain; charset=utf-8", body };
+  if (body instanceof Uint8Array) return { status, headers, type: own ? undefined : "application/octet-stream", body };
+  return { status, headers, type: own ? undefined : JSON_TYPE, body: toJson(body) };
+}
+
+/** Up to here a copy into one string is cheaper than a second buffer to write. */
+const ONE_WRITE_BYTES = 16 * 1024;
+
+/** Writes an answer. Headers that are set on the response already go out too. */
+export function writeOutgoing(call: Outlet, { status, headers, type, body }: Outgoing): void {
+  const res = call.plain;
+  const bodiless = status === 204 || status === 304 || status < 200;
+  const length = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+  if (call.dressed) {
+    for (const name in headers) res.setHeader(name, headers[name] as string);
+    if (type !== undefined && !res.hasHeader("content-type")) res.setHeader("content-type", type);
+    if (!bodiless) res.setHeader("content-length", length);
     res.writeHead(status);
-    res.end();
-    return;
+  } else {
+    const lines: (string | readonly string[])[] = ["x-request-id", call.id, "x-content-type-options", "nosniff"];
+    for (const name in headers) {
+      const value = headers[name]!;
+      lines.push(name, typeof value === "number" ? String(value) : value);
+    }
+    if (type !== undefined) lines.push("content-type", type);
+    if (!bodiless) lines.push("content-length", String(length));
+    res.writeHead(status, lines as string[]);
   }
-  if (type !== undefined && !res.hasHeader("content-type")) res.setHeader("content-type", type);
-  res.setHeader("content-length", typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length);
-  res.writeHead(status);
-  res.end(bytes);
+  // Latin-1 is bytes as they are: head and body leave in one write.
+  if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.end(body);
+  else res.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
 }
 
-function encode(body: unknown): [type: string | undefined, bytes: string | Uint8Array] {
-  if (body === undefined) return [undefined, ""];
-  if (typeof body === "string") return ["text/plain; charset=utf-8", body];
-  if (body instanceof Uint8Array) return ["application/octet-stream", body];
-  return [JSON_TYPE, toJson(body)];
+/** Where an answer goes. */
+export interface Outlet {
+  readonly id: string;
+  readonly plain: ServerResponse;
+  readonly dressed: boolean;
 }
 
 /** Throws where `JSON.stringify` would give no text. */

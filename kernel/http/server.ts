@@ -6,6 +6,7 @@ import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
+import type { AccessEntry } from "../log.ts";
 import type { Access, Dispose, ErrorForm, Logger, Method, Mount, RouteHandler, RouteOptions } from "../types.ts";
 import { createAnswers, setHeaders } from "./answers.ts";
 import type { Auth } from "./auth.ts";
@@ -21,6 +22,8 @@ export interface HttpServerOptions {
   /** For log lines. */
   name: string;
   log: Logger;
+  /** Writes the line of one answer. */
+  access: (entry: AccessEntry) => void;
   /** Called at every request: cheap, and the same arrays as long as nothing changed. */
   settings: () => HttpSettings;
   auth: Auth;
@@ -77,7 +80,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
   const routes = createRouter<Route>({ run, noMatch });
   const upgrades = createRouter<UpgradeRoute>({ run: () => {}, noMatch: () => {} });
   const { finish, fail } = createAnswers(log, forms);
-  const connections = createConnections(log, closing.signal);
+  const connections = createConnections(options.access, closing.signal);
   let host = "";
   let port = 0;
   let drained: Promise<void> | undefined;

@@ -42,7 +42,7 @@ function portico(): Promise<number> {
     bodyTimeoutMs: 30_000,
   };
   const auth = createAuth({ settings: () => ({ token: "bench-token" }), authenticators: () => [], log });
-  const server = createServer({ name: "bench", log, settings: () => settings, auth });
+  const server = createServer({ name: "bench", log, access: () => {}, settings: () => settings, auth });
   for (let i = 0; i < 60; i++) server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "keys" }, () => answer);
   server.route("GET", "/item", { access: "keys" }, () => answer);
   server.route("POST", "/item", { access: "keys" }, async (call) => {

@@ -54,6 +54,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const server = createServer({
     name: "test",
     log,
+    access: (entry) => log.info(entry, "request"),
     settings: () => settings,
     auth,
     ...(options.origins && { origins: options.origins }),

@@ -39,7 +39,7 @@ test("a port in use is told with the port and the way out", async () => {
   const { collectLog } = await import("./harness.ts");
   const log = collectLog([]);
   const auth = createAuth({ settings: () => ({}), authenticators: () => [], log });
-  const fresh = () => createServer({ name: "x", log, settings: () => first.settings, auth });
+  const fresh = () => createServer({ name: "x", log, access: () => {}, settings: () => first.settings, auth });
   try {
     await fresh().listen(first.port, "127.0.0.1");
     assert.unreachable();
