@@ -13,7 +13,7 @@ import type { Answer, Job } from "./job.ts";
 import { attemptLocal } from "./local-attempt.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "./upstream.ts";
+import type { Upstreams } from "./upstream/upstreams.ts";
 import { attemptWire } from "./wire-attempt.ts";
 
 export const DEFAULT_TIMEOUT_MS = 300_000;

@@ -1,17 +1,25 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
-import { type Call, type ChatProvider, type ChatRequest, isPorticoError, PorticoError, type Usage } from "portico";
+import {
+  type Call,
+  type ChatProvider,
+  type ChatRequest,
+  isPorticoError,
+  PorticoError,
+  reply,
+  type Usage,
+} from "portico";
 import { converse } from "./attempts.ts";
 import { reportResponse, statusOf } from "./exchange.ts";
 import { Job } from "./job.ts";
 import { meterFor } from "./metering.ts";
-import { admit, type Endpoint, markFailure, traceHeaders } from "./open.ts";
+import { admit, type Endpoint, markFailure, traceOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
 
 const MAX_INPUTS = 2048;
 
 /** Answers by itself: returns nothing, or throws before anything was written. */
-export async function embeddings(endpoint: Endpoint, call: Call): Promise<void> {
+export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknown> {
   const { engine, events } = endpoint;
   const request = checkEmbeddings(await call.json());
   await admit(endpoint, call, request.model);
@@ -23,10 +31,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<void> 
     client: call.client,
     sessionKey: "embeddings",
   });
-  const { res } = call;
-  res.once("close", () => {
-    if (!res.writableFinished) job.cancel();
-  });
+  call.onLeave(() => job.cancel());
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
@@ -38,20 +43,16 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<void> 
     answer = asked.completion as unknown as Fields;
     ({ firstByteMs } = asked);
   } catch (error) {
-    markFailure(res, job, error);
+    markFailure(call.res, job, error);
     const status = statusOf(error, job);
     meter?.({ status });
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
     throw error;
   }
-  const body = Buffer.from(JSON.stringify(inFormat(answer, request["encoding_format"])));
   const usage = usageOf(answer["usage"]);
   meter?.({ status: 200, firstByteMs, usage: answer["usage"] == null ? undefined : usage });
   report({ status: 200, firstByteMs, usage });
-  if (res.destroyed) return;
-  traceHeaders(res, job);
-  res.writeHead(200, { "content-type": "application/json; charset=utf-8", "content-length": body.length });
-  res.end(body);
+  return reply(200, inFormat(answer, request["encoding_format"]), traceOf(job));
 }
 
 /** The provider as one that is asked for embeddings where chat would be asked. */

@@ -1,9 +1,9 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the answer. */
 import type { ServerResponse } from "node:http";
-import type { Call, ErrorForm } from "portico";
+import { type Call, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./exchange.ts";
 import type { Answer } from "./job.ts";
-import { type Endpoint, openExchange } from "./open.ts";
+import { type Endpoint, openExchange, setTrace, traceOf } from "./open.ts";
 import { checkRequest } from "./request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
@@ -24,30 +24,20 @@ function typeOf(status: number): string {
   return status < 500 ? "invalid_request_error" : "api_error";
 }
 
-/** Answers by itself: returns nothing, or throws before anything was written. */
-export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<void> {
+/** Throws before anything was written. */
+export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
   const request = checkRequest(await call.json());
   const raw = await call.body();
-  const { answer } = await openExchange(endpoint, call, { request, raw, stream: request.stream === true });
+  const { job, answer } = await openExchange(endpoint, call, { request, raw, stream: request.stream === true });
+  if (answer.stream === undefined) return reply(200, answer.body, { "content-type": JSON_TYPE, ...traceOf(job) });
   const { res } = call;
-  if (res.destroyed) return;
-  if (answer.stream === undefined) {
-    endWith(res, answer.body!, answer.latin1);
-    return;
-  }
+  if (res.destroyed) return undefined;
+  setTrace(res, job);
   void endpoint.busy(pass(res, answer));
+  return undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
-/** Up to here a copy into one string is cheaper than a second buffer to write. */
-const ONE_WRITE_BYTES = 16 * 1024;
-
-function endWith(res: ServerResponse, body: Buffer, latin1: string | undefined): void {
-  res.writeHead(200, { "content-type": JSON_TYPE, "content-length": body.length });
-  // Latin-1 is bytes as they are: head and body leave in one write.
-  if (body.length <= ONE_WRITE_BYTES) res.end(latin1 ?? body.toString("latin1"), "latin1");
-  else res.end(body);
-}
 
 function pass(res: ServerResponse, answer: Answer): Promise<void> {
   const json = answer.streamType === "json";

@@ -104,8 +104,6 @@ export interface AnswerStream {
 export interface Answer {
   /** A whole answer, as it is to be sent. */
   body?: Buffer;
-  /** The same bytes as a Latin-1 string, where somebody had to make one. */
-  latin1?: string;
   /** The same, parsed; left out where nobody had to. */
   completion?: ChatCompletion;
   stream?: AnswerStream;

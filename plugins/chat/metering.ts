@@ -42,8 +42,7 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
 
 /** The usage of a whole answer, as the upstream gave it. */
 export function usageOf(answer: Answer): Usage | undefined {
-  if (answer.completion !== undefined) return answer.completion.usage;
-  return usageIn(answer.latin1 ?? answer.body?.toString("latin1") ?? "");
+  return answer.completion?.usage;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Channel } from "./channel.ts";
 import type { Aliases } from "./schema.ts";
 import { type Listing, matches } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "./upstream.ts";
+import type { Upstreams } from "./upstream/upstreams.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */

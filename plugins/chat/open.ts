@@ -68,8 +68,8 @@ export interface Opened {
 }
 
 /**
- * Offers the request to hooks and asks. The trace is in the headers of `call.res` afterwards, also where this throws. A
- * client that leaves, now or while the answer is written, cancels.
+ * Offers the request to hooks and asks. Where this throws, the trace is in the headers of `call.res`. A client that
+ * leaves, now or while the answer is written, cancels.
  */
 export async function openExchange(endpoint: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
   const { engine, events } = endpoint;
@@ -83,15 +83,11 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
     client: call.client,
     sessionKey: sessionKeyOf(call, request["user"]),
   });
-  const { res } = call;
-  res.on("close", () => {
-    if (!res.writableFinished) job.cancel();
-  });
+  call.onLeave(() => job.cancel());
   const admitted = admit(endpoint, call, request.model);
   if (admitted !== undefined) await admitted;
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
   if (typeof pushed === "string") {
-    res.setHeader("x-portico-attempts", "0");
     return { job, answer: replyAnswer(events, job, pushed) };
   }
   if (events.hasListeners("chat:request")) await offerRequest(events, job);
@@ -110,12 +106,11 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
       meterFor(endpoint.meters(), job, engine.log),
     );
   } catch (error) {
-    markFailure(res, job, error);
+    markFailure(call.res, job, error);
     throw error;
   }
   if (answer.native !== true && incoming.dropped !== undefined)
     job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
-  traceHeaders(res, job);
   if (pushed.length > 0) prefix(answer, pushed, job.request);
   return { job, answer };
 }
@@ -130,18 +125,30 @@ function sessionKeyOf(call: Call, user: unknown): string {
 
 /** Headers of an error: where it came from, and whether asking again is of use. */
 export function markFailure(res: ServerResponse, job: Job, error: unknown): void {
-  traceHeaders(res, job);
+  if (job.trace.attempts > 0 || job.trace.channel !== "") setTrace(res, job);
   if (job.trace.attempts > 1) res.setHeader("x-should-retry", "false");
   if (isPorticoError(error) && error.status === 429 && error.headers?.["retry-after"] === undefined)
     res.setHeader("retry-after", "1");
 }
 
-export function traceHeaders(res: ServerResponse, { trace }: Job): void {
-  if (res.destroyed || (trace.attempts === 0 && trace.channel === "")) return;
-  res.setHeader("x-portico-channel", headerSafe(trace.channel));
-  res.setHeader("x-portico-model", headerSafe(trace.model));
-  res.setHeader("x-portico-attempts", String(trace.attempts));
-  if (trace.dropped.length > 0) res.setHeader("x-portico-dropped", headerSafe([...new Set(trace.dropped)].join(", ")));
+/** Where an answer came from, as headers. */
+export function traceOf({ trace }: Job): Record<string, string> {
+  const { channel, model, attempts, dropped } = trace;
+  // a hook has answered
+  if (attempts === 0 && channel === "") return { "x-portico-attempts": "0" };
+  const headers: Record<string, string> = {
+    "x-portico-channel": headerSafe(channel),
+    "x-portico-model": headerSafe(model),
+    "x-portico-attempts": String(attempts),
+  };
+  if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe([...new Set(dropped)].join(", "));
+  return headers;
+}
+
+export function setTrace(res: ServerResponse, job: Job): void {
+  if (res.destroyed) return;
+  const headers = traceOf(job);
+  for (const name in headers) res.setHeader(name, headers[name]!);
 }
 
 function headerSafe(text: string): string {
@@ -155,7 +162,6 @@ function prefix(answer: Answer, pushed: string[], request: ChatRequest): void {
 
 function setCompletion(answer: Answer, completion: ChatCompletion): void {
   answer.completion = completion;
-  delete answer.latin1;
   answer.body = Buffer.from(JSON.stringify(completion));
 }
 

@@ -32,46 +32,6 @@ export function readCompletion(
   return { completion: parsed as unknown as ChatCompletion, changed };
 }
 
-const PLAIN = [
-  '"object":"chat.completion"',
-  '"index":0',
-  '"role":"assistant"',
-  '"finish_reason":"stop"',
-  '"usage":{',
-  '"total_tokens":',
-];
-const NOT_PLAIN = ['"error"', '"tool_calls"', '"reasoning"', '"index":1'];
-/** Longer answers are parsed: nobody counts microseconds there. */
-export const PLAIN_BYTES = 8192;
-
-/**
- * True for the answer of the usual server to a plain question, told by its bytes (as Latin-1) alone: nothing in it needs
- * mending, and it need not be parsed. Whatever leaves a doubt is not plain.
- */
-export function isPlainCompletion(text: string): boolean {
-  if (!text.startsWith('{"id":"') || text.charCodeAt(text.length - 1) !== 125) return false;
-  const open = text.indexOf('"content":"');
-  if (open === -1) return false;
-  const close = closingQuote(text, open + 11);
-  if (close === -1) return false;
-  // What the model said is left out: only the frame around it is looked at.
-  const frame = text.slice(0, open) + text.slice(close);
-  for (const part of PLAIN) if (!frame.includes(part)) return false;
-  for (const part of NOT_PLAIN) if (frame.includes(part)) return false;
-  return true;
-}
-
-function closingQuote(text: string, from: number): number {
-  let at = text.indexOf('"', from);
-  while (at !== -1) {
-    let slashes = 0;
-    while (text.charCodeAt(at - 1 - slashes) === 92) slashes++;
-    if (slashes % 2 === 0) return at;
-    at = text.indexOf('"', at + 1);
-  }
-  return -1;
-}
-
 function notAnAnswer(body: Buffer): UpstreamError {
   const problem = readOpenAiProblem(200, body);
   return upstreamError(

@@ -10,7 +10,7 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { createChannelSet } = await import("./channels.ts");
-    const { createUpstreams, warm } = await import("./upstream.ts");
+    const { createUpstreams } = await import("./upstream/upstreams.ts");
     const { createListings, listModels } = await import("./models.ts");
     const { chatCompletions, openaiForm } = await import("./endpoint.ts");
     const { embeddings } = await import("./embeddings.ts");
@@ -94,11 +94,5 @@ export default definePlugin({
 
     ctx.provide("channels", { list: () => describeChannels(engine).channels });
     ctx.provide("chat", createChatService(endpoint, models));
-    // The client library takes a moment to load and 20 MB: not in the first request's time, nor in that of the start,
-    // and not where there is no channel to use it.
-    const warming = setTimeout(() => {
-      if (Object.keys(sections(config).channels).length > 0) void warm();
-    }, 500).unref();
-    ctx.defer(() => clearTimeout(warming));
   },
 });

@@ -13,7 +13,7 @@ import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
 import { Job } from "./job.ts";
 import { meterFor } from "./metering.ts";
 import type { ModelEntry } from "./models.ts";
-import { type Endpoint, openExchange } from "./open.ts";
+import { type Endpoint, openExchange, setTrace } from "./open.ts";
 import { checkRequest } from "./request.ts";
 import { writeTranslated } from "./write-stream.ts";
 
@@ -118,11 +118,12 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
     },
 
     async open(call, request, options) {
-      const { answer } = await openExchange(endpoint, call, {
+      const { job, answer } = await openExchange(endpoint, call, {
         ...options,
         request: checkRequest(request),
         translated: true,
       });
+      setTrace(call.res, job);
       if (answer.stream === undefined) {
         const native = answer.native === true ? { native: answer.body! } : {};
         return { kind: "whole", completion: completionOf(answer), ...native };

@@ -14,11 +14,11 @@ import {
 import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
 import { askingForUsage, usageIn } from "./metering.ts";
-import { completionAsStream, isPlainCompletion, PLAIN_BYTES, readCompletion } from "./openai-answer.ts";
+import { completionAsStream, readCompletion } from "./openai-answer.ts";
 import { OpenAiStream } from "./openai-stream.ts";
 import { sendableBytes } from "./splice.ts";
 import type { AttemptTarget } from "./target.ts";
-import type { Receiver, Sending, Upstreams } from "./upstream.ts";
+import type { Receiver, Sending, Upstreams } from "./upstream/upstreams.ts";
 
 const JSON_TYPE = "application/json";
 /** Error answers are read this far. */
@@ -103,7 +103,6 @@ class Exchange implements Receiver, AnswerStream {
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
-  #batch: Buffer[] = [];
   #size = 0;
   #decoder: StreamDecoder | undefined;
   /** Reads along where the text is wanted and the decoder does not keep it. */
@@ -173,8 +172,7 @@ class Exchange implements Receiver, AnswerStream {
     } else this.#deadline?.touch();
     switch (this.#mode) {
       case "stream":
-        // undici hands on each chunk of the transfer coding by itself: what one read brought leaves as one write.
-        if (this.#batch.push(bytes) === 1) queueMicrotask(this.#flush);
+        this.#push(bytes);
         return;
       case "sniff":
         this.#sniff(bytes);
@@ -196,7 +194,6 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   end(): void {
-    this.#flush();
     try {
       switch (this.#mode) {
         case "stream": {
@@ -226,7 +223,6 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   fail(error: Error): void {
-    this.#flush();
     if (this.#mode === "over") return;
     if (this.#mode === "error") {
       this.#refused();
@@ -272,13 +268,6 @@ class Exchange implements Receiver, AnswerStream {
     this.#parts = [];
     this.#push(all);
   }
-
-  readonly #flush = (): void => {
-    if (this.#batch.length === 0) return;
-    const batch = this.#batch;
-    this.#batch = [];
-    if (this.#mode === "stream") this.#push(batch.length === 1 ? batch[0]! : Buffer.concat(batch));
-  };
 
   #push(bytes: Buffer): void {
     this.#decoder ??= this.#newDecoder();
@@ -429,15 +418,6 @@ class Exchange implements Receiver, AnswerStream {
         { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
         this.#status,
       );
-    }
-    if (wire.decode === undefined && !job.stream && !job.capture && body.length <= PLAIN_BYTES) {
-      const text = body.toString("latin1");
-      if (isPlainCompletion(text)) {
-        const resolve = this.#resolve!;
-        this.#close();
-        resolve({ body, latin1: text, firstByteMs: this.#firstByteMs });
-        return;
-      }
     }
     const { completion, changed } =
       native !== undefined

@@ -35,6 +35,8 @@ export class Ledger {
   #spent = new Map<string, Spent>();
   #costOf: CostOf;
   #list: Promise<void> | undefined;
+  /** The list of prices is there, or it is known that it cannot be read. */
+  #listed = false;
   /** Writes and readings of sums follow each other. */
   #turn: Promise<unknown> = Promise.resolve();
   #writing: Promise<void> | undefined;
@@ -48,8 +50,10 @@ export class Ledger {
 
   add(record: ChatRecord): void {
     if (record.channel === "") return;
-    if (this.#pending.push({ record, at: this.#parts.store().now() }) === MOST_PENDING)
-      setImmediate(() => this.flush());
+    const at = this.#parts.store().now();
+    // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
+    if (this.#listed || !this.#wantsList(record)) this.#sum(record, at);
+    else if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
   }
 
   /** Counts and writes what waits. What cannot be written waits on, and is told of once. */
@@ -85,7 +89,7 @@ export class Ledger {
   }
 
   async #count(): Promise<void> {
-    if (this.#list === undefined && this.#pending.some(({ record }) => this.#wantsList(record))) {
+    if (this.#list === undefined && this.#pending.length > 0) {
       this.#list = loadList().then(
         (library) => {
           this.#costOf = createPrices(this.#parts.prices, library);
@@ -95,50 +99,50 @@ export class Ledger {
       );
     }
     await this.#list;
+    if (this.#list !== undefined) this.#listed = true;
     const pending = this.#pending;
     this.#pending = [];
-    for (const one of pending) this.#sum(one);
+    for (const { record, at } of pending) this.#sum(record, at);
   }
 
   #wantsList({ usage, composite, ...to }: ChatRecord): boolean {
     return usage !== undefined && !composite && needsList(this.#parts.prices, to);
   }
 
-  #sum({ record, at }: Pending): void {
+  #sum(record: ChatRecord, at: number): void {
     const { usage, status, composite } = record;
-    const channel = record.channel.slice(0, LONGEST_NAME);
-    const model = record.model.slice(0, LONGEST_NAME);
     const key = keyOf(record.client);
     const minute = at - (at % MINUTE);
+    const sum = this.#sumOf(minute, key, record.channel.slice(0, LONGEST_NAME), record.model.slice(0, LONGEST_NAME));
+    if (sum === undefined) return;
     const answered = status < 400 || status === 499;
     const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
-    this.#put({
-      at: minute,
-      key,
-      channel,
-      model,
-      requests: 1,
-      errors: answered ? 0 : 1,
-      promptTokens: count(usage?.prompt_tokens),
-      completionTokens: count(usage?.completion_tokens),
-      cachedTokens: count(usage?.prompt_tokens_details?.cached_tokens),
-      cost: cost ?? 0,
-      unmetered: answered && usage === undefined && !composite ? 1 : 0,
-      unpriced: cost === undefined ? 1 : 0,
-    });
+    sum.requests++;
+    if (!answered) sum.errors++;
+    if (cost === undefined) sum.unpriced++;
+    else sum.cost += cost;
+    if (usage !== undefined) {
+      sum.promptTokens += count(usage.prompt_tokens);
+      sum.completionTokens += count(usage.completion_tokens);
+      sum.cachedTokens += count(usage.prompt_tokens_details?.cached_tokens);
+    } else if (answered && !composite) sum.unmetered++;
     const spent = key === "" || !cost ? undefined : this.#spent.get(key);
     if (spent !== undefined && minute >= spent.since) spent.usd += cost!;
   }
 
-  #put(record: Required<UsageRecord>): void {
-    const id = JSON.stringify([record.at, record.key, record.channel, record.model]);
-    const sum = this.#sums.get(id);
-    if (sum === undefined) {
-      if (this.#sums.size < MOST_SUMS) this.#sums.set(id, record);
-      else if (this.#lost++ === 0) this.#parts.log.error("usage is lost: the store has not taken any for too long");
-      return;
+  /** Undefined where there is no room for another one. */
+  #sumOf(at: number, key: string, channel: string, model: string): Required<UsageRecord> | undefined {
+    // the model comes last: of these names it alone may hold a line break
+    const id = `${at}\n${key}\n${channel}\n${model}`;
+    let sum = this.#sums.get(id);
+    if (sum !== undefined) return sum;
+    if (this.#sums.size >= MOST_SUMS) {
+      if (this.#lost++ === 0) this.#parts.log.error("usage is lost: the store has not taken any for too long");
+      return undefined;
     }
-    for (const field of ADDED) sum[field] += record[field];
+    sum = { at, key, channel, model, ...NOTHING };
+    this.#sums.set(id, sum);
+    return sum;
   }
 
   async #write(): Promise<void> {
@@ -153,7 +157,10 @@ export class Ledger {
     } catch (error) {
       const newer = this.#sums;
       this.#sums = batch;
-      for (const record of newer.values()) this.#put(record);
+      for (const record of newer.values()) {
+        const sum = this.#sumOf(record.at, record.key, record.channel, record.model);
+        if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];
+      }
       if (!this.#failing) this.#parts.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
       this.#failing = true;
     }
@@ -170,6 +177,10 @@ const ADDED = [
   "unmetered",
   "unpriced",
 ] as const;
+
+const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as Readonly<
+  Record<(typeof ADDED)[number], number>
+>;
 
 function keyOf(client: Client): string {
   return client.kind === "key" ? (client.key ?? "") : "";

@@ -1,0 +1,286 @@
+/**
+ * Reads HTTP/1.1 answers from the bytes of one connection: heads, and bodies by length, in chunks or up to the end of
+ * the connection (RFC 9112). Whatever leaves a doubt where an answer ends makes the connection unfit for another one:
+ * an answer must never reach the caller of the next request.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+
+export interface AnswerEvents {
+  /** Interim answers (1xx) too. */
+  head(status: number, headers: IncomingHttpHeaders): void;
+  /** What one read brought of the body, freed of its chunk lines. */
+  data(bytes: Buffer): void;
+  /** The answer is complete. `reusable`: the next one may come over the same connection. */
+  end(reusable: boolean): void;
+}
+
+/** What came is no HTTP/1.1 answer. */
+export class MalformedAnswer extends Error {
+  readonly code = "EBADMSG";
+}
+
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_LINE_BYTES = 4096;
+/** 2^52 bytes are 13 hex digits. */
+const MAX_SIZE_DIGITS = 13;
+
+const CR = 13;
+const LF = 10;
+
+enum State {
+  /** No answer is expected. */
+  Idle,
+  Head,
+  /** A body of known length. */
+  Length,
+  /** A body that ends with the connection. */
+  Rest,
+  Size,
+  SizeExtension,
+  SizeEnd,
+  Chunk,
+  ChunkEnd,
+  Trailer,
+  TrailerLine,
+  TrailerEnd,
+}
+
+export class AnswerReader {
+  readonly #events: AnswerEvents;
+  #state = State.Idle;
+  #held: Buffer | undefined;
+  #left = 0;
+  #digits = 0;
+  #lineBytes = 0;
+  #reusable = false;
+
+  constructor(events: AnswerEvents) {
+    this.#events = events;
+  }
+
+  /** A request goes out: one answer may come. */
+  expect(): void {
+    this.#state = State.Head;
+  }
+
+  /** Takes ownership of the bytes: chunks are joined in place. Throws `MalformedAnswer`. */
+  push(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      switch (this.#state) {
+        case State.Idle:
+          throw new MalformedAnswer("bytes that belong to no answer");
+        case State.Head: {
+          const held = this.#held;
+          if (held !== undefined) {
+            this.#held = undefined;
+            this.push(Buffer.concat([held, at === 0 ? bytes : bytes.subarray(at)]));
+            return;
+          }
+          at = this.#readHead(bytes, at);
+          break;
+        }
+        case State.Length: {
+          const to = Math.min(bytes.length, at + this.#left);
+          this.#left -= to - at;
+          this.#events.data(at === 0 && to === bytes.length ? bytes : bytes.subarray(at, to));
+          at = to;
+          if (this.#left === 0) this.#end(at === bytes.length);
+          break;
+        }
+        case State.Rest:
+          this.#events.data(at === 0 ? bytes : bytes.subarray(at));
+          return;
+        default:
+          at = this.#readChunks(bytes, at);
+      }
+    }
+  }
+
+  /** The connection has ended. False where that cuts an answer short. */
+  close(): boolean {
+    if (this.#state === State.Rest) this.#end(false);
+    return this.#state === State.Idle;
+  }
+
+  #end(noSurplus: boolean): void {
+    this.#state = State.Idle;
+    this.#events.end(this.#reusable && noSurplus);
+  }
+
+  #readHead(bytes: Buffer, from: number): number {
+    const end = bytes.indexOf("\r\n\r\n", from, "latin1");
+    if (end === -1) {
+      if (bytes.length - from > MAX_HEAD_BYTES) throw new MalformedAnswer("the head of the answer is too large");
+      // a server of another protocol may never send a line's end
+      if (!"HTTP/1.".startsWith(bytes.toString("latin1", from, from + 7)))
+        throw new MalformedAnswer("not an HTTP/1.1 answer");
+      this.#held = bytes.subarray(from);
+      return bytes.length;
+    }
+    if (end - from > MAX_HEAD_BYTES) throw new MalformedAnswer("the head of the answer is too large");
+    const { status, minor, headers } = parseHead(bytes.toString("latin1", from, end));
+    const next = end + 4;
+    if (status < 200) {
+      if (status === 101) throw new MalformedAnswer("a switch of protocols that was not asked for");
+      this.#events.head(status, headers);
+      return next;
+    }
+    this.#frame(status, minor, headers);
+    const empty = this.#state === State.Length && this.#left === 0;
+    this.#events.head(status, headers);
+    if (empty) this.#end(next === bytes.length);
+    return next;
+  }
+
+  /** Where the body ends (RFC 9112, section 6.3). */
+  #frame(status: number, minor: number, headers: IncomingHttpHeaders): void {
+    const connection = headers.connection?.toLowerCase();
+    this.#reusable =
+      minor === 1
+        ? connection === undefined || !hasToken(connection, "close")
+        : hasToken(connection ?? "", "keep-alive");
+    const coding = headers["transfer-encoding"]?.trim().toLowerCase();
+    const length = headers["content-length"];
+    this.#left = 0;
+    this.#state = State.Length;
+    if (status === 204 || status === 304) return;
+    if (coding !== undefined && coding !== "identity") {
+      // with a length beside it somebody on the way may have read another end
+      if (length !== undefined || minor === 0) this.#reusable = false;
+      this.#state = /(?:^|[,\s])chunked$/.test(coding) ? State.Size : State.Rest;
+      this.#digits = 0;
+      this.#lineBytes = 0;
+    } else if (length !== undefined) this.#left = lengthOf(length);
+    else this.#state = State.Rest;
+  }
+
+  /** Reads on in a chunked body. The data of all chunks at hand is moved together and told at once. */
+  #readChunks(bytes: Buffer, from: number): number {
+    let at = from;
+    let start = -1;
+    let to = -1;
+    const end = bytes.length;
+    while (at < end) {
+      if (this.#state === State.Chunk) {
+        const count = Math.min(end - at, this.#left);
+        if (start === -1) start = to = at;
+        if (to !== at) bytes.copyWithin(to, at, at + count);
+        to += count;
+        at += count;
+        this.#left -= count;
+        if (this.#left === 0) this.#state = State.ChunkEnd;
+        continue;
+      }
+      if (this.#readLine(bytes[at++]!)) {
+        if (start !== -1) this.#events.data(bytes.subarray(start, to));
+        this.#end(at === end);
+        return at;
+      }
+    }
+    if (start !== -1) this.#events.data(bytes.subarray(start, to));
+    return at;
+  }
+
+  /** One byte around the chunks. True at the end of the body. */
+  #readLine(byte: number): boolean {
+    switch (this.#state) {
+      case State.Size: {
+        const digit = hexDigit(byte);
+        if (digit >= 0) {
+          if (++this.#digits > MAX_SIZE_DIGITS) throw new MalformedAnswer("a chunk of impossible size");
+          this.#left = this.#left * 16 + digit;
+          return false;
+        }
+        if (this.#digits === 0) throw new MalformedAnswer("a chunk without a size");
+        if (byte === CR) this.#state = State.SizeEnd;
+        else if (byte === 59 || byte === 32 || byte === 9) this.#state = State.SizeExtension;
+        else throw new MalformedAnswer("a chunk's size that is no number");
+        return false;
+      }
+      case State.SizeExtension:
+        if (byte === CR) this.#state = State.SizeEnd;
+        else this.#countLine();
+        return false;
+      case State.SizeEnd:
+        mustBe(byte, LF);
+        this.#digits = 0;
+        this.#lineBytes = 0;
+        this.#state = this.#left === 0 ? State.Trailer : State.Chunk;
+        return false;
+      case State.ChunkEnd:
+        if (byte === CR && this.#digits === 0) {
+          this.#digits = 1;
+          return false;
+        }
+        mustBe(byte, this.#digits === 0 ? CR : LF);
+        this.#digits = 0;
+        this.#state = State.Size;
+        return false;
+      case State.Trailer:
+        this.#state = byte === CR ? State.TrailerEnd : State.TrailerLine;
+        return false;
+      case State.TrailerLine:
+        if (byte === LF) this.#state = State.Trailer;
+        else this.#countLine();
+        return false;
+      default:
+        mustBe(byte, LF);
+        return true;
+    }
+  }
+
+  #countLine(): void {
+    if (++this.#lineBytes > MAX_LINE_BYTES) throw new MalformedAnswer("a line of the body is too long");
+  }
+}
+
+function mustBe(byte: number, expected: number): void {
+  if (byte !== expected) throw new MalformedAnswer("a chunk that does not end where it should");
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const letter = byte | 32;
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1;
+}
+
+function hasToken(list: string, token: string): boolean {
+  return list === token || list.split(",").some((item) => item.trim() === token);
+}
+
+/** The same length said twice is a length; two lengths are none. */
+function lengthOf(text: string): number {
+  const [first = "", ...others] = text.split(",").map((item) => item.trim());
+  if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
+    throw new MalformedAnswer("an answer whose length is no number");
+  return Number(first);
+}
+
+interface Head {
+  status: number;
+  minor: number;
+  headers: IncomingHttpHeaders;
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+function parseHead(text: string): Head {
+  let at = text.indexOf("\r\n");
+  const line = at === -1 ? text : text.slice(0, at);
+  const found = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(line);
+  if (found === null) throw new MalformedAnswer("not an HTTP/1.1 answer");
+  const headers: Record<string, string> = Object.create(null);
+  while (at !== -1) {
+    const from = at + 2;
+    at = text.indexOf("\r\n", from);
+    const colon = text.indexOf(":", from);
+    const end = at === -1 ? text.length : at;
+    const name = text.slice(from, colon === -1 ? from : colon).toLowerCase();
+    if (colon > end || !TOKEN.test(name)) throw new MalformedAnswer("an answer with a broken header line");
+    const value = text.slice(colon + 1, end).trim();
+    const known = headers[name];
+    headers[name] = known === undefined ? value : `${known}, ${value}`;
+  }
+  return { status: Number(found[2]), minor: Number(found[1]), headers: headers as IncomingHttpHeaders };
+}

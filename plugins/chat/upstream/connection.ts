@@ -1,0 +1,131 @@
+/** One kept-alive connection to an upstream: a request goes out, its answer comes back, then the next. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
+import { type AnswerEvents, AnswerReader } from "./answer-reader.ts";
+
+/** Whom an answer is for. After `end` or `fail` nothing more is told. */
+export interface Taker {
+  head(status: number, headers: IncomingHttpHeaders): void;
+  data(bytes: Buffer): void;
+  end(): void;
+  fail(error: Error): void;
+}
+
+export interface ConnectionEvents {
+  /** It may carry the next request. */
+  idle(connection: Connection): void;
+  /** It has ended, for whatever reason. Told once. */
+  gone(connection: Connection): void;
+}
+
+/** Up to here a copy into one string is cheaper than a second buffer to write. */
+const ONE_WRITE_BYTES = 16 * 1024;
+
+export class Connection implements AnswerEvents {
+  /** When it became idle, by `performance.now()`. */
+  idleSince = 0;
+  readonly #socket: Socket;
+  readonly #events: ConnectionEvents;
+  readonly #reader: AnswerReader = new AnswerReader(this);
+  #taker: Taker | undefined;
+  #error: Error | undefined;
+
+  constructor(socket: Socket, events: ConnectionEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    socket.on("end", () => {
+      if (!this.#reader.close()) this.#error ??= closedError();
+    });
+    socket.on("error", (error) => {
+      this.#error ??= error;
+    });
+    socket.on("close", () => {
+      this.#events.gone(this);
+      this.#fail(this.#error ?? closedError());
+    });
+  }
+
+  /** `head`: the request's lines up to the empty one, which is left to `send`. A string goes out as UTF-8. */
+  send(head: string, body: string | Buffer | undefined, taker: Taker): void {
+    this.#taker = taker;
+    this.#reader.expect();
+    const socket = this.#socket;
+    if (body === undefined) {
+      socket.write(`${head}\r\n`, "latin1");
+      return;
+    }
+    const text = typeof body === "string";
+    const start = `${head}content-length: ${text ? Buffer.byteLength(body) : body.length}\r\n\r\n`;
+    if (text) socket.write(start + body, "utf8");
+    // Latin-1 is bytes as they are: head and body leave in one write.
+    else if (body.length <= ONE_WRITE_BYTES) socket.write(start + body.toString("latin1"), "latin1");
+    else {
+      socket.cork();
+      socket.write(start, "latin1");
+      socket.write(body);
+      socket.uncork();
+    }
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Cuts the connection. A taker that is still waiting hears of it. */
+  destroy(error?: Error): void {
+    this.#error ??= error;
+    this.#socket.destroy();
+  }
+
+  /** Cuts the connection; its taker has gone. */
+  drop(): void {
+    this.#taker = undefined;
+    this.#socket.destroy();
+  }
+
+  #take(bytes: Buffer): void {
+    try {
+      this.#reader.push(bytes);
+    } catch (error) {
+      this.destroy(error as Error);
+    }
+  }
+
+  #fail(error: Error): void {
+    const taker = this.#taker;
+    this.#taker = undefined;
+    taker?.fail(error);
+  }
+
+  // ------------------------------------------------------------------------------------- from the reader
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    this.#taker?.head(status, headers);
+  }
+
+  data(bytes: Buffer): void {
+    this.#taker?.data(bytes);
+  }
+
+  end(reusable: boolean): void {
+    const taker = this.#taker;
+    this.#taker = undefined;
+    const socket = this.#socket;
+    // An answer that came before its request had gone out leaves the rest of it on the way.
+    if (!reusable || socket.writableLength > 0 || socket.destroyed) socket.destroy();
+    else {
+      if (socket.isPaused()) socket.resume();
+      this.#events.idle(this);
+    }
+    taker?.end();
+  }
+}
+
+function closedError(): Error {
+  return Object.assign(new Error("the other side closed the connection"), { code: "ECONNRESET" });
+}

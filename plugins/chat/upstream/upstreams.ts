@@ -1,0 +1,217 @@
+/**
+ * Requests to upstreams: HTTP/1.1 straight on sockets, because a general client costs as much as all else that happens
+ * to a request here. No streams, no copies; back-pressure by pausing the socket.
+ */
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Transform } from "node:stream";
+import type { Connection, Taker } from "./connection.ts";
+import { inBurst } from "portico";
+import { Pool } from "./pool.ts";
+
+export interface UpstreamCall {
+  method: "GET" | "POST";
+  url: string;
+  headers: Record<string, string>;
+  body?: string | Buffer | undefined;
+}
+
+/** Called in this order: head, data…, then end or fail; nothing after `abort()`. */
+export interface Receiver {
+  head(status: number, headers: IncomingHttpHeaders): void;
+  data(bytes: Buffer): void;
+  /** The answer is complete. */
+  end(): void;
+  /** No connection, a reset, an answer cut short or malformed, a body that does not decompress. */
+  fail(error: Error): void;
+}
+
+export interface Sending {
+  abort(): void;
+  /** Stops reading from the upstream's socket until `resume`. */
+  pause(): void;
+  resume(): void;
+}
+
+export interface Upstreams {
+  send(call: UpstreamCall, receiver: Receiver): Sending;
+  /** Closes idle connections now, the others when their answers have ended. */
+  close(): void;
+}
+
+export function createUpstreams(): Upstreams {
+  const pools = new Map<string, Pool>();
+
+  function poolOf(origin: string): Pool {
+    let pool = pools.get(origin);
+    if (pool === undefined) {
+      pool = new Pool(origin);
+      pools.set(origin, pool);
+    }
+    return pool;
+  }
+
+  return {
+    send(call, receiver) {
+      const exchange = new Exchange(receiver);
+      try {
+        const { origin, host, path } = splitUrl(call.url);
+        exchange.begin(poolOf(origin), headOf(call, host, path), call.body);
+      } catch (error) {
+        // never before `send` has returned: the receiver may not be ready to hear of it
+        queueMicrotask(() => exchange.fail(error as Error));
+      }
+      return exchange;
+    },
+    close() {
+      for (const pool of pools.values()) pool.close();
+      pools.clear();
+    },
+  };
+}
+
+interface Address {
+  origin: string;
+  host: string;
+  path: string;
+}
+
+const addresses = new Map<string, Address>();
+
+/** URL parsing costs as much as routing: the few addresses in use are remembered. */
+function splitUrl(url: string): Address {
+  let address = addresses.get(url);
+  if (address === undefined) {
+    const parsed = URL.canParse(url) ? new URL(url) : undefined;
+    if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
+      throw new Error(`${url} is not an http(s) address`);
+    address = { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
+    if (addresses.size >= 1000) addresses.clear();
+    addresses.set(url, address);
+  }
+  return address;
+}
+
+/** Ours to say: how the message is framed and what becomes of the connection. */
+const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect"]);
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e]*$/;
+
+function headOf({ method, headers }: UpstreamCall, host: string, path: string): string {
+  let named = host;
+  let lines = "";
+  for (const name in headers) {
+    const value = headers[name]!;
+    if (!NAME.test(name) || !VALUE.test(value)) throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
+    const lower = name.toLowerCase();
+    if (lower === "host") named = value;
+    else if (!OURS.has(lower)) lines += `${name}: ${value}\r\n`;
+  }
+  return `${method} ${path} HTTP/1.1\r\nhost: ${named}\r\nconnection: keep-alive\r\n${lines}`;
+}
+
+/** One request and its answer, decompressed. */
+class Exchange implements Taker, Sending {
+  #over = false;
+  #receiver: Receiver;
+  #connection: Connection | undefined;
+  #paused = false;
+  #decompress: Transform | undefined;
+
+  constructor(receiver: Receiver) {
+    this.#receiver = receiver;
+  }
+
+  begin(pool: Pool, head: string, body: string | Buffer | undefined): void {
+    inBurst(() => {
+      if (this.#over) return;
+      this.#connection = pool.take();
+      this.#connection.send(head, body, this);
+      if (this.#paused) this.#connection.pause();
+    });
+  }
+
+  head(status: number, headers: IncomingHttpHeaders): void {
+    if (this.#over) return;
+    const coding = headers["content-encoding"];
+    if (coding !== undefined && status >= 200 && status !== 204) this.#unpack(coding);
+    this.#receiver.head(status, headers);
+  }
+
+  data(bytes: Buffer): void {
+    if (this.#over) return;
+    if (this.#decompress === undefined) this.#receiver.data(bytes);
+    else if (!this.#decompress.write(bytes)) {
+      this.#connection?.pause();
+      this.#decompress.once("drain", () => {
+        if (!this.#paused) this.#connection?.resume();
+      });
+    }
+  }
+
+  end(): void {
+    // The connection goes to others from here on.
+    this.#connection = undefined;
+    if (this.#over) return;
+    if (this.#decompress !== undefined) {
+      this.#decompress.end();
+      return;
+    }
+    this.#over = true;
+    this.#receiver.end();
+  }
+
+  fail(error: Error): void {
+    this.#connection = undefined;
+    if (this.#over) return;
+    this.#over = true;
+    this.#decompress?.destroy();
+    this.#receiver.fail(error);
+  }
+
+  abort(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#decompress?.destroy();
+    this.#connection?.drop();
+    this.#connection = undefined;
+  }
+
+  pause(): void {
+    this.#paused = true;
+    if (this.#decompress !== undefined) this.#decompress.pause();
+    else this.#connection?.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    if (this.#decompress !== undefined) this.#decompress.resume();
+    else this.#connection?.resume();
+  }
+
+  #unpack(coding: string): void {
+    const make = DECODERS.get(coding.trim().toLowerCase());
+    if (make === undefined) return;
+    const transform = make();
+    this.#decompress = transform;
+    transform.on("data", (bytes: Buffer) => {
+      if (!this.#over) this.#receiver.data(bytes);
+    });
+    transform.on("end", () => {
+      if (this.#over) return;
+      this.#over = true;
+      this.#receiver.end();
+    });
+    transform.on("error", (error: Error) => {
+      this.#connection?.drop();
+      this.fail(error);
+    });
+  }
+}
+
+const DECODERS = new Map<string, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["br", createBrotliDecompress],
+  ["deflate", createInflate],
+]);

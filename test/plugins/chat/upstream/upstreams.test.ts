@@ -1,0 +1,245 @@
+/** Requests over real sockets: what goes out, which connections are used again, and how each way to break shows. */
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import {
+  createUpstreams,
+  type Receiver,
+  type Sending,
+  type UpstreamCall,
+} from "../../../../plugins/chat/upstream/upstreams.ts";
+
+type Play = (socket: Socket, request: string, count: number) => void;
+
+const servers: Server[] = [];
+const upstreams = createUpstreams();
+
+/** Plays one raw answer for each request that has come in whole. */
+async function start(play: Play): Promise<{ url: string; connections: () => number; requests: string[] }> {
+  let connections = 0;
+  const requests: string[] = [];
+  const server = createServer((socket) => {
+    connections++;
+    let held = "";
+    socket.on("error", () => {});
+    socket.on("data", (bytes) => {
+      held += bytes.toString("latin1");
+      const end = held.indexOf("\r\n\r\n");
+      const length = Number(/content-length: (\d+)/.exec(held)?.[1] ?? 0);
+      if (end === -1 || held.length < end + 4 + length) return;
+      requests.push(held);
+      held = "";
+      play(socket, requests.at(-1)!, requests.length);
+    });
+  });
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    connections: () => connections,
+    requests,
+  };
+}
+
+test.after(() => {
+  upstreams.close();
+  for (const server of servers) server.close();
+});
+
+interface Outcome {
+  status: number;
+  body: string;
+  error?: NodeJS.ErrnoException;
+}
+
+function ask(
+  call: Partial<UpstreamCall> & { url: string },
+  watch: Partial<Receiver> = {},
+): Promise<Outcome> & { sending: Sending } {
+  let sending!: Sending;
+  const outcome = new Promise<Outcome>((resolve) => {
+    const seen: Outcome = { status: 0, body: "" };
+    sending = upstreams.send(
+      { method: "POST", headers: {}, body: "{}", ...call },
+      {
+        head(status, headers) {
+          seen.status = status;
+          watch.head?.(status, headers);
+        },
+        data(bytes) {
+          seen.body += bytes.toString("utf8");
+          watch.data?.(bytes);
+        },
+        end: () => resolve(seen),
+        fail: (error) => resolve({ ...seen, error }),
+      },
+    );
+  });
+  return Object.assign(outcome, { sending });
+}
+
+const ok = (body: string, more = "") =>
+  `HTTP/1.1 200 OK\r\n${more}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+test("a request as it goes out", async () => {
+  const { url, requests } = await start((socket) => socket.write(ok("yes")));
+  const headers = { Authorization: "Bearer k", "content-length": "99", connection: "close" };
+  assert.equal(await ask({ url: `${url}/v1/a?b=c`, headers, body: '{"text":"é"}' }), { status: 200, body: "yes" });
+  const host = url.slice("http://".length);
+  assert.is(
+    requests[0],
+    `POST /v1/a?b=c HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\nAuthorization: Bearer k\r\ncontent-length: 13\r\n\r\n{"text":"\u00c3\u00a9"}`,
+  );
+  await ask({ url, method: "GET", body: undefined, headers: { host: "other.example" } });
+  assert.is(requests[1], "GET / HTTP/1.1\r\nhost: other.example\r\nconnection: keep-alive\r\n\r\n");
+  const large = Buffer.alloc(300_000, "é");
+  await ask({ url, body: large });
+  assert.is(requests[2]?.slice(requests[2].indexOf("\r\n\r\n") + 4), large.toString("latin1"));
+});
+
+test("a connection is used again, one for each request at a time", async () => {
+  const one = await start((socket) => socket.write(ok("x")));
+  for (let i = 0; i < 5; i++) await ask({ url: one.url });
+  assert.is(one.connections(), 1);
+  const held: Socket[] = [];
+  const many = await start((socket) => {
+    if (held.push(socket) === 3) for (const each of held.splice(0)) each.write(ok("x"));
+  });
+  await Promise.all([ask({ url: many.url }), ask({ url: many.url }), ask({ url: many.url })]);
+  assert.is(many.connections(), 3);
+});
+
+test("a connection that is closed, or says more than its answer, is not used again", async () => {
+  const closing = await start((socket) => socket.end(ok("x", "connection: close\r\n")));
+  await ask({ url: closing.url });
+  await ask({ url: closing.url });
+  assert.is(closing.connections(), 2);
+  const talking = await start((socket, _request, count) => socket.write(ok("x") + ok(`for nobody ${count}`)));
+  assert.is((await ask({ url: talking.url })).body, "x");
+  assert.is((await ask({ url: talking.url })).body, "x");
+  assert.is(talking.connections(), 2);
+});
+
+test("an answer that comes before its request has gone out leaves the connection unfit", async () => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.pause();
+      socket.write("HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n");
+    });
+  }).listen(0, "127.0.0.1");
+  servers.push(server);
+  await once(server, "listening");
+  let connections = 0;
+  server.on("connection", () => connections++);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (let i = 0; i < 2; i++) assert.is((await ask({ url, body: Buffer.alloc(64 * 1024 * 1024) })).status, 413);
+  assert.is(connections, 2);
+});
+
+test("each way to break is told once, with its code", async () => {
+  const cases: [Play, string][] = [
+    [(socket) => socket.destroy(), "ECONNRESET"],
+    [(socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"), "ECONNRESET"],
+    [(socket) => socket.write("220 mail.example ESMTP\r\n"), "EBADMSG"],
+    [(socket) => socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), "EBADMSG"],
+  ];
+  for (const [play, code] of cases) {
+    const { url } = await start(play);
+    assert.is((await ask({ url })).error?.code, code);
+  }
+  const gone = await start(() => {});
+  servers.pop()?.close();
+  assert.is((await ask({ url: gone.url })).error?.code, "ECONNREFUSED");
+});
+
+test("what cannot be sent is told, and never before `send` has returned", async () => {
+  const { url, requests } = await start((socket) => socket.write(ok("x")));
+  const calls: (Partial<UpstreamCall> & { url: string })[] = [
+    { url: "ftp://example.org/" },
+    { url: "no address" },
+    { url, headers: { "x-key": "two\r\nlines: 1" } },
+    { url, headers: { "bad name": "1" } },
+  ];
+  for (const call of calls) assert.instance((await ask(call)).error, Error);
+  assert.is(requests.length, 0);
+});
+
+test("compressed answers are unpacked, and a broken one fails", async () => {
+  const packed = gzipSync("packed");
+  const plays: Play[] = [
+    (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${packed.length}\r\n\r\n`);
+      socket.write(packed);
+    },
+    (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"),
+    (socket) => socket.write(ok("as it is", "content-encoding: constructor\r\n")),
+  ];
+  const { url } = await start((socket, request, count) => plays[count - 1]?.(socket, request, count));
+  assert.is((await ask({ url })).body, "packed");
+  assert.instance((await ask({ url })).error, Error);
+  assert.is((await ask({ url })).body, "as it is");
+});
+
+test("a paused answer holds the upstream, and goes on", async () => {
+  const size = 64 * 1024 * 1024;
+  let sent = 0;
+  const { url } = await start(async (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`);
+    for (; sent < size; sent += 65_536) if (!socket.write(Buffer.alloc(65_536))) await once(socket, "drain");
+  });
+  let received = 0;
+  let sentWhilePaused = -1;
+  const running: ReturnType<typeof ask> = ask(
+    { url },
+    {
+      data(bytes) {
+        received += bytes.length;
+        if (received > bytes.length) return;
+        running.sending.pause();
+        void stalled().then(() => running.sending.resume());
+      },
+    },
+  );
+  /** The sockets of both sides are full. */
+  async function stalled(): Promise<void> {
+    while (sentWhilePaused !== sent) {
+      sentWhilePaused = sent;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+  assert.is((await running).error, undefined);
+  assert.is(received, size);
+  assert.ok(sentWhilePaused < size / 2, `${sentWhilePaused} bytes had gone out`);
+});
+
+test("who aborts hears no more, and the upstream sees it", async () => {
+  let cut!: Promise<unknown>;
+  const { url } = await start((socket) => {
+    cut = once(socket, "close");
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nh");
+  });
+  let told = 0;
+  const sending = await new Promise<Sending>((resolve) => {
+    const one = upstreams.send(
+      { method: "POST", url, headers: {}, body: "{}" },
+      { head: () => told++, data: () => resolve(one), end: () => told++, fail: () => told++ },
+    );
+  });
+  sending.abort();
+  await cut;
+  assert.is(told, 1);
+  // before it has gone out at all
+  const never = upstreams.send(
+    { method: "POST", url, headers: {} },
+    { head: () => told++, data: () => told++, end: () => told++, fail: () => told++ },
+  );
+  never.abort();
+  await ask({ url: (await start((socket) => socket.write(ok("x")))).url });
+  assert.is(told, 1);
+});
+
+test.run();
