@@ -4,8 +4,9 @@
  * anew and passes the answer's bytes on). Run as `chat-parts.ts <role> [upstream's port]`; sends its port to the parent.
  */
 import { createServer, type ServerResponse } from "node:http";
-import { createServer as createSocketServer, type AddressInfo, type Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { type Dispatcher, Pool } from "undici";
+import { serveRaw } from "./raw-requests.ts";
 
 const [, , role, upstreamPort] = process.argv;
 if (role === "upstream") upstream();
@@ -42,25 +43,10 @@ function upstream(): void {
     usage: { prompt_tokens: 10, completion_tokens: 70, total_tokens: 80 },
   });
   const whole = Buffer.from(head("application/json", `content-length: ${Buffer.byteLength(answer)}`) + answer);
-  const server = createSocketServer((socket) => {
-    socket.setNoDelay(true);
-    socket.on("error", () => {});
-    let held = "";
-    socket.on("data", (bytes) => {
-      held += bytes.toString("latin1");
-      for (;;) {
-        const end = held.indexOf("\r\n\r\n");
-        if (end === -1) return;
-        const length = Number(/content-length: (\d+)/i.exec(held.slice(0, end))?.[1] ?? 0);
-        if (held.length < end + 4 + length) return;
-        const body = held.slice(end + 4, end + 4 + length);
-        held = held.slice(end + 4 + length);
-        if (!body.includes('"stream":true')) socket.write(whole);
-        else void streamTo(socket, (JSON.parse(body) as { bench: StreamPlan }).bench);
-      }
-    });
+  serveRaw((socket, _head, body) => {
+    if (!body.includes('"stream":true')) socket.write(whole);
+    else void streamTo(socket, (JSON.parse(body) as { bench: StreamPlan }).bench);
   });
-  server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));
 }
 
 export interface StreamPlan {

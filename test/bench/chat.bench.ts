@@ -8,8 +8,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
+import { bundle } from "./bundle.ts";
 import type { StreamPlan } from "./chat-parts.ts";
+import type { Bench, Figure } from "./run.ts";
 
 const packageDir = join(import.meta.dirname, "../..");
 const ROUNDS = 9;
@@ -22,28 +23,11 @@ interface Subject {
   headers: string;
   process: ChildProcess;
 }
-interface Figure {
-  what: string;
-  value: number;
-  unit: string;
-  limit?: number;
-  bound?: "min" | "max";
-  ratioTo?: string;
-}
 
-export default async function bench(): Promise<{ name: string; figures: Figure[] }> {
+export default async function bench(): Promise<Bench> {
   const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
   const parts = join(dir, "parts.mjs");
-  await build({
-    entryPoints: [join(import.meta.dirname, "chat-parts.ts")],
-    outfile: parts,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-    logLevel: "error",
-  });
+  await bundle("chat-parts.ts", parts);
   const children: ChildProcess[] = [];
   try {
     const upstream = await startPart(parts, ["upstream"], children);

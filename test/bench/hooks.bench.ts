@@ -3,19 +3,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { answering, descriptor, type HookHome, makeHookHome } from "../kernel/hooks/hook-home.ts";
-
-interface Figure {
-  what: string;
-  value: number;
-  unit: string;
-  limit?: number;
-}
+import type { Bench, Figure } from "./run.ts";
 
 const saves = 200;
 const reloads = 2000;
 const calls = 1000;
 
-export default async function bench() {
+export default async function bench(): Promise<Bench> {
   return { name: "hooks", figures: [...(await saveToLive()), ...(await memoryOfReloads()), ...(await costOfCalls())] };
 }
 

@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { Client } from "undici";
+import { bundle } from "./bundle.ts";
+import type { Bench, Figure } from "./run.ts";
 
 const body = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] });
 const rounds = 6;
@@ -17,21 +18,12 @@ interface Subject {
   port: number;
 }
 
-export default async function bench() {
+export default async function bench(): Promise<Bench> {
   const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
   const outfile = join(dir, "subject.mjs");
-  // Bundled as in production: what tsx adds for names and source maps would be measured otherwise.
-  await build({
-    entryPoints: [join(import.meta.dirname, "http-subject.ts")],
-    outfile,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    logLevel: "error",
-  });
+  await bundle("http-subject.ts", outfile);
   const subjects = [await start("bare", outfile), await start("portico", outfile)];
-  const figures: { what: string; value: number; unit: string; limit?: number; ratioTo?: string }[] = [];
+  const figures: Figure[] = [];
   try {
     for (const method of ["GET", "POST"] as const) {
       for (const connections of [10, 64]) {

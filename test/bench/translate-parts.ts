@@ -2,7 +2,8 @@
  * The upstream of the translation benchmark: raw sockets and preassembled events, so that it is never what is measured.
  * Speaks OpenAI's, Anthropic's and Gemini's format by path. The caller's last message is the plan: `{chunks, delayMs}`.
  */
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
+import { serveRaw } from "./raw-requests.ts";
 
 export interface Plan {
   chunks: number;
@@ -87,24 +88,9 @@ async function streamTo(socket: Socket, format: Format, plan: Plan): Promise<voi
   if (!socket.destroyed) socket.write(`${framed(format.end.join(""))}0\r\n\r\n`);
 }
 
-const server = createServer((socket) => {
-  socket.setNoDelay(true);
-  socket.on("error", () => {});
-  let held = "";
-  socket.on("data", (bytes) => {
-    held += bytes.toString("latin1");
-    for (;;) {
-      const end = held.indexOf("\r\n\r\n");
-      if (end === -1) return;
-      const length = Number(/content-length: (\d+)/i.exec(held.slice(0, end))?.[1] ?? 0);
-      if (held.length < end + 4 + length) return;
-      const body = held.slice(end + 4, end + 4 + length);
-      const format = FORMATS.find(({ path }) => held.startsWith(`POST ${path}`));
-      held = held.slice(end + 4 + length);
-      const plan = /\{\\"chunks\\":(\d+),\\"delayMs\\":(\d+)\}/.exec(body);
-      if (format === undefined || plan === null) socket.destroy();
-      else void streamTo(socket, format, { chunks: Number(plan[1]), delayMs: Number(plan[2]) });
-    }
-  });
+serveRaw((socket, head, body) => {
+  const format = FORMATS.find(({ path }) => head.startsWith(`POST ${path}`));
+  const plan = /\{\\"chunks\\":(\d+),\\"delayMs\\":(\d+)\}/.exec(body);
+  if (format === undefined || plan === null) socket.destroy();
+  else void streamTo(socket, format, { chunks: Number(plan[1]), delayMs: Number(plan[2]) });
 });
-server.listen(0, "127.0.0.1", () => process.send?.({ port: (server.address() as AddressInfo).port }));

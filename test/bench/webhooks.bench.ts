@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { Client } from "undici";
 import { packageDir } from "../support/gateway.ts";
+import { bundle } from "./bundle.ts";
 import type { Bench } from "./run.ts";
 
 const connections = 64;
@@ -25,15 +25,7 @@ export default async function bench(): Promise<Bench> {
   const subjects: Subject[] = [];
   try {
     const outfile = join(dir, "subject.mjs");
-    await build({
-      entryPoints: [join(import.meta.dirname, "webhooks-subject.ts")],
-      outfile,
-      bundle: true,
-      platform: "node",
-      format: "esm",
-      target: "node20",
-      logLevel: "error",
-    });
+    await bundle("webhooks-subject.ts", outfile);
     subjects.push(await bare("each", outfile, dir), await bare("group", outfile, dir), await portico(dir));
     const seen = subjects.map((): { perSecond: number; latencies: number[] }[] => []);
     // in turn, so that a busy machine slows all of them alike

@@ -1,0 +1,19 @@
+import { join } from "node:path";
+import { build } from "esbuild";
+
+/**
+ * A file of the benchmarks as one module at `outfile`, made as production's are: what a loader adds for names and source
+ * maps would be measured otherwise.
+ */
+export async function bundle(file: string, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(import.meta.dirname, file)],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    logLevel: "error",
+  });
+}
