@@ -36,7 +36,7 @@ const imports: Import[] = sources.flatMap((file) => {
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
   chokidar: ["kernel/extensions/watch.ts"],
-  "gray-matter": ["kernel/hooks/front-matter.ts"],
+  "gray-matter": ["kernel/hooks/on-disk/front-matter.ts"],
   pino: ["kernel/log.ts"],
   esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
   libsql: ["kernel/store/sqlite/connection.ts"],

@@ -110,9 +110,9 @@ function directoryOf(wanted: string, io: CommandIO): string | undefined {
 }
 
 async function checkByName(wanted: string | undefined, io: CommandIO): Promise<CheckReport[]> {
-  const { findCandidates } = await import("../hooks/candidate.ts");
-  const { hookRoots } = await import("../hooks/roots.ts");
-  const { groupByName } = await import("../hooks/slot.ts");
+  const { findCandidates } = await import("../hooks/on-disk/candidate.ts");
+  const { hookRoots } = await import("../hooks/on-disk/roots.ts");
+  const { groupByName } = await import("../hooks/in-force/slot.ts");
   const asked = await askGateway(wanted, io);
   if (asked) return asked;
   const groups = groupByName(await findCandidates(hookRoots(await pathsOf(io), [])));
@@ -148,7 +148,7 @@ async function askGateway(wanted: string | undefined, io: CommandIO): Promise<Ch
 }
 
 async function checkDirectory(dir: string, io: CommandIO): Promise<CheckReport> {
-  const { findCandidates } = await import("../hooks/candidate.ts");
+  const { findCandidates } = await import("../hooks/on-disk/candidate.ts");
   const root = { name: "directory", dir: dirname(dir), rank: 0 };
   const candidate = (await findCandidates([root])).find((one) => basename(one.dir) === basename(dir));
   if (!candidate) throw new Error(`${dir} is no hook: it has neither HOOK.md nor a handler.`);

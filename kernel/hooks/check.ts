@@ -1,8 +1,8 @@
 /** Says everything that is wrong with one hook directory, without putting it in force. */
 import type { Loader } from "../extensions/load.ts";
 import type { EventSpec } from "../types.ts";
-import { loadVersion } from "./activation.ts";
-import type { Candidate } from "./candidate.ts";
+import { loadVersion } from "./in-force/activation.ts";
+import type { Candidate } from "./on-disk/candidate.ts";
 import { describeEvent } from "./describe.ts";
 import { type Problem, problemOf } from "./problem.ts";
 

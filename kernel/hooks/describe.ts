@@ -1,11 +1,11 @@
 /** Turns what is known about a hook into the record that people see. */
 import { didYouMean } from "../nearest.ts";
 import type { EventSpec } from "../types.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate } from "./on-disk/candidate.ts";
 import { sayProblem } from "./problem.ts";
 import type { HookEventRecord, HookRecord, HookState } from "./record.ts";
 import type { HookEntry } from "./settings.ts";
-import type { Slot } from "./slot.ts";
+import type { Slot } from "./in-force/slot.ts";
 
 export interface DescribeOptions {
   specs: ReadonlyMap<string, EventSpec>;

@@ -4,16 +4,16 @@
 import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath } from "../key-path.ts";
-import { loadVersion } from "./activation.ts";
-import type { Candidate } from "./candidate.ts";
+import { loadVersion } from "./in-force/activation.ts";
+import type { Candidate } from "./on-disk/candidate.ts";
 import { type CheckReport, checkCandidate } from "./check.ts";
 import { describe } from "./describe.ts";
-import { createKeeper } from "./keeper.ts";
+import { createKeeper } from "./in-force/keeper.ts";
 import type { HookLogLine, HookRecord } from "./record.ts";
 import { type RunReport, type RunRequest, runOnce } from "./run-once.ts";
-import { recordFailure } from "./runner.ts";
+import { recordFailure } from "./in-force/runner.ts";
 import type { HookHostOptions } from "./settings.ts";
-import type { Slot } from "./slot.ts";
+import type { Slot } from "./in-force/slot.ts";
 
 export function createHookHost(options: HookHostOptions) {
   const { bus, loader, log } = options;

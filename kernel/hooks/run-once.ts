@@ -4,9 +4,9 @@ import { PorticoError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { runAs } from "../owner.ts";
 import type { BusEvent, HookContext, Logger } from "../types.ts";
-import { backstopMs, type Version } from "./activation.ts";
-import { createHookLogger } from "./hook-log.ts";
-import { type Effects, invoke } from "./invoke.ts";
+import { backstopMs, type Version } from "./in-force/activation.ts";
+import { createHookLogger } from "./in-force/hook-log.ts";
+import { type Effects, invoke } from "./in-force/invoke.ts";
 import { problemOf, sayProblem } from "./problem.ts";
 import type { HookLogLine } from "./record.ts";
 

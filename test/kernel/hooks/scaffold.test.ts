@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { parseHookMd } from "../../../kernel/hooks/front-matter.ts";
+import { parseHookMd } from "../../../kernel/hooks/on-disk/front-matter.ts";
 import { knownEvents } from "../../../kernel/hooks/known-events.ts";
 import { hookFiles, writeHook } from "../../../kernel/hooks/scaffold.ts";
 

@@ -1,12 +1,12 @@
 /** One loaded version of a hook: loaded off to the side, then put in force, then disposed of. */
 import { createHash } from "node:crypto";
-import { runBounded } from "../extensions/bounded.ts";
-import { createLoopGuard, guardLoops } from "../extensions/loop-guard.ts";
-import { LoadError, type Loader, wrapBundle } from "../extensions/load.ts";
-import { runAs } from "../owner.ts";
-import type { Dispose } from "../types.ts";
-import { type Candidate, whyInputsUnsafe } from "./candidate.ts";
-import type { HookMeta } from "./front-matter.ts";
+import { runBounded } from "../../extensions/bounded.ts";
+import { createLoopGuard, guardLoops } from "../../extensions/loop-guard.ts";
+import { LoadError, type Loader, wrapBundle } from "../../extensions/load.ts";
+import { runAs } from "../../owner.ts";
+import type { Dispose } from "../../types.ts";
+import { type Candidate, whyInputsUnsafe } from "../on-disk/candidate.ts";
+import type { HookMeta } from "../on-disk/front-matter.ts";
 import type { Handler } from "./invoke.ts";
 
 export interface Version {

@@ -4,7 +4,7 @@
  */
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../../nearest.ts";
 
 /** What a hook says of itself. */
 export interface HookMeta {

@@ -1,9 +1,9 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
-import { PorticoError } from "../errors.ts";
-import { running } from "../owner.ts";
-import type { EventName, Events, HookContext, HookKv, Logger, Paths } from "../types.ts";
-import type { HookMeta } from "./front-matter.ts";
-import type { HookSurroundings } from "./settings.ts";
+import { PorticoError } from "../../errors.ts";
+import { running } from "../../owner.ts";
+import type { EventName, Events, HookContext, HookKv, Logger, Paths } from "../../types.ts";
+import type { HookMeta } from "../on-disk/front-matter.ts";
+import type { HookSurroundings } from "../settings.ts";
 
 export interface ContextParts {
   name: string;

@@ -1,9 +1,9 @@
 /** Everything that goes by one hook name: who claims it, which version runs, how it has been doing. */
-import type { Logger } from "../types.ts";
+import type { Logger } from "../../types.ts";
 import type { Activation } from "./activation.ts";
-import type { Candidate } from "./candidate.ts";
+import type { Candidate } from "../on-disk/candidate.ts";
 import type { Ring } from "./hook-log.ts";
-import type { Problem } from "./problem.ts";
+import type { Problem } from "../problem.ts";
 import type { Health } from "./runner.ts";
 
 /** Why a claim is not to run, though nothing is wrong with it. */

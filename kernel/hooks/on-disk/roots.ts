@@ -1,8 +1,8 @@
 /** Where hooks are looked for. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Root } from "../extensions/discover.ts";
-import type { Paths } from "../types.ts";
+import type { Root } from "../../extensions/discover.ts";
+import type { Paths } from "../../types.ts";
 
 /** Lowest rank first: bundled, `hooks.extraDirs` in their order, managed, workspace. */
 export function hookRoots(paths: Paths, extraDirs: readonly string[]): Root[] {

@@ -1,7 +1,7 @@
 /** The last lines of one hook, beside the gateway's log. */
 import { format } from "node:util";
-import type { Logger } from "../types.ts";
-import type { HookLogLine } from "./record.ts";
+import type { Logger } from "../../types.ts";
+import type { HookLogLine } from "../record.ts";
 
 /** Keeps the newest `size` lines. */
 export function createRing(size = 200) {

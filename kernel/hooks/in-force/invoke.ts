@@ -1,7 +1,7 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
-import { runBounded } from "../extensions/bounded.ts";
-import type { BusEvent, EventSpec, HookContext } from "../types.ts";
+import { runBounded } from "../../extensions/bounded.ts";
+import type { BusEvent, EventSpec, HookContext } from "../../types.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
 

@@ -1,12 +1,12 @@
 /** Runs a hook for the bus: counts, logs, rests, and never lets a failure out of its own outcome. */
-import type { Bus } from "../bus.ts";
-import { Interrupted } from "../extensions/bounded.ts";
-import { EndlessLoopError } from "../extensions/loop-guard.ts";
-import type { BusEvent, HandlerResult, HookContext } from "../types.ts";
+import type { Bus } from "../../bus.ts";
+import { Interrupted } from "../../extensions/bounded.ts";
+import { EndlessLoopError } from "../../extensions/loop-guard.ts";
+import type { BusEvent, HandlerResult, HookContext } from "../../types.ts";
 import { type Activation, backstopMs } from "./activation.ts";
 import { type Effects, invoke } from "./invoke.ts";
-import { type Problem, problemOf, sayProblem } from "./problem.ts";
-import type { HookFailure, HookRun } from "./record.ts";
+import { type Problem, problemOf, sayProblem } from "../problem.ts";
+import type { HookFailure, HookRun } from "../record.ts";
 
 /** How a hook has been doing; `failuresInARow` and `resting` begin anew with each version. */
 export interface Health {

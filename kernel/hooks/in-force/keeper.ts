@@ -3,18 +3,18 @@
  * version off to the side, swaps it in within one tick, and takes off what is gone. What fails changes nothing.
  */
 import { join } from "node:path";
-import type { Dispose } from "../types.ts";
+import type { Dispose } from "../../types.ts";
 import { type Activation, endActivation, loadVersion, UnsafeError, type Version, versionOnDisk } from "./activation.ts";
-import { fingerprint, openApprovals } from "./approval.ts";
-import { type Candidate, findCandidates } from "./candidate.ts";
+import { fingerprint, openApprovals } from "../on-disk/approval.ts";
+import { type Candidate, findCandidates } from "../on-disk/candidate.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { createHookLogger, createRing } from "./hook-log.ts";
-import { createMetaReader } from "./meta-cache.ts";
-import { type Problem, problemOf, sayProblem } from "./problem.ts";
-import { missingRequirements } from "./requirements.ts";
-import { hookRoots } from "./roots.ts";
+import { createMetaReader } from "../on-disk/meta-cache.ts";
+import { type Problem, problemOf, sayProblem } from "../problem.ts";
+import { missingRequirements } from "../on-disk/requirements.ts";
+import { hookRoots } from "../on-disk/roots.ts";
 import { createRunner, newHealth } from "./runner.ts";
-import type { HookEntry, HookHostOptions, HookSurroundings } from "./settings.ts";
+import type { HookEntry, HookHostOptions, HookSurroundings } from "../settings.ts";
 import { type Barred, groupByName, type Slot } from "./slot.ts";
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { createMetaReader } from "../../../kernel/hooks/meta-cache.ts";
+import { createMetaReader } from "../../../../kernel/hooks/on-disk/meta-cache.ts";
 
 test("what was read once is known after a restart; a torn file and a refusal are not kept", async () => {
   const dir = mkdtempSync(join(tmpdir(), "portico-meta-"));

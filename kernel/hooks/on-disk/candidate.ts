@@ -1,10 +1,10 @@
 /** Reads one hook directory: its `HOOK.md`, its handler's file, and whether it is safe to load. */
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { discover, type Found, isInside, type Root, sourceNames, whyUnsafe } from "../extensions/discover.ts";
+import { discover, type Found, isInside, type Root, sourceNames, whyUnsafe } from "../../extensions/discover.ts";
 import type { HookMeta } from "./front-matter.ts";
 import { createMetaReader, type ReadMeta } from "./meta-cache.ts";
-import type { Problem } from "./problem.ts";
+import type { Problem } from "../problem.ts";
 
 export interface Candidate {
   /** Of the front matter; the directory's own where that has none or cannot be read. */
