@@ -14,7 +14,7 @@ import { attemptLocal } from "./local-attempt.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
 import type { Upstreams } from "./upstream/upstreams.ts";
-import { attemptWire } from "./wire-attempt.ts";
+import { attemptWire } from "./upstream/wire-attempt.ts";
 
 export const DEFAULT_TIMEOUT_MS = 300_000;
 export const DEFAULT_IDLE_TIMEOUT_MS = 120_000;

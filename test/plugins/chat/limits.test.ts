@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { keepAlive } from "../../../plugins/chat/keep-alive.ts";
-import { startDeadline } from "../../../plugins/chat/deadline.ts";
+import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { completion, hello, json, startUpstream, stream, type Upstream } from "./upstream-server.ts";
@@ -161,6 +161,15 @@ test("long deadlines share a ticker and are never early", () => {
     stopped.stop();
     mock.timers.tick(60_000);
     assert.is(late, 1);
+    // a slow reader stops the time, and it goes on when he reads again
+    for (const ms of [10_000, 1_000]) {
+      const held = startDeadline(ms, () => late++);
+      held.stop();
+      held.set(ms);
+      mock.timers.tick(ms + 500);
+      held.stop();
+    }
+    assert.is(late, 3);
   } finally {
     mock.timers.reset();
   }

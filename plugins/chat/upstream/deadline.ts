@@ -6,7 +6,7 @@ const TICK_MS = 250;
 export interface Deadline {
   /** Something came: the time starts again. */
   touch(): void;
-  /** From now on another time, started now. */
+  /** From now on another time, started now, also after a stop. */
   set(ms: number): void;
   stop(): void;
 }
@@ -44,13 +44,12 @@ class Coarse implements Deadline {
   ticksLeft: number;
   readonly late: () => void;
   #ticks: number;
-  #place: number;
+  #place = -1;
   constructor(ms: number, late: () => void) {
     this.late = late;
     this.#ticks = ticksOf(ms);
     this.ticksLeft = this.#ticks;
-    this.#place = coarse.push(this) - 1;
-    ticker ??= setInterval(tick, TICK_MS);
+    this.#enter();
   }
   touch(): void {
     this.ticksLeft = this.#ticks;
@@ -58,6 +57,7 @@ class Coarse implements Deadline {
   set(ms: number): void {
     this.#ticks = ticksOf(ms);
     this.ticksLeft = this.#ticks;
+    if (this.#place === -1) this.#enter();
   }
   stop(): void {
     if (this.#place === -1) return;
@@ -67,6 +67,10 @@ class Coarse implements Deadline {
       last.#place = this.#place;
     }
     this.#place = -1;
+  }
+  #enter(): void {
+    this.#place = coarse.push(this) - 1;
+    ticker ??= setInterval(tick, TICK_MS);
   }
 }
 

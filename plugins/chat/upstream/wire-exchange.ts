@@ -1,24 +1,14 @@
-/** One attempt at an upstream over HTTP: sends, reads, and settles once it is known what the caller will get. */
+/** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
-import {
-  isPorticoError,
-  type PorticoError,
-  type StreamDecoder,
-  type Usage,
-  type NativeForm,
-  type WireProvider,
-  type WireRequest,
-  readOpenAiProblem,
-  upstreamError,
-} from "portico";
+import { isPorticoError, type Usage, upstreamError, type WireRequest } from "portico";
+import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
-import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
-import { askingForUsage, usageIn } from "./metering.ts";
-import { completionAsStream, readCompletion } from "./openai-answer.ts";
-import { OpenAiStream } from "./openai-stream.ts";
-import { sendableBytes } from "./splice.ts";
-import type { AttemptTarget } from "./target.ts";
-import type { Receiver, Sending, Upstreams } from "./upstream/upstreams.ts";
+import type { Answer, AnswerStream, Sink } from "../job.ts";
+import { usageIn } from "../metering.ts";
+import { StreamReading } from "./stream-reading.ts";
+import type { Receiver, Sending } from "./upstreams.ts";
+import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";
+import type { WireAttempt } from "./wire-attempt.ts";
 
 const JSON_TYPE = "application/json";
 /** Error answers are read this far. */
@@ -30,68 +20,13 @@ const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 const COMMENTS_ONLY_MS = 2000;
 /** So much of the end of a large answer is looked at for its usage. */
 const TAIL_BYTES = 4096;
-/** How much may wait between the upstream and a caller that has not begun to read. */
-const EARLY_BYTES = 64 * 1024;
 /** An upstream that does not close its answer after `[DONE]` is cut. */
 const LINGER_MS = 1000;
 
-export interface WireAttempt {
-  upstreams: Upstreams;
-  wire: WireProvider;
-  target: AttemptTarget;
-  job: Job;
-  /** The request goes out in the caller's own form, and so the answer comes back. */
-  native?: NativeForm | undefined;
-  timeoutMs: number;
-  idleTimeoutMs: number;
-  /** The usage of the stream is asked for, though the client did not. */
-  askUsage: boolean;
-  /** The exchange is over: completed, failed or cancelled. Called once. */
-  onClose: () => void;
-  /** A stream broke off after it had begun. */
-  onBroken: (message: string) => void;
-}
-
-/** Resolves with the answer's beginning, rejects with what went wrong before it. */
-export function attemptWire(attempt: WireAttempt): Promise<Answer> {
-  const { wire, target, job } = attempt;
-  const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
-  const own = native?.encode(job.native!, target);
-  if (own !== undefined) return exchange({ ...attempt, native }, own);
-  const sent = wireRequest(wire, target, job, attempt.askUsage);
-  return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
-}
-
-function exchange(attempt: WireAttempt, call: WireRequest): Promise<Answer> {
-  const { job } = attempt;
-  job.trace.dropped = call.dropped;
-  return new Promise<Answer>((resolve, reject) => {
-    if (job.cancelled) reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0));
-    else new Exchange(attempt, call, resolve, reject).send();
-  });
-}
-
-function wireRequest(
-  wire: WireProvider,
-  target: AttemptTarget,
-  job: Job,
-  askUsage: boolean,
-): WireRequest | Promise<WireRequest> {
-  const options = job.request["stream_options"];
-  const direct = job.raw === undefined ? undefined : wire.passThrough?.(target, job.request);
-  if (direct !== undefined) {
-    const bytes = sendableBytes(job.raw!, job.request, target.model);
-    const body = askUsage ? askingForUsage(bytes, options) : bytes;
-    if (body !== undefined) return { method: "POST", url: direct.url, headers: direct.headers, body, dropped: [] };
-  }
-  let request = job.stream === (job.request.stream === true) ? job.request : { ...job.request, stream: job.stream };
-  if (askUsage) request = { ...request, stream_options: { ...(options as object | null), include_usage: true } };
-  return wire.encode({ ...request, model: target.model }, target);
-}
-
 type Mode = "waiting" | "error" | "collect" | "sniff" | "stream" | "raw" | "over";
 
-class Exchange implements Receiver, AnswerStream {
+/** Settles the attempt's promise with the answer's beginning; of a stream it is the rest as well. */
+export class WireExchange implements Receiver, AnswerStream {
   readonly #a: WireAttempt;
   readonly #call: WireRequest;
   #resolve: ((answer: Answer) => void) | undefined;
@@ -104,16 +39,11 @@ class Exchange implements Receiver, AnswerStream {
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
   #size = 0;
-  #decoder: StreamDecoder | undefined;
-  /** Reads along where the text is wanted and the decoder does not keep it. */
-  #reader: OpenAiStream | undefined;
-  #sink: Sink | undefined;
-  #paused = false;
+  #reading: StreamReading | undefined;
   #firstByteMs = -1;
   /** The end of an answer that is passed on without being held: its usage is there. */
   #tail: Buffer | undefined;
-  /** What came to its end before the sink was there. */
-  #ended: { error?: PorticoError } | undefined;
+  #delivery: Delivery | undefined;
 
   constructor(
     attempt: WireAttempt,
@@ -137,13 +67,13 @@ class Exchange implements Receiver, AnswerStream {
   get usage(): Usage | undefined {
     return this.#mode === "over" && this.#tail !== undefined
       ? usageIn(this.#tail.toString("latin1"))
-      : this.#decoder?.usage;
+      : this.#reading?.usage;
   }
   get finishReason(): string | undefined {
-    return this.#decoder?.finishReason;
+    return this.#reading?.finishReason;
   }
   get text(): string {
-    return this.#decoder?.text ?? this.#reader?.text ?? "";
+    return this.#reading?.text ?? "";
   }
 
   // ------------------------------------------------------------------------------------- from the upstream
@@ -197,14 +127,14 @@ class Exchange implements Receiver, AnswerStream {
     try {
       switch (this.#mode) {
         case "stream": {
-          const last = this.#decoder!.end();
+          const reading = this.#reading;
+          if (reading === undefined) throw emptyAnswer(this.#a.target, this.#status);
+          const last = reading.end();
           if (last !== undefined) this.#deliver(last);
-          if (this.#decoder!.failure !== undefined) this.#broken(this.#decoder!.failure);
+          if (reading.failure !== undefined) this.#broken(reading.failure);
           else this.#finish();
           return;
         }
-        case "sniff":
-          throw this.#emptyAnswer();
         case "collect":
           this.#whole();
           return;
@@ -214,8 +144,9 @@ class Exchange implements Receiver, AnswerStream {
         case "raw":
           this.#finish();
           return;
+        case "sniff":
         case "waiting":
-          throw this.#emptyAnswer();
+          throw emptyAnswer(this.#a.target, this.#status);
       }
     } catch (error) {
       this.#broken(error);
@@ -229,7 +160,7 @@ class Exchange implements Receiver, AnswerStream {
       return;
     }
     // The answer was complete; only its last line was not.
-    if (this.#mode === "stream" && this.#decoder?.finishReason !== undefined && this.#resolve === undefined) {
+    if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && this.#resolve === undefined) {
       this.end();
       return;
     }
@@ -270,59 +201,29 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   #push(bytes: Buffer): void {
-    this.#decoder ??= this.#newDecoder();
-    const decoder = this.#decoder;
+    this.#reading ??= new StreamReading(this.#a, this.#call);
+    const reading = this.#reading;
     let out: Buffer | undefined;
     try {
-      out = decoder.push(bytes);
+      out = reading.push(bytes);
     } catch (error) {
       this.#abort();
       this.#broken(error);
       return;
     }
     if (out !== undefined && out.length > 0) this.#deliver(out);
-    if (decoder.failure !== undefined) {
+    if (reading.failure !== undefined) {
       this.#abort();
-      this.#broken(decoder.failure);
-    } else if (decoder.done === true) this.#finish();
-  }
-
-  #newDecoder(): StreamDecoder {
-    const { wire, native, target, job } = this.#a;
-    const { created, model } = target;
-    const mender = () =>
-      new OpenAiStream({ id: target.id, created, model, includeUsage: job.includeUsage, capture: job.capture });
-    const decoder = (native ?? wire).decoder?.(this.#call, target);
-    if (decoder === undefined) return mender();
-    if (job.capture && native === undefined) this.#reader = mender();
-    return decoder;
+      this.#broken(reading.failure);
+    } else if (reading.done) this.#finish();
   }
 
   #deliver(bytes: Buffer): void {
-    this.#readAlong(bytes);
-    if (this.#sink !== undefined) {
-      if (!this.#sink.write(bytes)) this.#pause();
-      return;
-    }
-    this.#parts.push(bytes);
-    this.#size += bytes.length;
-    if (this.#resolve === undefined) {
-      if (this.#size > EARLY_BYTES) this.#pause();
-      return;
-    }
-    if (this.#mode === "stream" && onlyComments(bytes)) {
+    this.#outlet.write(bytes);
+    if (this.#resolve === undefined) return;
+    if (this.#mode === "stream" && onlyComments(bytes))
       this.#commentsTimer ??= setTimeout(() => this.#begin(), COMMENTS_ONLY_MS);
-      return;
-    }
-    this.#begin();
-  }
-
-  #readAlong(bytes: Buffer): void {
-    try {
-      this.#reader?.push(bytes);
-    } catch {
-      this.#reader = undefined;
-    }
+    else this.#begin();
   }
 
   /** The caller's headers may go out. */
@@ -341,30 +242,26 @@ class Exchange implements Receiver, AnswerStream {
   }
 
   start(sink: Sink): void {
-    this.#sink = sink;
-    const early = this.#parts;
-    this.#parts = [];
-    this.#size = 0;
-    let open = true;
-    for (const bytes of early) open = sink.write(bytes) && open;
-    if (this.#ended !== undefined) {
-      if (this.#ended.error === undefined) sink.end();
-      else sink.fail(this.#ended.error);
-    } else if (open && this.#paused) this.resume();
-    else if (!open) this.#pause();
+    this.#outlet.start(sink);
+  }
+
+  resume(): void {
+    this.#delivery?.resume();
+  }
+
+  get #outlet(): Delivery {
+    this.#delivery ??= new Delivery({ pause: () => this.#pause(), resume: () => this.#resume() });
+    return this.#delivery;
   }
 
   #pause(): void {
-    if (this.#paused || this.#mode === "over") return;
-    this.#paused = true;
+    if (this.#mode === "over") return;
     this.#sending?.pause();
     // A slow reader is no silence of the upstream.
     this.#deadline?.stop();
   }
 
-  resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
+  #resume(): void {
     if (this.#mode === "over") return;
     this.#deadline?.set(this.#a.idleTimeoutMs);
     this.#sending?.resume();
@@ -382,9 +279,8 @@ class Exchange implements Receiver, AnswerStream {
       }
     } else if (this.#size > HOLD_BYTES && this.#mayPassRaw()) {
       this.#mode = "raw";
-      this.#parts.push(bytes);
-      this.#begin();
-      if (this.#size > EARLY_BYTES) this.#pause();
+      for (const part of this.#parts.splice(0)) this.#outlet.write(part);
+      this.#deliver(bytes);
       return;
     } else if (this.#size > MAX_ANSWER_BYTES) {
       this.#abort();
@@ -409,88 +305,31 @@ class Exchange implements Receiver, AnswerStream {
 
   #whole(): void {
     const { wire, native, target, job } = this.#a;
-    const body = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts);
-    this.#parts = [];
-    const type = this.#headers["content-type"]?.toLowerCase() ?? "";
-    if (body.length === 0) throw this.#emptyAnswer();
-    if (type.startsWith("text/event-stream") && !job.stream) {
-      throw upstreamError(
-        { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
-        this.#status,
-      );
-    }
-    const { completion, changed } =
-      native !== undefined
-        ? { completion: native.decode(body, this.#call, target), changed: false }
-        : wire.decode === undefined
-          ? readCompletion(body, target)
-          : { completion: wire.decode(body, this.#call, target), changed: true };
+    const answer = readWhole({
+      wire,
+      native,
+      target,
+      job,
+      call: this.#call,
+      status: this.#status,
+      headers: this.#headers,
+      body: this.#takeParts(),
+      firstByteMs: this.#firstByteMs,
+    });
     const resolve = this.#resolve!;
     this.#close();
-    if (job.stream) {
-      const bytes = completionAsStream(completion, job.includeUsage);
-      const usage = completion.usage;
-      const first = completion.choices[0];
-      const text = typeof first?.message.content === "string" ? first.message.content : "";
-      resolve({
-        stream: {
-          start: (sink) => {
-            sink.write(bytes);
-            sink.end();
-          },
-          resume: () => {},
-          cancel: () => {},
-          usage,
-          finishReason: first?.finish_reason ?? undefined,
-          text,
-        },
-        streamType: "sse",
-        firstByteMs: this.#firstByteMs,
-      });
-      return;
-    }
-    resolve({
-      body: changed ? Buffer.from(JSON.stringify(completion)) : body,
-      completion,
-      firstByteMs: this.#firstByteMs,
-      native: native !== undefined,
-    });
+    resolve(answer);
   }
 
   #refused(): void {
     const { wire, target } = this.#a;
-    const body = Buffer.concat(this.#parts);
-    const status = this.#status;
-    if (status < 400) {
-      this.#broken(
-        upstreamError(
-          {
-            kind: "upstream",
-            message: `The upstream of channel \`${target.channel}\` redirects (${status}) elsewhere. Put the final address into its baseUrl.`,
-          },
-          status,
-        ),
-      );
-      return;
-    }
-    let problem: ReturnType<WireProvider["error"]>;
-    try {
-      problem = wire.error(status, this.#headers, body);
-    } catch {
-      problem = readOpenAiProblem(status, body);
-    }
-    const wait = retryAfter(this.#headers);
-    this.#broken(upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status));
+    this.#broken(refusal(wire, target, { status: this.#status, headers: this.#headers, body: this.#takeParts() }));
   }
 
-  #emptyAnswer(): PorticoError {
-    return upstreamError(
-      {
-        kind: "upstream",
-        message: `The upstream of channel \`${this.#a.target.channel}\` answered ${this.#status} without a body.`,
-      },
-      this.#status,
-    );
+  #takeParts(): Buffer {
+    const parts = this.#parts;
+    this.#parts = [];
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   }
 
   // ------------------------------------------------------------------------------------------------- end
@@ -512,8 +351,7 @@ class Exchange implements Receiver, AnswerStream {
     this.#close();
     // The connection is kept where the upstream ends its answer soon.
     setTimeout(() => sending?.abort(), LINGER_MS).unref();
-    if (this.#sink === undefined) this.#ended = {};
-    else this.#sink.end();
+    this.#outlet.end();
   }
 
   /** An error of any kind, before or after the first byte. */
@@ -530,8 +368,7 @@ class Exchange implements Receiver, AnswerStream {
       ? error
       : upstreamError({ kind: "upstream", message: "The upstream's stream could not be read." }, 200);
     this.#a.onBroken(known.message);
-    if (this.#sink === undefined) this.#ended = { error: known };
-    else this.#sink.fail(known);
+    this.#outlet.end(known);
   }
 
   /** The caller left. */
@@ -560,16 +397,4 @@ class Exchange implements Receiver, AnswerStream {
 
 function onlyComments(bytes: Buffer): boolean {
   return bytes[0] === 58 && !bytes.includes("data:");
-}
-
-/** Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date). */
-export function retryAfter(headers: IncomingHttpHeaders): number | undefined {
-  const ms = Number(headers["retry-after-ms"]);
-  if (headers["retry-after-ms"] !== undefined && Number.isFinite(ms) && ms >= 0) return ms / 1000;
-  const given = headers["retry-after"];
-  if (given === undefined) return undefined;
-  const seconds = Number(given);
-  if (Number.isFinite(seconds)) return Math.max(0, seconds);
-  const date = Date.parse(given);
-  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
 }

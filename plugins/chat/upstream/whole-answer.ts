@@ -1,0 +1,105 @@
+/** Whole answers of an upstream: what they come to for the caller, and the errors that they hold. */
+import type { IncomingHttpHeaders } from "node:http";
+import { type ChatCompletion, type PorticoError, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
+import type { NativeForm, WireProvider, WireRequest } from "portico";
+import type { Answer, AnswerStream, Job } from "../job.ts";
+import { completionAsStream, readCompletion } from "../openai-answer.ts";
+import type { AttemptTarget } from "../target.ts";
+
+export interface WholeAnswer {
+  wire: WireProvider;
+  native: NativeForm | undefined;
+  call: WireRequest;
+  target: AttemptTarget;
+  job: Job;
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  firstByteMs: number;
+}
+
+/** The caller's answer. Throws what the upstream's answer is instead of one. */
+export function readWhole(whole: WholeAnswer): Answer {
+  const { wire, native, call, target, job, status, headers, body, firstByteMs } = whole;
+  if (body.length === 0) throw emptyAnswer(target, status);
+  if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
+    throw upstreamError(
+      { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
+      status,
+    );
+  }
+  const { completion, changed } =
+    native !== undefined
+      ? { completion: native.decode(body, call, target), changed: false }
+      : wire.decode === undefined
+        ? readCompletion(body, target)
+        : { completion: wire.decode(body, call, target), changed: true };
+  if (job.stream) return { stream: streamOf(completion, job.includeUsage), streamType: "sse", firstByteMs };
+  return {
+    body: changed ? Buffer.from(JSON.stringify(completion)) : body,
+    completion,
+    firstByteMs,
+    native: native !== undefined,
+  };
+}
+
+/** For a caller who has asked for a stream and whose upstream does not stream. */
+function streamOf(completion: ChatCompletion, includeUsage: boolean): AnswerStream {
+  const bytes = completionAsStream(completion, includeUsage);
+  const first = completion.choices[0];
+  return {
+    start(sink) {
+      sink.write(bytes);
+      sink.end();
+    },
+    resume() {},
+    cancel() {},
+    usage: completion.usage,
+    finishReason: first?.finish_reason ?? undefined,
+    text: typeof first?.message.content === "string" ? first.message.content : "",
+  };
+}
+
+/** What an answer with a status of 300 and above says. */
+export function refusal(
+  wire: WireProvider,
+  target: AttemptTarget,
+  { status, headers, body }: Pick<WholeAnswer, "status" | "headers" | "body">,
+): UpstreamError {
+  if (status < 400) {
+    return upstreamError(
+      {
+        kind: "upstream",
+        message: `The upstream of channel \`${target.channel}\` redirects (${status}) elsewhere. Put the final address into its baseUrl.`,
+      },
+      status,
+    );
+  }
+  let problem: ReturnType<WireProvider["error"]>;
+  try {
+    problem = wire.error(status, headers, body);
+  } catch {
+    problem = readOpenAiProblem(status, body);
+  }
+  const wait = retryAfter(headers);
+  return upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status);
+}
+
+export function emptyAnswer(target: AttemptTarget, status: number): PorticoError {
+  return upstreamError(
+    { kind: "upstream", message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.` },
+    status,
+  );
+}
+
+/** Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date). */
+function retryAfter(headers: IncomingHttpHeaders): number | undefined {
+  const ms = Number(headers["retry-after-ms"]);
+  if (headers["retry-after-ms"] !== undefined && Number.isFinite(ms) && ms >= 0) return ms / 1000;
+  const given = headers["retry-after"];
+  if (given === undefined) return undefined;
+  const seconds = Number(given);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds);
+  const date = Date.parse(given);
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
+}
