@@ -1,10 +1,10 @@
 /** What `portico channels` and the dashboard ask. */
 import { type Call, PorticoError } from "portico";
-import { converse, type Engine } from "./attempts.ts";
-import type { ChannelState } from "./channel.ts";
-import { completionOf } from "./exchange.ts";
+import { converse, type Engine } from "./routing/attempts.ts";
+import type { ChannelState } from "./routing/channel.ts";
+import { completionOf } from "./serving/exchange.ts";
 import { Job } from "./job.ts";
-import { type Listings, reason } from "./models.ts";
+import { type Listings, reason } from "./routing/models.ts";
 
 export interface ChannelEntry extends ChannelState {
   name: string;

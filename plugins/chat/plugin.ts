@@ -9,13 +9,13 @@ export default definePlugin({
   commands: { channels: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { createChannelSet } = await import("./channels.ts");
+    const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreams } = await import("./upstream/upstreams.ts");
-    const { createListings, listModels } = await import("./models.ts");
-    const { chatCompletions, openaiForm } = await import("./endpoint.ts");
-    const { embeddings } = await import("./embeddings.ts");
-    const { mayUse } = await import("./open.ts");
-    const { createChatService } = await import("./service.ts");
+    const { createListings, listModels } = await import("./routing/models.ts");
+    const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
+    const { embeddings } = await import("./serving/embeddings.ts");
+    const { mayUse } = await import("./serving/open.ts");
+    const { createChatService } = await import("./serving/service.ts");
     const { describeChannels, testChannel } = await import("./channel-routes.ts");
     const { declareEvents } = await import("./events.ts");
 

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type ChatCompletion, type PorticoError, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
 import type { NativeForm, WireProvider, WireRequest } from "portico";
 import type { Answer, AnswerStream, Job } from "../job.ts";
-import { completionAsStream, readCompletion } from "../openai-answer.ts";
-import type { AttemptTarget } from "../target.ts";
+import { completionAsStream, readCompletion } from "../openai/answer.ts";
+import type { AttemptTarget } from "../routing/target.ts";
 
 export interface WholeAnswer {
   wire: WireProvider;

@@ -1,7 +1,7 @@
 /** One attempt at an upstream over HTTP. */
 import { type NativeForm, upstreamError, type WireProvider, type WireRequest } from "portico";
 import type { Answer, Job } from "../job.ts";
-import type { AttemptTarget } from "../target.ts";
+import type { AttemptTarget } from "../routing/target.ts";
 import type { Upstreams } from "./upstreams.ts";
 import { WireExchange } from "./wire-exchange.ts";
 import { wireRequest } from "./wire-request.ts";

@@ -4,7 +4,7 @@ import { isPorticoError, type Usage, upstreamError, type WireRequest } from "por
 import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import type { Answer, AnswerStream, Sink } from "../job.ts";
-import { usageIn } from "../metering.ts";
+import { usageIn } from "../serving/metering.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "./upstreams.ts";
 import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";

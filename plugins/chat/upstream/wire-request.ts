@@ -1,9 +1,9 @@
 /** What goes out to an upstream: the caller's own bytes wherever that is right, else what the provider makes of them. */
 import type { WireProvider, WireRequest } from "portico";
 import type { Job } from "../job.ts";
-import { askingForUsage } from "../metering.ts";
-import { sendableBytes } from "../splice.ts";
-import type { AttemptTarget } from "../target.ts";
+import { askingForUsage } from "../serving/metering.ts";
+import { sendableBytes } from "../openai/splice.ts";
+import type { AttemptTarget } from "../routing/target.ts";
 
 /** `askUsage`: the usage of the stream is asked for, though the client did not. */
 export function wireRequest(

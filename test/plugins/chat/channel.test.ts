@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { Channel } from "../../../plugins/chat/channel.ts";
+import { Channel } from "../../../plugins/chat/routing/channel.ts";
 
 function make(config: object = {}) {
   const clock = { now: 1_000_000 };

@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { checkEmbeddings } from "../../../plugins/chat/embeddings.ts";
+import { checkEmbeddings } from "../../../plugins/chat/serving/embeddings.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { json, startUpstream, type Upstream } from "./upstream-server.ts";
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { keepAlive } from "../../../plugins/chat/keep-alive.ts";
+import { keepAlive } from "../../../plugins/chat/serving/keep-alive.ts";
 import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { OpenAiStream } from "../../../plugins/chat/openai-stream.ts";
+import { OpenAiStream } from "../../../plugins/chat/openai/stream.ts";
 import { chunk, contentOf, DONE, data, eventsOf, hello } from "./upstream-server.ts";
 
 interface Run {

@@ -1,6 +1,6 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { Channel } from "../../../plugins/chat/channel.ts";
+import { Channel } from "../../../plugins/chat/routing/channel.ts";
 import {
   byPriority,
   type Listing,
@@ -8,7 +8,7 @@ import {
   resolve,
   type Routing,
   shuffleByWeight,
-} from "../../../plugins/chat/router.ts";
+} from "../../../plugins/chat/routing/router.ts";
 import type { AliasConfig, ChannelConfig } from "../../../plugins/chat/schema.ts";
 
 function routing(

@@ -10,11 +10,11 @@ import {
   type PorticoError,
 } from "portico";
 import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
-import { Job } from "./job.ts";
+import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
-import type { ModelEntry } from "./models.ts";
+import type { ModelEntry } from "../routing/models.ts";
 import { type Endpoint, openExchange, setTrace } from "./open.ts";
-import { checkRequest } from "./request.ts";
+import { checkRequest } from "../openai/request.ts";
 import { writeTranslated } from "./write-stream.ts";
 
 const OWNER: Client = { kind: "owner" };

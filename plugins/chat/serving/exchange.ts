@@ -8,12 +8,12 @@ import {
   type PorticoError,
   type Usage,
 } from "portico";
-import { converse, type Engine } from "./attempts.ts";
-import type { Answer, Job, Sink } from "./job.ts";
+import { converse, type Engine } from "../routing/attempts.ts";
+import type { Answer, Job, Sink } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
-import { readCompletion } from "./openai-answer.ts";
-import { checkRequest } from "./request.ts";
-import { newCompletionId } from "./target.ts";
+import { readCompletion } from "../openai/answer.ts";
+import { checkRequest } from "../openai/request.ts";
+import { newCompletionId } from "../routing/target.ts";
 
 /** What became of a job, for `chat:response` and `message:sent`. */
 export interface Report {

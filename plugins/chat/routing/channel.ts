@@ -1,5 +1,5 @@
 /** What is known of one channel while the gateway runs: its keys, its failures and rests, its places. */
-import type { ChannelConfig } from "./schema.ts";
+import type { ChannelConfig } from "../schema.ts";
 
 const FAILURES_TO_REST = 3;
 const FIRST_REST_MS = 5_000;

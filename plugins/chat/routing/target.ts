@@ -9,7 +9,7 @@ import {
   type Target,
 } from "portico";
 import type { Channel } from "./channel.ts";
-import type { Job } from "./job.ts";
+import type { Job } from "../job.ts";
 
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 

@@ -9,12 +9,12 @@ import {
   upstreamError,
 } from "portico";
 import type { Channel, Release } from "./channel.ts";
-import type { Answer, Job } from "./job.ts";
-import { attemptLocal } from "./local-attempt.ts";
+import type { Answer, Job } from "../job.ts";
+import { attemptLocal } from "../upstream/local-attempt.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "./upstream/upstreams.ts";
-import { attemptWire } from "./upstream/wire-attempt.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
+import { attemptWire } from "../upstream/wire-attempt.ts";
 
 export const DEFAULT_TIMEOUT_MS = 300_000;
 export const DEFAULT_IDLE_TIMEOUT_MS = 120_000;

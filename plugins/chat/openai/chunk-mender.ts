@@ -1,6 +1,6 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
 import type { Usage } from "portico";
-import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./openai-answer.ts";
+import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./answer.ts";
 
 export type Fields = Record<string, unknown>;
 

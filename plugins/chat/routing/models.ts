@@ -1,10 +1,10 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
 import { type ChatProvider, isPorticoError, type Logger, PorticoError, type WireRequest } from "portico";
 import type { Channel } from "./channel.ts";
-import type { Aliases } from "./schema.ts";
+import type { Aliases } from "../schema.ts";
 import { type Listing, matches } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "./upstream/upstreams.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */

@@ -1,7 +1,7 @@
 /** From a model's name to the targets it is tried on, in order. */
 import { PorticoError } from "portico";
 import type { Channel } from "./channel.ts";
-import type { AliasConfig, Aliases } from "./schema.ts";
+import type { AliasConfig, Aliases } from "../schema.ts";
 
 /** A channel and the upstream's own name of the model. */
 export interface Candidate {

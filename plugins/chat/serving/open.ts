@@ -12,15 +12,15 @@ import {
   PorticoError,
   type WantedModel,
 } from "portico";
-import type { Engine } from "./attempts.ts";
+import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
-import { type Answer, Job } from "./job.ts";
-import { completionAsStream, textCompletion } from "./openai-answer.ts";
+import { type Answer, Job } from "../job.ts";
+import { completionAsStream, textCompletion } from "../openai/answer.ts";
 import { meterFor } from "./metering.ts";
-import { prefixAnswer, prefixStream } from "./prefix.ts";
-import { lastUserIndex, textOf, withLastUserText } from "./request.ts";
-import { leadsTo } from "./router.ts";
-import { newCompletionId } from "./target.ts";
+import { prefixAnswer, prefixStream } from "../openai/prefix.ts";
+import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
+import { leadsTo } from "../routing/router.ts";
+import { newCompletionId } from "../routing/target.ts";
 
 export interface Endpoint {
   engine: Engine;

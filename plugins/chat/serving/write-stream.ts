@@ -1,7 +1,7 @@
 /** Writes a streamed answer: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
 import { type ChatChunk, createSseParser, type PorticoError, type StreamTranslator } from "portico";
-import type { Answer, AnswerStream, Sink } from "./job.ts";
+import type { Answer, AnswerStream, Sink } from "../job.ts";
 import { keepAlive } from "./keep-alive.ts";
 
 export const STREAM_HEADERS = {

@@ -2,9 +2,9 @@
 import type { ServerResponse } from "node:http";
 import { type Call, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./exchange.ts";
-import type { Answer } from "./job.ts";
+import type { Answer } from "../job.ts";
 import { type Endpoint, openExchange, setTrace, traceOf } from "./open.ts";
-import { checkRequest } from "./request.ts";
+import { checkRequest } from "../openai/request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
 /** Errors below `/v1` in OpenAI's form. */

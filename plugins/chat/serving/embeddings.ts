@@ -8,9 +8,9 @@ import {
   reply,
   type Usage,
 } from "portico";
-import { converse } from "./attempts.ts";
+import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./exchange.ts";
-import { Job } from "./job.ts";
+import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, markFailure, traceOf } from "./open.ts";
 

@@ -1,7 +1,7 @@
 /** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
 import type { ChatProvider } from "portico";
 import { Channel } from "./channel.ts";
-import type { Channels } from "./schema.ts";
+import type { Channels } from "../schema.ts";
 
 export interface ChannelSet {
   all(): ReadonlyMap<string, Channel>;

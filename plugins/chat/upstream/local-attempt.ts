@@ -12,10 +12,10 @@ import {
   type Target,
   upstreamError,
 } from "portico";
-import type { Answer, AnswerStream, Job, Sink } from "./job.ts";
-import { completionAsStream, textCompletion } from "./openai-answer.ts";
-import { OpenAiStream } from "./openai-stream.ts";
-import type { AttemptTarget } from "./target.ts";
+import type { Answer, AnswerStream, Job, Sink } from "../job.ts";
+import { completionAsStream, textCompletion } from "../openai/answer.ts";
+import { OpenAiStream } from "../openai/stream.ts";
+import type { AttemptTarget } from "../routing/target.ts";
 
 export interface LocalAttempt {
   provider: ChatProvider;

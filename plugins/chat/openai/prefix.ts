@@ -1,6 +1,6 @@
 /** Puts what hooks pushed on `event.messages` in front of an answer: an HTTP answer has no other place for it. */
 import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico";
-import type { AnswerStream } from "./job.ts";
+import type { AnswerStream } from "../job.ts";
 
 function textBefore(pushed: readonly string[], request: ChatRequest): string | undefined {
   const format = request["response_format"] as { type?: unknown } | null | undefined;
