@@ -9,7 +9,7 @@ const PRUNE_MS = 60_000;
 export interface DeliveryLog {
   /** Takes a row that nothing depends on. */
   note(delivery: NewDelivery): void;
-  /** Writes what waits. Never rejects. */
+  /** Resolves when all that was noted is written. Never rejects. */
   flush(): Promise<void>;
 }
 
@@ -17,15 +17,20 @@ export function createDeliveryLog(ctx: PluginContext, keep: () => number): Deliv
   let waiting: NewDelivery[] = [];
   let dropped = 0;
   let timer: NodeJS.Timeout | undefined;
+  let written = Promise.resolve();
 
-  async function flush(): Promise<void> {
+  function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    const deliveries = waiting;
-    waiting = [];
     if (dropped > 0) ctx.log.warn({ dropped }, "refused requests came too fast for the delivery log");
     dropped = 0;
-    if (deliveries.length === 0) return;
+    const deliveries = waiting;
+    waiting = [];
+    if (deliveries.length > 0) written = Promise.all([written, write(deliveries)]).then(() => {});
+    return written;
+  }
+
+  async function write(deliveries: readonly NewDelivery[]): Promise<void> {
     try {
       await ctx.use("store").enqueue({ deliveries });
     } catch (error) {

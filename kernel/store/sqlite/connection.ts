@@ -18,15 +18,19 @@ interface Database {
   close(): void;
 }
 
-/** libsql's other face: a statement runs in a thread of its own. */
+/** libsql's other face: what is awaited runs in another thread. */
 interface BackgroundDatabase {
   prepare(sql: string): Promise<{ all(): Promise<Row[]> }>;
+  exec(sql: string): Promise<void>;
   close(): void;
 }
+type Open<D> = new (path: string, options: { timeout: number }) => D;
 
 export interface Connection {
   readonly inTransaction: boolean;
   exec(sql: string): void;
+  /** Commits in another thread: the event loop does not wait for the disk. Until it resolves, nothing else may be called. */
+  commit(): Promise<void>;
   /** NORMAL does not wait for the disk: safe from a crash of this process, and the next FULL commit carries it. */
   synchronize(how: "FULL" | "NORMAL"): void;
   execute(query: Query): Result;
@@ -46,11 +50,10 @@ const NO_ROWS: Row[] = [];
 
 /** Opens the file and brings its tables up to date. */
 export async function connect(file: string): Promise<Connection> {
-  const { default: Libsql } = (await import("libsql")) as unknown as {
-    default: new (path: string, options: { timeout: number }) => Database;
-  };
+  const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
+  const { default: Background } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
-  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }));
+  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }), Background.prototype.exec);
   try {
     connection.exec("PRAGMA journal_mode = WAL");
     connection.synchronize("FULL");
@@ -66,7 +69,8 @@ export async function connect(file: string): Promise<Connection> {
   return connection;
 }
 
-function connectionOf(db: Database): Connection {
+/** `execAsync` is another class's method; both classes only hand on to the same handle. */
+function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): Connection {
   const statements = new Map<string, { statement: Statement; reader: boolean }>();
   let synchronous: "FULL" | "NORMAL" | undefined;
 
@@ -85,6 +89,7 @@ function connectionOf(db: Database): Connection {
       return db.inTransaction;
     },
     exec: (sql) => db.exec(sql),
+    commit: () => execAsync.call(db, "COMMIT"),
     synchronize(how) {
       if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
       synchronous = how;
@@ -113,9 +118,7 @@ export interface LogMover {
 }
 
 export async function openLogMover(file: string): Promise<LogMover> {
-  const { default: Libsql } = (await import("libsql/promise")) as unknown as {
-    default: new (path: string, options: { timeout: number }) => BackgroundDatabase;
-  };
+  const { default: Libsql } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
   const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
   const statement = await db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
   return {

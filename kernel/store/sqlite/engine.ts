@@ -9,7 +9,7 @@ import type { Logger } from "../../types.ts";
 import type { Engine, Operation, Transaction } from "../operation.ts";
 import { SharedTransaction } from "../transaction.ts";
 import { createCheckpoints } from "./checkpoints.ts";
-import { commit, perform, type Write } from "./commit.ts";
+import { perform, performBatch, type Write } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
 import { schemaVersion } from "./migrate.ts";
@@ -39,18 +39,24 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   let opening: Promise<Connection> | undefined;
   let waiting: Waiting[] = [];
   let scheduled = false;
+  /** From the first statement of a transaction until it is durable: nobody may see it half done. */
+  let writing: Promise<void> | undefined;
   let closed = false;
   let problem: string | undefined;
 
-  async function ready(): Promise<Connection> {
+  /** Runs `work` in one stretch of the event loop, while no transaction is open. */
+  async function use<T>(work: (connection: Connection) => T): Promise<T> {
+    while (writing || !current) await (writing ?? open());
+    return work(current);
+  }
+
+  async function open(): Promise<void> {
     if (closed) throw storeUnavailable("the store is closed: the gateway is stopping");
-    if (current) return current;
     opening ??= connect(file).finally(() => {
       opening = undefined;
     });
     try {
       current = await opening;
-      return current;
     } catch (error) {
       throw unavailable(error);
     }
@@ -81,28 +87,34 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   }
 
   async function flush(): Promise<void> {
-    if (waiting.length === 0) return;
-    let connection: Connection;
     try {
       if (checkpoints.held) await checkpoints.held;
-      connection = await ready();
+      await use((connection) => {
+        const batch = waiting.splice(0, BATCH);
+        if (batch.length === 0) return;
+        writing = commit(connection, batch).finally(() => {
+          writing = undefined;
+          if (waiting.length > 0) schedule();
+        });
+      });
     } catch (error) {
       for (const one of waiting.splice(0)) one.reject(error);
-      return;
     }
-    const batch = waiting.splice(0, BATCH);
-    if (batch.length === 0) return;
+  }
+
+  async function commit(connection: Connection, batch: readonly Waiting[]): Promise<void> {
     try {
-      connection.synchronize(batch.every((one) => one.soft) ? "NORMAL" : "FULL");
-      const { settle, touched } = commit(connection, batch, clock);
+      const soft = batch.every((one) => one.soft);
+      connection.synchronize(soft ? "NORMAL" : "FULL");
+      const { settle, touched } = performBatch(connection, batch, clock);
+      if (soft) connection.exec("COMMIT");
+      else await connection.commit();
       for (const one of settle) one();
       problem = undefined;
       checkpoints.note();
-      if (waiting.length > 0) schedule();
       for (const kind of touched) for (const wake of listeners.get(kind) ?? []) wake();
     } catch (error) {
       settleFailure(connection, batch, error);
-      if (waiting.length > 0) schedule();
     }
   }
 
@@ -146,23 +158,20 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     return storeUnavailable(`${problem}: nothing was accepted, try again later`, error);
   }
 
-  async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
-    const connection = await ready();
-    try {
-      return perform(connection, new SharedTransaction().perform(operation, clock()));
-    } catch (error) {
-      if (isDiskError(error)) drop(connection);
-      throw unavailable(error);
-    }
+  function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+    return outside((connection) => perform(connection, new SharedTransaction().perform(operation, clock())));
   }
 
-  async function outside<T>(work: (connection: Connection) => T): Promise<T> {
-    const connection = await ready();
-    try {
-      return work(connection);
-    } catch (error) {
-      throw unavailable(error);
-    }
+  /** `work` writes nothing that belongs to a transaction. */
+  function outside<T>(work: (connection: Connection) => T): Promise<T> {
+    return use((connection) => {
+      try {
+        return work(connection);
+      } catch (error) {
+        if (isDiskError(error)) drop(connection);
+        throw unavailable(error);
+      }
+    });
   }
 
   return {
@@ -176,9 +185,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         set.delete(wake);
       };
     },
-    open: async () => {
-      await ready();
-    },
+    open: () => use(() => {}),
     async health() {
       try {
         const version = await outside(schemaVersion);
@@ -209,7 +216,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       return { before, after: sizeWithLog(file) };
     },
     async close() {
-      while (waiting.length > 0) await flush();
+      while (waiting.length > 0 || writing) await (writing ?? flush());
       closed = true;
       await opening?.catch(() => {});
       await checkpoints.stop();

@@ -244,6 +244,21 @@ test("a copy holds what was written, and the original goes on", async () => {
   assert.is(await store.kv.get("n", "k"), 2);
 });
 
+test("nobody reads what is not durable yet", async () => {
+  let durable = 0;
+  for (let n = 1; n <= 100; n++) {
+    const written = store.kv.set("n", "k", n).then(() => {
+      durable = n;
+    });
+    for (let seen = 0; seen < n; ) {
+      await new Promise((resolve) => setImmediate(resolve));
+      seen = (await store.kv.get<number>("n", "k")) ?? 0;
+      assert.ok(seen <= durable, `read ${seen} when ${durable} was durable`);
+    }
+    await written;
+  }
+});
+
 test("the log is moved into the file beside running work, and begins anew", async () => {
   let written = 0;
   const fill = async () => {

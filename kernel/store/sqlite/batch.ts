@@ -23,24 +23,20 @@ export function perform<T>(connection: Connection, operation: Operation<T>): T {
 }
 
 /**
- * Everything in here is one stretch of the event loop: nobody else sees the transaction half done. Savepoints are
- * only paid for where one of the batch has failed: then all of it is undone, and done again with them. Throws where the
- * whole batch has failed; the transaction may still be open then.
+ * Everything but the commit. Savepoints are only paid for where one of the batch has failed: then all of it is undone,
+ * and done again with them. Throws where the whole batch has failed; the transaction may still be open then.
  */
-export function commit(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+export function performBatch(connection: Connection, batch: readonly Write[], clock: () => number): Done {
   connection.exec("BEGIN IMMEDIATE");
-  let done: Done;
   try {
-    done = performAll(connection, batch, clock);
+    return performAll(connection, batch, clock);
   } catch (error) {
     // a full or failing disk ends the whole transaction: nothing of this batch will be there
     if (isDiskError(error) || !connection.inTransaction) throw error;
     connection.exec("ROLLBACK");
     connection.exec("BEGIN IMMEDIATE");
-    done = performEach(connection, batch, clock);
+    return performEach(connection, batch, clock);
   }
-  connection.exec("COMMIT");
-  return done;
 }
 
 function performAll(connection: Connection, batch: readonly Write[], clock: () => number): Done {
