@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../kernel/bus.ts";
 import { declareKernelEvents } from "../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../kernel/extensions/load.ts";
@@ -138,4 +139,16 @@ export async function until<T>(read: () => T | Promise<T>, right: (value: T) => 
     if (Date.now() > end) throw new Error(`still not right after ${withinMs} ms: ${JSON.stringify(value)}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+}
+
+/** Fails where the work does not throw, or throws something else. */
+export async function rejects(work: () => unknown, message: RegExp): Promise<void> {
+  let error: Error | undefined;
+  try {
+    await work();
+  } catch (thrown) {
+    error = thrown as Error;
+  }
+  assert.ok(error, "it did not throw");
+  assert.match(error.message, message);
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
+import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
 
 const test = suite<{ home: HookHome }>("hook runner");
 test.before.each(async (context) => {
@@ -236,16 +236,5 @@ test("a disabled hook can be run by hand", async ({ home }) => {
   assert.is(home.host.info("a").state, "disabled");
   assert.equal((await home.host.run("a", {})).effects?.result, { reply: "tried" });
 });
-
-async function rejects(work: () => Promise<unknown>, message: RegExp): Promise<void> {
-  let error: Error | undefined;
-  try {
-    await work();
-  } catch (thrown) {
-    error = thrown as Error;
-  }
-  assert.ok(error, "it did not throw");
-  assert.match(error.message, message);
-}
 
 test.run();

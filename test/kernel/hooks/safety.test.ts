@@ -2,7 +2,15 @@ import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, until } from "./hook-home.ts";
+import {
+  answering,
+  descriptor,
+  type HookHome,
+  type HookHomeOptions,
+  makeHookHome,
+  rejects,
+  until,
+} from "./hook-home.ts";
 
 const files = { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("managed") };
 const workspaceFiles = {
@@ -244,16 +252,5 @@ test("extra directories that are added while it runs are watched", async ({ make
     (reply) => reply === "x",
   );
 });
-
-async function rejects(work: () => unknown, message: RegExp): Promise<void> {
-  let error: Error | undefined;
-  try {
-    await work();
-  } catch (thrown) {
-    error = thrown as Error;
-  }
-  assert.ok(error, "it did not throw");
-  assert.match(error.message, message);
-}
 
 test.run();
