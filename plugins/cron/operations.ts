@@ -1,7 +1,7 @@
 import { compile, type PluginContext } from "portico";
 import type { JobBook } from "./book.ts";
 import { viewJob, viewRun } from "./job.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./firing/runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
 
 const DATES_SHOWN = 5;

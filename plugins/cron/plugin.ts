@@ -40,7 +40,7 @@ export default definePlugin({
     addTool(ctx, operations);
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {
-      const { startHousekeeping } = await import("./housekeeping.ts");
+      const { startHousekeeping } = await import("./firing/housekeeping.ts");
       if (!ctx.signal.aborted) stopHousekeeping = startHousekeeping(ctx, () => late.settings().keepRuns);
     }, 60_000).unref();
     ctx.defer(async () => {

@@ -2,12 +2,12 @@
 import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } from "portico";
 import { createBook } from "./book.ts";
 import { KIND } from "./job.ts";
-import { startLoop } from "./loop.ts";
-import { declareHookEvent } from "./payload.ts";
+import { startLoop } from "./firing/loop.ts";
+import { declareHookEvent } from "./firing/payload.ts";
 import { createOperations, type Operations } from "./operations.ts";
-import { createRunner } from "./runner.ts";
+import { createRunner } from "./firing/runner.ts";
 import type { CronConfig } from "./schema.ts";
-import { createSettler } from "./settle.ts";
+import { createSettler } from "./firing/settle.ts";
 
 const SWEEP_MS = 30_000;
 

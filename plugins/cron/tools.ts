@@ -10,8 +10,8 @@ import {
 } from "portico";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
-import { startLoop } from "./loop.ts";
-import { declareHookEvent, deliver, emitHook } from "./payload.ts";
+import { startLoop } from "./firing/loop.ts";
+import { declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
 import { Payload, Schedule } from "./schema.ts";
 
 /** A check whose `param` names the field that the value stands in. */

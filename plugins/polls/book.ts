@@ -7,7 +7,7 @@ import {
   type ScheduleTools,
   wantsEnabled,
 } from "portico";
-import { defaultPayload } from "./deliver.ts";
+import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import { identityOf, KIND, MASK, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";

@@ -1,10 +1,10 @@
 import { compile, type PluginContext, PorticoError } from "portico";
 import type { PollBook } from "./book.ts";
 import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
-import type { PollRunner } from "./runner.ts";
+import type { PollRunner } from "./checking/runner.ts";
 import { NewPoll, PollChange, type PollsConfig } from "./schema.ts";
 import { CheckFailed } from "./sources/source.ts";
-import { render } from "./template.ts";
+import { render } from "./checking/template.ts";
 
 export interface Parts {
   ctx: PluginContext;

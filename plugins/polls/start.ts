@@ -3,7 +3,7 @@ import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } fr
 import { createBook } from "./book.ts";
 import { createOperations, type Operations } from "./operations.ts";
 import { KIND } from "./poll.ts";
-import { createRunner } from "./runner.ts";
+import { createRunner } from "./checking/runner.ts";
 import type { PollsConfig } from "./schema.ts";
 
 export interface Polls extends LateParts<PollsConfig> {

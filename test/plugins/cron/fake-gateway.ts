@@ -8,8 +8,8 @@ import { openStore } from "../../../kernel/store/index.ts";
 import type { Store } from "../../../kernel/store/types.ts";
 import { createBook } from "../../../plugins/cron/book.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
-import { createRunner } from "../../../plugins/cron/runner.ts";
-import { createSettler } from "../../../plugins/cron/settle.ts";
+import { createRunner } from "../../../plugins/cron/firing/runner.ts";
+import { createSettler } from "../../../plugins/cron/firing/settle.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 
 const agent = {

@@ -2,7 +2,7 @@
 import type { DueLoop } from "portico";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { startLoop } from "../../../plugins/cron/loop.ts";
+import { startLoop } from "../../../plugins/cron/firing/loop.ts";
 import { until } from "../../support/until.ts";
 import { makeCron } from "./fake-gateway.ts";
 

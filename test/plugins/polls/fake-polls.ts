@@ -3,7 +3,7 @@ import type { PluginContext } from "portico";
 import type { Store } from "../../../kernel/store/types.ts";
 import { createScheduleTools } from "../../../plugins/cron/tools.ts";
 import { createBook } from "../../../plugins/polls/book.ts";
-import { createRunner } from "../../../plugins/polls/runner.ts";
+import { createRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
 import { makeContext } from "../cron/fake-gateway.ts";
 

@@ -1,12 +1,12 @@
 /** Identity, templates, differences, pages, back-off: each by itself. */
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { backoffMs } from "../../../plugins/polls/backoff.ts";
-import { lineDiff } from "../../../plugins/polls/diff.ts";
+import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
+import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { type Item, newItems } from "../../../plugins/polls/identity.ts";
 import { pageText } from "../../../plugins/polls/sources/html.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
-import { render } from "../../../plugins/polls/template.ts";
+import { render } from "../../../plugins/polls/checking/template.ts";
 import { valueAt } from "../../../plugins/polls/value-path.ts";
 
 /** Feeds lists to the comparison one after another; answers what was new in each, the first left out. */

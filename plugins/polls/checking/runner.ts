@@ -4,7 +4,7 @@ import { isPorticoError, type NewItem, type PluginContext, type Run, type Schedu
 import { backoffMs, jittered } from "./backoff.ts";
 import { type Checked, check } from "./check.ts";
 import { type Deliveries, deliverNews } from "./deliver.ts";
-import { guardOf } from "./policy.ts";
+import { guardOf } from "../policy.ts";
 import {
   type CheckData,
   type CheckStatus,
@@ -15,9 +15,9 @@ import {
   type PollState,
   placeOf,
   toPoll,
-} from "./poll.ts";
-import type { PollsConfig } from "./schema.ts";
-import { CheckFailed } from "./sources/source.ts";
+} from "../poll.ts";
+import type { PollsConfig } from "../schema.ts";
+import { CheckFailed } from "../sources/source.ts";
 
 /** Beyond the deadline of the check itself: for the comparison and the commit. */
 const LEASE_MARGIN_MS = 30_000;

@@ -1,7 +1,7 @@
 /** Fires slots: each is taken by compare-and-swap together with what it starts, so it fires once however many look. */
 import { createHash, randomBytes } from "node:crypto";
 import type { CronFired, NewItem, PayloadDelivery, PluginContext, Run } from "portico";
-import { graceOf, type Job, type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "./job.ts";
+import { graceOf, type Job, type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
 import { deliver, emitHook } from "./payload.ts";
 import type { Settler } from "./settle.ts";
 

@@ -1,10 +1,10 @@
 /** One look at a source: what it holds, and what of that is new. Nothing is written here. */
 import type { Guard } from "portico";
 import { lineDiff } from "./diff.ts";
-import { type Item, newItems } from "./identity.ts";
-import type { CheckStatus, Cursor } from "./poll.ts";
-import type { Source } from "./schema.ts";
-import { type Answered, type Asked, CheckFailed } from "./sources/source.ts";
+import { type Item, newItems } from "../identity.ts";
+import type { CheckStatus, Cursor } from "../poll.ts";
+import type { Source } from "../schema.ts";
+import { type Answered, type Asked, CheckFailed } from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
 /** A server that answers 304 for ever is asked without a condition once a day. */
@@ -38,11 +38,11 @@ export interface Checked {
 
 async function ask(asked: Asked): Promise<Answered> {
   const { kind } = asked.source;
-  if (kind === "json") return (await import("./sources/json.ts")).readJson(asked);
-  if (kind === "feed") return (await import("./sources/feed.ts")).readFeed(asked);
-  if (kind === "html") return (await import("./sources/html.ts")).readHtml(asked);
-  if (kind === "file") return (await import("./sources/file.ts")).readFileSource(asked);
-  return (await import("./sources/http.ts")).readHttp(asked);
+  if (kind === "json") return (await import("../sources/json.ts")).readJson(asked);
+  if (kind === "feed") return (await import("../sources/feed.ts")).readFeed(asked);
+  if (kind === "html") return (await import("../sources/html.ts")).readHtml(asked);
+  if (kind === "file") return (await import("../sources/file.ts")).readFileSource(asked);
+  return (await import("../sources/http.ts")).readHttp(asked);
 }
 
 /** Reads the source and compares. Throws (`CheckFailed` or `PorticoError`) where it cannot be read: never a change. */

@@ -1,7 +1,7 @@
 /** The only importer of node-cron: the hourly tidying up, where a missed or doubled run does no harm. */
 import { schedule } from "node-cron";
 import type { PluginContext } from "portico";
-import { KIND } from "./job.ts";
+import { KIND } from "../job.ts";
 
 /** Cuts the histories of all jobs to their length, once an hour. Answers its undo. */
 export function startHousekeeping(ctx: PluginContext, keepRuns: () => number): () => Promise<void> {

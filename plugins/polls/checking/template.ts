@@ -1,4 +1,4 @@
-import { valueAt } from "./value-path.ts";
+import { valueAt } from "../value-path.ts";
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z_][\w.[\]*$-]*)\}/g;
 

@@ -1,6 +1,6 @@
 /** Turns what is new into deliveries of the payload. */
 import type { PayloadDelivery, PayloadSpec, ScheduleTools, TurnRequest } from "portico";
-import { digest } from "./poll.ts";
+import { digest } from "../poll.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
 
 const DATA_CHARS = 20_000;

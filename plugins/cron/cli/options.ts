@@ -1,0 +1,92 @@
+/** The options that make a job, and the request that they amount to. */
+import type { CommandIO, OptionSpec } from "portico";
+import { parseDuration } from "../duration.ts";
+
+const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
+const length = (description: string): OptionSpec => text(description, "TIME");
+
+export const options: Record<string, OptionSpec> = {
+  name: text("The job's name, where it is not given as a word", "NAME"),
+  cron: text('A cron expression of 5 fields, or 6 with seconds first, or @daily: "0 9 * * 1-5"', "EXPR"),
+  tz: text("Its time zone, an IANA name; default cron.timezone", "ZONE"),
+  every: length("Or an interval: 90s, 5m, 1h30m"),
+  at: text("Or once: an ISO date, or a time from now such as 20m", "DATE"),
+  schedule: text('Or any of these as one text: "0 9 * * *", "every 5m", "in 20m"'),
+  message: text("Starts an agent turn with this task"),
+  model: text("Model of the turn", "MODEL"),
+  channel: text("Only this channel", "NAME"),
+  session: text("Session of the turn; default one of its own", "SESSION"),
+  announce: { type: "boolean", description: "Posts the turn's answer to the main session" },
+  text: text("Or: queues this event for the next heartbeat"),
+  "system-event": text("The same as --text"),
+  now: { type: "boolean", description: "Wakes the agent at once for the event" },
+  hook: text("Or: emits this event for hooks, such as report:daily", "EVENT"),
+  description: text("One line about the job"),
+  missed: {
+    type: "string",
+    choices: ["skip", "run-once"],
+    description: "What becomes of a date that was slept through",
+  },
+  overlap: { type: "string", choices: ["skip", "queue"], description: "What if the run before is still going" },
+  timeout: length("Deadline of a run"),
+  grace: length("How late a date may be and still count"),
+  jitter: length("Delays each date by up to this"),
+  "max-errors": { type: "number", value: "N", description: "Failures in a row that disable it; 0 never" },
+  "delete-after-run": { type: "boolean", description: "Removes it once its last date has succeeded" },
+  disabled: { type: "boolean", description: "Made, but not switched on" },
+};
+
+function scheduleOf({ options: given }: CommandIO): unknown {
+  const kinds = ["cron", "every", "at", "schedule"].filter((kind) => given[kind] !== undefined);
+  if (kinds.length > 1)
+    throw new Error(
+      `Give only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
+    );
+  if (given["every"] !== undefined) return { kind: "every", everyMs: parseDuration(String(given["every"])) };
+  if (given["schedule"] !== undefined) return given["schedule"];
+  const tz = given["tz"] === undefined ? {} : { tz: given["tz"] };
+  if (given["at"] !== undefined) {
+    const at = String(given["at"]);
+    return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, ...tz };
+  }
+  return given["cron"] === undefined ? undefined : { kind: "cron", expr: given["cron"], ...tz };
+}
+
+function payloadOf({ options: given }: CommandIO): unknown {
+  const event = given["text"] ?? given["system-event"];
+  const kinds = [given["message"], event, given["hook"]].filter((value) => value !== undefined);
+  if (kinds.length > 1) throw new Error("Give only one of --message, --text and --hook.");
+  if (event !== undefined) return { kind: "systemEvent", text: event, ...(given["now"] ? { mode: "now" } : {}) };
+  if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
+  if (given["message"] === undefined) return undefined;
+  const { message, model, channel, session } = given;
+  return {
+    kind: "agentTurn",
+    message,
+    model,
+    channel,
+    session,
+    ...(given["announce"] ? { delivery: "announce" } : {}),
+  };
+}
+
+/** The body of a request: what was given on the command line, and nothing else. */
+export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
+  const { options: given } = io;
+  const span = (key: string): number | undefined =>
+    given[key] === undefined ? undefined : parseDuration(String(given[key]));
+  return {
+    name: name ?? given["name"],
+    description: given["description"],
+    schedule: scheduleOf(io),
+    payload: payloadOf(io),
+    missed: given["missed"],
+    overlap: given["overlap"],
+    timeoutMs: span("timeout"),
+    graceMs: span("grace"),
+    jitterMs: span("jitter"),
+    maxErrors: given["max-errors"],
+    deleteAfterRun: given["delete-after-run"],
+    ...(given["disabled"] ? { status: "disabled" } : {}),
+  };
+}

@@ -1,0 +1,63 @@
+/** What the command line shows of jobs. */
+import { formatDuration } from "../duration.ts";
+
+export interface JobView {
+  id: string;
+  name: string;
+  status: string;
+  source: string;
+  description?: string;
+  schedule: { kind: string; expr?: string; tz?: string; everyMs?: number; at?: string };
+  payload: { kind: string; text?: string; message?: string; event?: string };
+  missed: string;
+  overlap: string;
+  state: {
+    nextRunAt: string | null;
+    lastRunAt: string | null;
+    lastStatus: string | null;
+    lastError: string | null;
+    consecutiveErrors: number;
+    disabledReason?: string;
+  };
+  nextDates?: string[];
+}
+export interface RunView {
+  id: string;
+  status: string;
+  trigger: string;
+  scheduledAt: string;
+  startedAt: string;
+  durationMs: number | null;
+  error?: string;
+  reason?: string;
+  result?: string;
+}
+
+export const when = ({ schedule }: JobView): string =>
+  schedule.kind === "cron"
+    ? `${schedule.expr} (${schedule.tz})`
+    : schedule.kind === "every"
+      ? `every ${formatDuration(schedule.everyMs ?? 0)}`
+      : `at ${schedule.at}`;
+
+const what = ({ payload }: JobView): string => payload.text ?? payload.message ?? `hook ${payload.event}`;
+
+export function details(view: JobView): string[] {
+  const { state } = view;
+  return [
+    `${view.name}  (${view.id})`,
+    ...(view.description ? [view.description] : []),
+    `status     ${view.status}${view.source === "config" ? ", from the configuration" : ""}`,
+    ...(state.disabledReason ? [`reason     ${state.disabledReason}`] : []),
+    `schedule   ${when(view)}`,
+    `does       ${view.payload.kind}: ${what(view)}`,
+    `missed     ${view.missed}`,
+    `overlap    ${view.overlap}`,
+    `last run   ${state.lastRunAt ?? "never"}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
+    ...(state.lastError ? [`last error ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
+    ...(view.nextDates ?? []).map((date, i) => `${i === 0 ? "next      " : "          "} ${date}`),
+  ];
+}
+
+export const clip = (value: string, chars: number): string =>
+  value.length > chars ? `${value.slice(0, chars - 1)}…` : value;

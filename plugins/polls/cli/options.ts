@@ -1,0 +1,85 @@
+/** The options that make a poll, and the request that they amount to. */
+import type { CommandIO, OptionSpec } from "portico";
+
+const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
+const KINDS = ["feed", "json", "html", "http", "file"] as const;
+
+export const options: Record<string, OptionSpec> = {
+  name: text("The poll's name, where it is not given as a word", "NAME"),
+  kind: { type: "string", choices: KINDS, description: "What the source is; default feed, with --path file" },
+  url: text("Where it is", "URL"),
+  path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
+  header: { type: "list", value: "NAME:VALUE", description: "A request header; may be given again" },
+  items: text("json: where the list is, such as data.items", "PATH"),
+  key: text("json: what tells items apart, such as id", "PATH"),
+  selector: text("html: which part counts", "CSS"),
+  ignore: { type: "list", value: "REGEX", description: "Lines that do not count; may be given again" },
+  remove: { type: "list", value: "CSS", description: "html: parts that do not count; may be given again" },
+  match: text("file, a directory: only such names", "GLOB"),
+  every: text("How often: 30s, 15m, 2h; default 5m", "TIME"),
+  cron: text("Or by a cron expression", "EXPR"),
+  tz: text("Its time zone", "ZONE"),
+  schedule: text('Or a schedule as of a cron job, as one text: "0 9 * * *"'),
+  message: text("Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}"),
+  model: text("Model of the turn", "MODEL"),
+  session: text("Session of the turn; default one of its own", "SESSION"),
+  announce: { type: "boolean", description: "Posts the turn's answer to the main session" },
+  text: text("Or: queues this event for the next heartbeat"),
+  now: { type: "boolean", description: "Wakes the agent at once for the event" },
+  hook: text("Or: emits this event for hooks", "EVENT"),
+  "fire-on-first": { type: "boolean", description: "The first check fires for all that it finds" },
+  "max-items": { type: "number", value: "N", description: "Deliveries per check; more become one summary" },
+  "allow-private": { type: "boolean", description: "It may reach private addresses, by redirects too" },
+  disabled: { type: "boolean", description: "Made, but not switched on" },
+};
+
+function sourceOf({ options: given }: CommandIO): Record<string, unknown> | undefined {
+  const { url, path, items, key, selector, match } = given;
+  const headers = given["header"] as string[] | undefined;
+  const [ignore, remove] = [given["ignore"], given["remove"]];
+  const parts = { url, path, items, key, selector, match, ignore, remove };
+  if (
+    Object.values(parts).every((value) => value === undefined) &&
+    headers === undefined &&
+    given["kind"] === undefined
+  )
+    return undefined;
+  return {
+    kind: given["kind"] ?? (path === undefined ? "feed" : "file"),
+    ...parts,
+    ...(headers === undefined ? {} : { headers: Object.fromEntries(headers.map(header)) }),
+  };
+}
+
+function header(line: string): [string, string] {
+  const colon = line.indexOf(":");
+  if (colon < 1) throw new Error(`--header takes NAME:VALUE, not ${JSON.stringify(line)}.`);
+  return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+}
+
+function payloadOf({ options: given }: CommandIO): unknown {
+  const kinds = ["message", "text", "hook"].filter((kind) => given[kind] !== undefined);
+  if (kinds.length > 1) throw new Error(`Give only one of --message, --text and --hook.`);
+  if (given["text"] !== undefined)
+    return { kind: "systemEvent", text: given["text"], ...(given["now"] ? { mode: "now" } : {}) };
+  if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
+  if (given["message"] === undefined) return undefined;
+  const { message, model, session } = given;
+  return { kind: "agentTurn", message, model, session, ...(given["announce"] ? { delivery: "announce" } : {}) };
+}
+
+export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
+  const { options: given } = io;
+  return {
+    name: name ?? given["name"],
+    every: given["every"],
+    ...(given["cron"] === undefined ? {} : { schedule: { kind: "cron", expr: given["cron"], tz: given["tz"] } }),
+    ...(given["schedule"] === undefined ? {} : { schedule: given["schedule"] }),
+    source: sourceOf(io),
+    payload: payloadOf(io),
+    fireOnFirst: given["fire-on-first"],
+    maxItems: given["max-items"],
+    allowPrivateNetwork: given["allow-private"],
+    ...(given["disabled"] ? { status: "disabled" } : {}),
+  };
+}

@@ -1,0 +1,79 @@
+/** What the command line shows of polls. */
+
+export interface PollView {
+  id: string;
+  name: string;
+  status: string;
+  origin: string;
+  every?: string;
+  schedule?: { kind: string; expr?: string; tz?: string; at?: string };
+  source: { kind: string; url?: string; path?: string; items?: string; key?: string; selector?: string };
+  payload: { kind: string; text?: string; message?: string; event?: string };
+  state: {
+    lastCheckAt: string | null;
+    lastStatus: string | null;
+    lastChangeAt: string | null;
+    lastError: string | null;
+    consecutiveErrors: number;
+    nextCheckAt: string | null;
+    checks: number;
+    changes: number;
+  };
+  note?: string;
+}
+export interface CheckView {
+  status: string;
+  trigger: string;
+  startedAt: string;
+  durationMs: number;
+  httpStatus?: number;
+  items?: number;
+  count?: number;
+  error?: string;
+}
+export interface DryRun {
+  status: string;
+  listed?: number;
+  count: number;
+  sample: unknown[];
+  text?: string;
+  diff?: string;
+  wouldSend: string | null;
+}
+
+export const when = ({ every, schedule }: PollView): string =>
+  every === undefined ? (schedule?.expr ?? schedule?.at ?? "") : `every ${every}`;
+export const place = ({ source }: PollView): string => source.url ?? source.path ?? "";
+export const clip = (value: string, chars: number): string =>
+  value.length > chars ? `${value.slice(0, chars - 1)}…` : value;
+
+export function details(view: PollView): string[] {
+  const { state, source, payload } = view;
+  return [
+    `${view.name}  (${view.id})`,
+    `status      ${view.status}${view.origin === "config" ? ", from the configuration" : ""}`,
+    `source      ${source.kind} ${place(view)}`,
+    `checks      ${when(view)}, ${state.checks} so far`,
+    `does        ${payload.kind}: ${payload.text ?? payload.message ?? payload.event}`,
+    `last check  ${state.lastCheckAt ?? "none yet"}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
+    `last change ${state.lastChangeAt ?? "none yet"}`,
+    ...(state.lastError ? [`last error  ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
+    ...(state.nextCheckAt ? [`next check  ${state.nextCheckAt}`] : []),
+    ...(view.note ? [view.note] : []),
+  ];
+}
+
+export function found(dry: DryRun): string[] {
+  const seen =
+    dry.text !== undefined
+      ? dry.text.split("\n").slice(0, 20)
+      : dry.sample.map((item) => clip(JSON.stringify(item), 200));
+  return [
+    dry.listed === undefined ? "What it sees:" : `${dry.listed} items; the last of them:`,
+    ...seen.map((line) => `  ${line}`),
+    ...(dry.count > 0 ? [`${dry.count} of them would fire now.`] : []),
+    ...(dry.wouldSend === null
+      ? []
+      : ["A message would read:", ...dry.wouldSend.split("\n").map((line) => `  ${line}`)]),
+  ];
+}
