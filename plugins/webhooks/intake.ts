@@ -24,7 +24,7 @@ import { announceDelivery } from "./received.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Credential, Mapping, Settings } from "./settings.ts";
 import { endOf, eventState, turnState } from "./status.ts";
-import { acceptedRow, refusedRow, rowOf, type Visit } from "./visit.ts";
+import { acceptedRow, duplicateRow, refusedRow, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
 
@@ -129,12 +129,12 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const first: FirstAnswer = {
       status: job.status,
       body: job.body,
-      ...(job.itemId === undefined ? {} : { itemId: job.itemId }),
-      ...(job.wait && job.turnId !== undefined ? { waitFor: job.turnId } : {}),
+      itemId: job.itemId,
+      waitFor: job.wait ? job.turnId : undefined,
     };
     const { duplicate, limit } = await store().enqueue({
-      ...(key === undefined ? {} : { dedup: { key, ttlMs: REMEMBERED_MS, answer: first } }),
-      ...(asked ? {} : { limit: bucket }),
+      dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
+      limit: asked ? undefined : bucket,
       items: job.items,
       deliveries: [acceptedRow(visit, job)],
     });
@@ -170,11 +170,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
 
   function repeated(visit: Visit, { answer }: KnownKey): Promise<{ status: number; body?: unknown }> {
     const first = answer as FirstAnswer;
-    log.note({
-      ...rowOf(visit),
-      outcome: "duplicate",
-      ...(first.itemId === undefined ? {} : { itemId: first.itemId }),
-    });
+    log.note(duplicateRow(visit, first.itemId));
     return answerOf(visit, first);
   }
 

@@ -27,12 +27,7 @@ export function emptyJob(status: number, body?: unknown): Job {
 }
 
 export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<typeof wakeRequest>): Job {
-  const { eventId, item } = agent.wakeItem({
-    text,
-    source: SOURCE,
-    ...(metadata ? { metadata } : {}),
-    ...(mode ? { mode } : {}),
-  });
+  const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode });
   const message =
     mode === "now" ? "The event is queued and the agent is woken." : "The event is queued for the next heartbeat.";
   return {

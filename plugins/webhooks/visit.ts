@@ -23,10 +23,26 @@ export interface Visit {
   plan?: Plan;
 }
 
-export function rowOf({ id, call, target, settings, headers, query, credential, raw, plan }: Visit) {
+interface Outcome {
+  outcome: string;
+  itemId?: string;
+  payload?: string;
+  status?: number;
+  action?: Job["action"];
+  /** Placeholders without a value. */
+  missing?: readonly string[];
+  error?: { code: string; message: string };
+}
+
+function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing, error }: Outcome): NewDelivery {
+  const { id, call, target, settings, headers, query, credential, raw, plan } = visit;
+  // one literal, since this is made for every request; what is undefined is not stored
   return {
     id,
     source: plan?.source ?? target.source,
+    outcome,
+    itemId,
+    payload: payload === undefined ? undefined : maskText(payload, settings.secrets),
     meta: {
       method: call.method,
       path: call.path.slice(0, 500),
@@ -36,36 +52,32 @@ export function rowOf({ id, call, target, settings, headers, query, credential, 
       address: call.address,
       requestId: call.id,
       bytes: raw?.length ?? 0,
-      ...(credential ? { credential: credential.name } : {}),
+      credential: credential?.name,
+      status,
+      action,
+      missing: missing?.length ? missing : undefined,
+      error,
     },
   };
 }
 
-export function acceptedRow(visit: Visit, job: Job): NewDelivery {
-  const row = rowOf(visit);
+export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge } = visit.plan ?? {};
-  return {
-    ...row,
-    outcome: job.action !== "none" ? "accepted" : challenge ? "challenge" : "skipped",
-    ...(job.itemId === undefined ? {} : { itemId: job.itemId }),
-    meta: { ...row.meta, status: job.status, action: job.action, ...(missing?.length ? { missing } : {}) },
-    payload: maskText(visit.raw?.toString("utf8") ?? "", visit.settings.secrets),
-  };
+  const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
+  return rowOf(visit, { outcome, itemId, status, action, missing, payload: visit.raw?.toString("utf8") ?? "" });
 }
 
-export function refusedRow(visit: Visit, error: unknown): NewDelivery {
-  const row = rowOf(visit);
-  const { status, code, message } = isPorticoError(error)
-    ? error
+export function duplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {
+  return rowOf(visit, { outcome: "duplicate", itemId });
+}
+
+export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
+  const { status, code, message } = isPorticoError(problem)
+    ? problem
     : { status: 500, code: "internal_error", message: "" };
   // whoever is nobody gets no room on our disk
   const payload = visit.credential && visit.raw ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS) : undefined;
-  return {
-    ...row,
-    outcome: outcomeOf(status),
-    meta: { ...row.meta, status, error: { code, message } },
-    ...(payload === undefined ? {} : { payload: maskText(payload, visit.settings.secrets) }),
-  };
+  return rowOf(visit, { outcome: outcomeOf(status), payload, status, error: { code, message } });
 }
 
 function outcomeOf(status: number): string {
