@@ -26,6 +26,14 @@ export interface Trace {
   dropped: string[];
 }
 
+/**
+ * An object and not a function: V8 moves closures that are stored for a moment, and all that hangs on them, to the old
+ * generation, which made the garbage collector copy every request.
+ */
+export interface Worker {
+  cancel(): void;
+}
+
 export class Job {
   request: ChatRequest;
   raw: Buffer | undefined;
@@ -42,8 +50,8 @@ export class Job {
   readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };
   readonly startedAt = performance.now();
   cancelled = false;
-  /** What must happen when the caller leaves; set by whoever works on the job at the moment. */
-  onCancel: (() => void) | undefined;
+  /** Who works on the job at the moment, and must hear that the caller leaves. */
+  worker: Worker | undefined;
   #controller: AbortController | undefined;
 
   constructor(options: JobOptions) {
@@ -75,7 +83,7 @@ export class Job {
     if (this.cancelled) return;
     this.cancelled = true;
     this.#controller?.abort(new DOMException("The caller left.", "AbortError"));
-    this.onCancel?.();
+    this.worker?.cancel();
   }
 }
 

@@ -281,10 +281,10 @@ function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, ran
 function pause(ms: number, job: Job): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
-    job.onCancel = done;
+    job.worker = { cancel: done };
     function done(): void {
       clearTimeout(timer);
-      job.onCancel = undefined;
+      job.worker = undefined;
       resolve();
     }
   });

@@ -129,10 +129,12 @@ function watchStream(answer: Answer, job: Job, done: (status: number, error?: st
       return stream.text;
     },
   };
-  const previous = job.onCancel;
-  job.onCancel = () => {
-    previous?.();
-    tell(499, "The client left.");
+  const previous = job.worker;
+  job.worker = {
+    cancel() {
+      previous?.cancel();
+      tell(499, "The client left.");
+    },
   };
 }
 

@@ -79,11 +79,13 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
         const parser = createSseParser((data) => {
           if (data.length > 6) waiting.push(JSON.parse(data.toString("utf8")) as ChatChunk);
         });
-        const previous = job.onCancel;
-        job.onCancel = () => {
-          previous?.();
-          ended = true;
-          tell();
+        const previous = job.worker;
+        job.worker = {
+          cancel() {
+            previous?.cancel();
+            ended = true;
+            tell();
+          },
         };
         stream!.start({
           write(bytes) {

@@ -68,10 +68,10 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
 
 function cancellable<T>(job: Job, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    job.onCancel = () => reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0));
+    job.worker = { cancel: () => reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0)) };
     work.then(resolve, reject);
   }).finally(() => {
-    job.onCancel = undefined;
+    job.worker = undefined;
   }) as Promise<T>;
 }
 
@@ -99,7 +99,7 @@ class LocalStream implements AnswerStream {
     const head = { id: target.id, created: target.created, model: target.model };
     this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
     this.#writer = createChunkWriter(head);
-    job.onCancel = () => this.cancel();
+    job.worker = this;
   }
 
   get usage() {
@@ -183,7 +183,7 @@ class LocalStream implements AnswerStream {
   }
 
   #close(): void {
-    this.#a.job.onCancel = undefined;
+    this.#a.job.worker = undefined;
     this.#a.onClose();
   }
 }

@@ -59,7 +59,7 @@ export class WireExchange implements Receiver, AnswerStream {
 
   send(): void {
     const { job, upstreams, timeoutMs } = this.#a;
-    job.onCancel = () => this.cancel();
+    job.worker = this;
     this.#deadline = startDeadline(timeoutMs, () => this.#late());
     this.#sending = upstreams.send(this.#call, this);
   }
@@ -390,7 +390,7 @@ export class WireExchange implements Receiver, AnswerStream {
     this.#reject = undefined;
     this.#deadline?.stop();
     clearTimeout(this.#commentsTimer);
-    if (this.#a.job.onCancel !== undefined) this.#a.job.onCancel = undefined;
+    this.#a.job.worker = undefined;
     this.#a.onClose();
   }
 }
