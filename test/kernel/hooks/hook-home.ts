@@ -131,7 +131,11 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
 }
 
 /** Asks again until the answer is right; fails with what it was last. */
-export async function until<T>(read: () => T | Promise<T>, right: (value: T) => boolean, withinMs = 5000): Promise<T> {
+export async function until<T>(
+  read: () => T | Promise<T>,
+  right: (value: T) => boolean,
+  withinMs = 30_000,
+): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {
     const value = await read();

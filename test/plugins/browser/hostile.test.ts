@@ -26,9 +26,9 @@ test("a ref from before a navigation fails at once, with what looks like it", as
     { kind: "evaluate", fn: "1", ref },
     { kind: "drag", startRef: ref, endRef: ref },
   ]) {
-    const answer = await browser.post("/act", fields);
+    // One that waited would not be done within the time of this file.
+    const answer = await browser.post("/act", { ...fields, timeoutMs: 300_000 });
     failed(answer, 404, "ref_not_found", "take a new snapshot");
-    assert.ok(answer.ms < 1000, "not after a time-out");
   }
   const fresh = await browser.ref("Same");
   const again = await browser.act("click", { ref });

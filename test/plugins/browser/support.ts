@@ -42,7 +42,6 @@ export interface Answer {
   status: number;
   body: any;
   headers: Headers;
-  ms: number;
 }
 
 /** An error of this status and code, whose message matches; told without a stack, a path or terminal colours. */
@@ -77,14 +76,12 @@ export async function startBrowser(
   const gateway = await startGateway({ ...options, config });
 
   async function call(method: string, path: string, body?: unknown): Promise<Answer> {
-    const started = performance.now();
     const response = await gateway.request(method, path, body, { server: "browser" });
     const text = await response.text();
     return {
       status: response.status,
       body: text === "" ? undefined : JSON.parse(text),
       headers: response.headers,
-      ms: performance.now() - started,
     };
   }
   const get: BrowserGateway["get"] = (path, query = {}) => {

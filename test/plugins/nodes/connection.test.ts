@@ -30,14 +30,12 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     await browser.visit(site.url);
     const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
     await until("the action to be under way", async () => (await nodesOf(browser))[0].inFlight === 1);
-    const killed = Date.now();
     first.child.kill("SIGKILL");
     const { status, body, headers } = await acting;
     assert.is(status, 503);
     assert.is(body.error.code, "node_unavailable");
     assert.match(body.error.message, "desk");
     assert.ok(headers.get("retry-after"));
-    assert.ok(Date.now() - killed < 5000);
     assert.is((await browser.get("/snapshot")).body.error.code, "node_unavailable");
     assert.is(await stateOf(browser, "desk"), "gone");
     await joinAs("desk", browser, { home }).says("Connected to");

@@ -70,7 +70,7 @@ export function spawnNode(options: NodeOptions): NodeProcess {
     exited,
     kill,
     output: () => output,
-    async says(text, timeoutMs = 20_000) {
+    async says(text, timeoutMs = 60_000) {
       const fits = (): boolean => (typeof text === "string" ? output.includes(text) : text.test(output));
       await until(`the node to say ${text}`, fits, timeoutMs).catch((error: Error) => {
         throw new Error(`${error.message}; it said:\n${output}`);
