@@ -47,7 +47,8 @@ test.before(async () => {
     fakes.set(dialect, fake);
     const channel = { ...dialect.channel(fake.root), models: ["*"], maxRetries: 0, allowPrivateImages: true };
     channels[dialect.name] = channel;
-    channels[`${dialect.name}-slow`] = { ...channel, timeoutMs: 150, idleTimeoutMs: 150 };
+    channels[`${dialect.name}-slow`] = { ...channel, timeoutMs: 150 };
+    channels[`${dialect.name}-idle`] = { ...channel, idleTimeoutMs: 500 };
     channels[`${dialect.name}-broken`] = channel;
     channels[`${dialect.name}-guarded`] = { ...channel, allowPrivateImages: false };
     // A failure rests the channel: each kind has one of its own.
@@ -373,7 +374,7 @@ for (const dialect of dialects) {
     }
     fake().next = { endless: "Hello" };
     const stream = await client.chat.completions.create({
-      ...requestOf(dialect, {}, `${dialect.name}-slow`),
+      ...requestOf(dialect, {}, `${dialect.name}-idle`),
       stream: true,
     });
     let text = "";
