@@ -1,260 +1,209 @@
 /**
- * A forward proxy for browsers: every request and every tunnel is judged by the guard when its connection is made, and
- * goes to a judged address only. So redirects, frames, sub-resources, WebSockets, workers and names that change their
- * address are covered without the browser's help. TLS stays end to end.
+ * A SOCKS5 proxy (RFC 1928) for browsers: the guard judges every connection when it is made, by name and by address, and
+ * it goes to a judged address only. So redirects, frames, sub-resources, WebSockets, workers and names that change their
+ * address are covered without the browser's help. What passes is not touched: TLS stays end to end, and a request costs
+ * next to nothing.
  */
-import type { AgentOptions, IncomingMessage, ServerResponse } from "node:http";
-import { Agent, createServer, request, STATUS_CODES } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { connect } from "node:net";
-import type { Duplex } from "node:stream";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { isPorticoError, PorticoError } from "./errors.ts";
 import { addressKind } from "./guard/addresses.ts";
 import { pinnedLookup } from "./guard/fetch.ts";
 import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./guard/types.ts";
 
 const KEPT_DENIALS = 200;
-/** RFC 9110, 7.6.1: meant for this connection only. */
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+/** A client says in that time where it wants to go. */
+const HANDSHAKE_MS = 15_000;
 
-/** Raw headers without those of the hop and those that `Connection` names; `transfer-encoding` is Node's to set. */
-function endToEnd(message: IncomingMessage): string[] {
-  const named = new Set(
-    (message.headers.connection ?? "")
-      .toLowerCase()
-      .split(",")
-      .map((name) => name.trim()),
-  );
-  const kept: string[] = [];
-  for (let i = 0; i < message.rawHeaders.length; i += 2) {
-    const name = message.rawHeaders[i]!.toLowerCase();
-    if (!HOP_BY_HOP.has(name) && !named.has(name)) kept.push(message.rawHeaders[i]!, message.rawHeaders[i + 1]!);
+const VERSION = 5;
+const NO_CREDENTIALS = 0;
+const NO_METHOD = 0xff;
+const CONNECT = 1;
+const IPV4 = 1;
+const NAME = 3;
+const IPV6 = 4;
+const REPLY = {
+  connected: 0,
+  failed: 1,
+  forbidden: 2,
+  unreachable: 4,
+  refused: 5,
+  noCommand: 7,
+  noAddress: 8,
+} as const;
+
+const reply = (code: number): Buffer => Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
+
+interface Target {
+  host: string;
+  port: number;
+}
+
+/** A client that does not keep to the protocol; `code` is what it is told. */
+class Nonsense extends Error {
+  constructor(readonly code?: number) {
+    super("not SOCKS5");
   }
-  return kept;
 }
 
-/** The headers that go upstream: `Host` is the URL's, and a body whose length is unknown stays chunked. */
-function requestHeaders(req: IncomingMessage, url: URL): string[] {
-  const sent = ["host", url.host];
-  const own = endToEnd(req);
-  for (let i = 0; i < own.length; i += 2) if (own[i]!.toLowerCase() !== "host") sent.push(own[i]!, own[i + 1]!);
-  if (req.headers["transfer-encoding"] !== undefined) sent.push("transfer-encoding", "chunked");
-  return sent;
-}
+/** What a client says before it has its connection. */
+class Words {
+  readonly #client: Socket;
+  #held: Buffer = Buffer.alloc(0);
+  #over = false;
+  #wake = (): void => {};
 
-/** What is answered instead: 403 by the guard, 400 for nonsense, 502 for a host that cannot be reached. */
-interface Refusal {
-  status: number;
-  reason: Denial["reason"];
-  message: string;
-}
+  constructor(client: Socket) {
+    this.#client = client.on("data", this.#hear).once("end", this.#end).once("close", this.#end);
+  }
 
-function refusalOf(error: unknown): Refusal {
-  if (isPorticoError(error)) {
-    if (error.status === 403) {
-      return {
-        status: 403,
-        reason: (error.details?.["reason"] as BlockReason | undefined) ?? "invalid",
-        message: error.message,
-      };
+  readonly #hear = (chunk: Buffer): void => {
+    this.#held = Buffer.concat([this.#held, chunk]);
+    this.#wake();
+  };
+
+  readonly #end = (): void => {
+    this.#over = true;
+    this.#wake();
+  };
+
+  /** The next `count` bytes. */
+  async take(count: number): Promise<Buffer> {
+    while (this.#held.length < count) {
+      if (this.#over) throw new Nonsense();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
-    if (error.code === "name_not_resolved") return { status: 502, reason: "name_not_resolved", message: error.message };
-    return { status: 400, reason: "invalid", message: error.message };
+    const bytes = this.#held.subarray(0, count);
+    this.#held = this.#held.subarray(count);
+    return bytes;
+  }
+
+  /** Leaves the rest to whoever reads next. */
+  end(): void {
+    this.#client.off("data", this.#hear).pause();
+    if (this.#held.length > 0) this.#client.unshift(this.#held);
+  }
+}
+
+/** Greets the client and hears where it wants to go. */
+async function handshake(client: Socket): Promise<Target> {
+  const words = new Words(client);
+  const [version, count = 0] = await words.take(2);
+  if (version !== VERSION) throw new Nonsense();
+  const methods = await words.take(count);
+  const isOpen = methods.includes(NO_CREDENTIALS);
+  client.write(Buffer.from([VERSION, isOpen ? NO_CREDENTIALS : NO_METHOD]));
+  if (!isOpen) throw new Nonsense();
+  const [again, command, , type] = await words.take(4);
+  if (again !== VERSION) throw new Nonsense();
+  if (command !== CONNECT) throw new Nonsense(REPLY.noCommand);
+  const host = await readHost(words, type);
+  const port = (await words.take(2)).readUInt16BE();
+  words.end();
+  return { host, port };
+}
+
+async function readHost(words: Words, type: number | undefined): Promise<string> {
+  if (type === IPV4) return (await words.take(4)).join(".");
+  if (type === IPV6) return (await words.take(16)).toString("hex").replace(/.{4}(?!$)/g, "$&:");
+  if (type !== NAME) throw new Nonsense(REPLY.noAddress);
+  const [length = 0] = await words.take(1);
+  return (await words.take(length)).toString("latin1");
+}
+
+/** Why there is no connection, and what the client is told. */
+function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; message: string } {
+  if (isPorticoError(error)) {
+    const { message, details } = error;
+    if (error.status === 403) {
+      return { code: REPLY.forbidden, reason: (details?.["reason"] as BlockReason | undefined) ?? "invalid", message };
+    }
+    if (error.code === "name_not_resolved") return { code: REPLY.unreachable, reason: "name_not_resolved", message };
+    return { code: REPLY.failed, reason: "invalid", message };
   }
   const cause = (error as NodeJS.ErrnoException | undefined)?.code ?? "connection closed";
-  return { status: 502, reason: "invalid", message: `The host could not be reached: ${cause}.` };
+  const message = `The host could not be reached: ${cause}.`;
+  return { code: cause === "ECONNREFUSED" ? REPLY.refused : REPLY.unreachable, reason: "unreachable", message };
 }
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-
-function page({ status, reason, message }: Refusal): { status: number; headers: Record<string, string>; body: string } {
-  const title = status === 403 ? "Blocked" : "Not reachable";
-  const body = `<!doctype html><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${escapeHtml(message)}</p>\n`;
-  const headers = {
-    "content-type": "text/html; charset=utf-8",
-    "content-length": String(Buffer.byteLength(body)),
-    "cache-control": "no-store",
-    ...(status === 403 ? { "x-portico-blocked": reason } : { "x-portico-unreachable": reason }),
-  };
-  return { status, headers, body };
-}
-
-function answer(res: ServerResponse, refusal: Refusal): void {
-  if (res.headersSent || res.destroyed) {
-    res.destroy();
-    return;
+async function connected(socket: Socket, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const late = Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" });
+      timer = setTimeout(() => socket.destroy(late), timeoutMs);
+      socket.once("connect", resolve).once("error", reject);
+      socket.once("close", () => reject(new Error("closed")));
+    });
+  } finally {
+    clearTimeout(timer);
   }
-  const { status, headers, body } = page(refusal);
-  res.writeHead(status, headers);
-  res.end(body);
 }
 
-type Judge = (host: string, port: number) => Promise<ResolvedAddress[]>;
-
-/** An agent whose new connections are judged and pinned; one taken from the pool was judged when it was made. */
-function judgingAgent(judge: Judge, connectTimeoutMs: number, options: AgentOptions): Agent {
-  const agent = new Agent(options);
-  const open = (
-    asked: { host?: string; port?: number | string },
-    done: (error: Error | null, socket?: Socket) => void,
-  ): void => {
-    const port = Number(asked.port);
-    judge(asked.host ?? "", port).then(
-      (addresses) => done(null, connectTo(asked.host ?? "", port, addresses, connectTimeoutMs)),
-      (error: Error) => done(error),
-    );
-  };
-  return Object.assign(agent, { createConnection: open });
-}
-
-function connectTo(host: string, port: number, addresses: readonly ResolvedAddress[], timeoutMs: number): Socket {
-  const socket = connect({ host, port, lookup: pinnedLookup(addresses), noDelay: true, allowHalfOpen: true });
-  const timer = setTimeout(
-    () => socket.destroy(Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" })),
-    timeoutMs,
-  );
-  const clear = (): void => clearTimeout(timer);
-  return socket.once("connect", clear).once("close", clear);
+/** Takes leave of a client that gets no connection. */
+function part(client: Socket, code: number | undefined): void {
+  client.setTimeout(HANDSHAKE_MS);
+  if (code === undefined) client.end();
+  else client.end(reply(code));
+  client.resume();
 }
 
 /** Starts a proxy on a free port of 127.0.0.1. Give each browser profile its own: the port is what tells them apart. */
 export async function startEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const { guard, log, connectTimeoutMs = 15_000 } = options;
   const denials: Denial[] = [];
-  const listeners = new Set<(denial: Denial) => void>();
-  const tunnels = new Set<Duplex>();
+  const clients = new Set<Socket>();
+  const tunnels = new Map<Socket, Target>();
   let ownPort = 0;
 
-  const judge: Judge = async (host, port) => {
+  async function judge({ host, port }: Target): Promise<ResolvedAddress[]> {
     const addresses = await guard.checkHost(host, port);
     if (port === ownPort && addresses.some(({ address }) => addressKind(address) === "loopback")) {
       throw new PorticoError("forbidden", "The proxy does not connect to itself.", { details: { reason: "own_port" } });
     }
     return addresses;
-  };
-  const pooled = judgingAgent(judge, connectTimeoutMs, { keepAlive: true, maxFreeSockets: 64, timeout: 60_000 });
-  // A request that must not be sent twice never meets a pooled connection that the server is just closing.
-  const single = judgingAgent(judge, connectTimeoutMs, { keepAlive: false });
+  }
 
-  function refuse(error: unknown, host: string, port: number, target: string): Refusal {
-    const refusal = refusalOf(error);
-    if (refusal.status !== 403) return refusal;
-    const denial: Denial = { at: Date.now(), host, port, target, reason: refusal.reason, message: refusal.message };
-    denials.push(denial);
+  function refuse(client: Socket, { host, port }: Target, error: unknown): void {
+    const { code, reason, message } = refusalOf(error);
+    denials.push({ at: Date.now(), host, port, reason, message });
     if (denials.length > KEPT_DENIALS) denials.shift();
-    log?.debug({ host, port, reason: refusal.reason }, "egress refused");
-    for (const listener of listeners) listener(denial);
-    return refusal;
+    log?.debug({ host, port, reason }, "egress refused");
+    part(client, code);
   }
 
-  function forward(req: IncomingMessage, res: ServerResponse): void {
-    const target = req.url ?? "";
-    const url = URL.canParse(target) ? new URL(target) : undefined;
-    if (url === undefined || url.protocol !== "http:") {
-      answer(res, {
-        status: 400,
-        reason: "invalid",
-        message: "This is a forward proxy: send absolute http:// URLs or CONNECT.",
-      });
-      return;
-    }
-    try {
-      guard.precheck(url);
-    } catch (error) {
-      answer(res, refuse(error, url.hostname, Number(url.port || 80), url.href));
-      return;
-    }
-    exchange(req, res, url, req.method === "GET" || req.method === "HEAD");
+  /** A connection to a judged address; it ends with the client's. */
+  async function open(client: Socket, target: Target): Promise<Socket | undefined> {
+    const lookup = pinnedLookup(await judge(target));
+    if (client.destroyed) return undefined;
+    const upstream = connect({ ...target, lookup, noDelay: true, allowHalfOpen: true });
+    tunnels.set(upstream, target);
+    upstream.once("close", () => tunnels.delete(upstream));
+    client.once("close", () => upstream.destroy());
+    await connected(upstream, connectTimeoutMs);
+    return upstream;
   }
 
-  function exchange(req: IncomingMessage, res: ServerResponse, url: URL, repeatable: boolean): void {
-    const port = Number(url.port || 80);
-    const body = req.headers["transfer-encoding"] !== undefined || Number(req.headers["content-length"] ?? 0) > 0;
-    const upstream = request({
-      host: url.hostname.replace(/^\[|\]$/g, ""),
-      port,
-      method: req.method,
-      path: url.pathname + url.search,
-      headers: requestHeaders(req, url),
-      agent: repeatable && !body ? pooled : single,
+  async function serve(client: Socket): Promise<void> {
+    client.setTimeout(HANDSHAKE_MS);
+    const target = await handshake(client);
+    client.setTimeout(0);
+    const upstream = await open(client, target).catch((error: unknown) => {
+      if (!client.destroyed) refuse(client, target, error);
+      return undefined;
     });
-    const gone = (): void => void upstream.destroy();
-    res.once("close", gone);
-    upstream.once("response", (message) => {
-      res.sendDate = false;
-      res.writeHead(message.statusCode ?? 502, message.statusMessage, endToEnd(message));
-      // Not `pipeline`: what it makes for each use costs a third of the time of a small request.
-      message.once("close", () => {
-        if (!message.complete) res.destroy();
-      });
-      message.pipe(res);
-    });
-    upstream.on("error", (error) => {
-      res.off("close", gone);
-      if (res.destroyed) return;
-      const stale = upstream.reusedSocket && repeatable && !body && !res.headersSent;
-      if (stale) exchange(req, res, url, true);
-      else answer(res, refuse(error, url.hostname, port, url.href));
-    });
-    if (body) req.pipe(upstream);
-    else upstream.end();
+    if (upstream === undefined) return;
+    upstream.on("error", () => client.destroy()).once("close", () => client.destroy());
+    client.write(reply(REPLY.connected));
+    upstream.pipe(client);
+    client.pipe(upstream);
   }
 
-  async function tunnel(req: IncomingMessage, client: Duplex, head: Buffer): Promise<void> {
-    const target = req.url ?? "";
-    const [, host = "", portText = ""] = /^(.+):(\d{1,5})$/.exec(target) ?? [];
-    const port = Number(portText);
-    client.on("error", () => client.destroy());
-    let upstream: Socket | undefined;
-    try {
-      const name = host.replace(/^\[|\]$/g, "");
-      const addresses = await judge(name, port);
-      if (client.destroyed) return;
-      upstream = connectTo(name, port, addresses, connectTimeoutMs);
-      tunnels.add(upstream);
-      client.once("close", () => upstream?.destroy());
-      await new Promise<void>((resolve, reject) => {
-        upstream!.once("connect", resolve).once("error", reject);
-        upstream!.once("close", () => reject(new Error("closed")));
-      });
-    } catch (error) {
-      if (upstream !== undefined) tunnels.delete(upstream);
-      const { headers, body, status } = page(refuse(error, host, port, target));
-      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-      if (client.writable)
-        client.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}connection: close\r\n\r\n${body}`);
-      return;
-    }
-    const open = upstream;
-    open.once("close", () => {
-      tunnels.delete(open);
-      client.destroy();
-    });
-    open.on("error", () => client.destroy());
-    client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
-    if (head.length > 0) open.write(head);
-    open.pipe(client);
-    client.pipe(open);
-  }
-
-  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 }, forward);
-  const clients = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    clients.add(socket);
-    socket.once("close", () => clients.delete(socket));
+  const server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
+    clients.add(client);
+    client.once("close", () => clients.delete(client));
+    for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
+    serve(client).catch((error: unknown) => part(client, error instanceof Nonsense ? error.code : undefined));
   });
-  server.on("connect", (req: IncomingMessage, client: Duplex, head: Buffer) => void tunnel(req, client, head));
-  server.on("clientError", (_error, socket) => void socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(0, "127.0.0.1", resolve);
@@ -263,17 +212,14 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
 
   return {
     port: ownPort,
-    url: `http://127.0.0.1:${ownPort}`,
+    url: `socks5://127.0.0.1:${ownPort}`,
     denied: (sinceMs = 0) => denials.filter(({ at }) => at >= sinceMs),
-    onDenied(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    async recheck() {
+      await Promise.all([...tunnels].map(([upstream, target]) => judge(target).catch(() => upstream.destroy())));
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const socket of [...tunnels, ...clients]) socket.destroy();
-      pooled.destroy();
-      single.destroy();
+      for (const socket of [...tunnels.keys(), ...clients]) socket.destroy();
       await closed;
     },
   };

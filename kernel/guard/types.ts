@@ -86,15 +86,14 @@ export interface GuardedResponse {
   redirected: number;
 }
 
-/** One connection that the egress proxy refused. */
+/** One connection that the egress proxy did not make. */
 export interface Denial {
   /** Milliseconds since the epoch. */
   at: number;
   host: string;
   port: number;
-  /** The full URL for plain HTTP, `host:port` for a tunnel. */
-  target: string;
-  reason: BlockReason | "name_not_resolved" | "invalid";
+  /** A `BlockReason` where the guard refused it. */
+  reason: BlockReason | "name_not_resolved" | "unreachable" | "invalid";
   message: string;
 }
 
@@ -107,14 +106,15 @@ export interface EgressProxyOptions {
   connectTimeoutMs?: number | undefined;
 }
 
-/** A forward proxy on 127.0.0.1 with a port of its own (one per browser profile). */
+/** A SOCKS5 proxy on 127.0.0.1 with a port of its own (one per browser profile). */
 export interface EgressProxy {
   readonly port: number;
-  /** `http://127.0.0.1:<port>`, as `--proxy-server` takes it. */
+  /** `socks5://127.0.0.1:<port>`, as `--proxy-server` takes it. */
   readonly url: string;
-  /** The last 200 refusals, oldest first; those at or after `sinceMs` (epoch) where it is given. */
+  /** The last 200 connections that were not made, oldest first; those at or after `sinceMs` (epoch) where it is given. */
   denied(sinceMs?: number): Denial[];
-  onDenied(listener: (denial: Denial) => void): () => void;
-  /** Ends every tunnel and stops listening. */
+  /** Judges the open connections anew, and ends those that may not be any more. For when the policy has changed. */
+  recheck(): Promise<void>;
+  /** Ends every connection and stops listening. */
   close(): Promise<void>;
 }

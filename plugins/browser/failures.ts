@@ -49,6 +49,7 @@ const NETWORK: Record<string, string> = {
   ERR_ABORTED: "the page stopped the navigation, or the address is a download",
   ERR_INVALID_AUTH_CREDENTIALS: "the server refused the credentials (POST /set/credentials)",
   ERR_TUNNEL_CONNECTION_FAILED: "the host could not be reached",
+  ERR_SOCKS_CONNECTION_FAILED: "the host could not be reached",
   ERR_UNSAFE_PORT: "the browser refuses this port",
   ERR_FILE_NO_SPACE: "the disk is full",
 };

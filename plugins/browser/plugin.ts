@@ -14,9 +14,8 @@ import { createTargets } from "./targets.ts";
 import { addTool } from "./tool.ts";
 import type { ImposedPolicy } from "./types.ts";
 
-/** The port is `gateway.port` + 2; the extension relay has the next one. */
-const PORT_OFFSET = 2;
-const RELAY_OFFSET = 3;
+/** From `gateway.port`; the second is the extension relay's. */
+const OFFSETS = [2, 3] as const;
 
 export default definePlugin({
   name: "browser",
@@ -34,9 +33,9 @@ export default definePlugin({
     const { env } = process;
     const onNavigated = declareNavigated(ctx);
     const libraryPresent = () => hasLibrary(ctx.paths.package, env);
-    const server = await ctx.server({ name: "browser", portOffset: PORT_OFFSET });
+    const server = await ctx.server({ name: "browser", portOffset: OFFSETS[0] });
     const relay = openRelay({
-      server: await ctx.server({ name: "relay", portOffset: RELAY_OFFSET, origins: [EXTENSION_ORIGIN] }),
+      server: await ctx.server({ name: "relay", portOffset: OFFSETS[1], origins: [EXTENSION_ORIGIN] }),
       control: server,
       secret,
       enabled: () => settings().enabled,
@@ -63,6 +62,7 @@ export default definePlugin({
           }),
       ));
 
+    const sandboxes = openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts });
     const targets = createTargets({
       ctx,
       env,
@@ -70,7 +70,7 @@ export default definePlugin({
       sandbox,
       local: open,
       relayed: () => relay.tabs().length > 0,
-      sandboxes: openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts }),
+      sandboxes: sandboxes.get,
     });
     ctx.provide("browser", {
       request(request) {
@@ -84,6 +84,7 @@ export default definePlugin({
       const before = secret();
       now = next;
       if (secret() !== before) relay.end("The token has changed.");
+      for (const parts of [control, sandboxes.opened()]) void parts?.then((them) => them.recheck());
     });
     ctx.defer(() => relay.end("The gateway stops."));
     ctx.defer(async () => (await control)?.close());

@@ -186,6 +186,11 @@ export class BrowserControl {
     return [...this.#sessions.values()].filter((session) => session.running).map((session) => session.profile.name);
   }
 
+  /** After a change of the policy: ends the connections of pages that it does not allow any more. */
+  async recheck(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map((session) => session.attachment?.proxy?.recheck()));
+  }
+
   /** Stops every browser for good: a request that is still on its way starts none. */
   async close(): Promise<void> {
     this.#closed = true;

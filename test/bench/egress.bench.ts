@@ -21,8 +21,16 @@ server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port
 const BROWSER = `
 const { parentPort } = require("node:worker_threads");
 const http = require("node:http");
+const net = require("node:net");
+const viaSocks = (proxyPort, port, done) => {
+  const socket = net.connect(proxyPort, "127.0.0.1", () => socket.write(Buffer.from([5, 1, 0])));
+  socket.once("data", () => {
+    socket.write(Buffer.from([5, 1, 0, 1, 127, 0, 0, 1, port >> 8, port & 255]));
+    socket.once("data", (reply) => done(reply[1] === 0 ? null : new Error("refused"), socket));
+  });
+};
 const get = (agent, port, path) => new Promise((resolve, reject) => {
-  const req = http.request({ host: "127.0.0.1", port, path, agent, headers: { host: "page" } }, (res) => {
+  const req = http.request({ host: "127.0.0.1", port, path, agent }, (res) => {
     if (res.statusCode !== 200) reject(new Error("status " + res.statusCode));
     res.resume().on("error", reject).on("end", () => {
       const until = performance.now() + 4;
@@ -33,10 +41,11 @@ const get = (agent, port, path) => new Promise((resolve, reject) => {
   req.on("error", reject);
   req.end();
 });
-parentPort.on("message", async ({ port, prefix }) => {
+parentPort.on("message", async ({ port, proxyPort }) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 6 });
+  if (proxyPort) agent.createConnection = (_options, done) => viaSocks(proxyPort, port, done);
   const begun = performance.now();
-  await Promise.all(Array.from({ length: ${RESOURCES} }, (_, i) => get(agent, port, prefix + "/r" + i)));
+  await Promise.all(Array.from({ length: ${RESOURCES} }, (_, i) => get(agent, port, "/r" + i)));
   parentPort.postMessage(performance.now() - begun);
   agent.destroy();
 });
@@ -57,16 +66,16 @@ export default async function egress() {
   const sitePort = await answerOf(site);
   const guard = createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] });
   const proxy = await startEgressProxy({ guard });
-  const load = (port: number, prefix: string): Promise<number> => {
-    browser.postMessage({ port, prefix });
+  const load = (proxyPort?: number): Promise<number> => {
+    browser.postMessage({ port: sitePort, proxyPort });
     return answerOf(browser);
   };
   const direct: number[] = [];
   const proxied: number[] = [];
   try {
     for (let round = 0; round < ROUNDS; round++) {
-      direct.push(await load(sitePort, ""));
-      proxied.push(await load(proxy.port, `http://127.0.0.1:${sitePort}`));
+      direct.push(await load());
+      proxied.push(await load(proxy.port));
     }
   } finally {
     await proxy.close();

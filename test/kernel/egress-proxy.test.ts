@@ -1,262 +1,205 @@
-import { createServer, request, type IncomingMessage, type RequestListener, type Server } from "node:http";
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type Server as TcpServer,
-  type Socket,
-} from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { startEgressProxy } from "../../kernel/egress-proxy.ts";
 import { createGuard } from "../../kernel/guard/guard.ts";
 import type { EgressProxy } from "../../kernel/guard/types.ts";
-
-let handler: RequestListener = (_req, res) => void res.end("unset");
-let web: Server;
-let tcp: TcpServer;
-let webPort = 0;
-let tcpPort = 0;
-let reached = 0;
-let connections = 0;
-let proxy: EgressProxy;
-const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
+import { until } from "../support/until.ts";
 
 const test = suite("egress proxy");
+const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
+const exempt = ["pub.test"];
+/** Connections that arrived, and those of the test. */
+const arrived = new Set<Socket>();
+const opened = new Set<Socket>();
+let echo: Server;
+let port = 0;
+let proxy: EgressProxy;
+
 test.before(async () => {
-  web = createServer((req, res) => {
-    reached++;
-    handler(req, res);
+  echo = createServer({ allowHalfOpen: true }, (socket) => {
+    arrived.add(socket.on("error", () => {}).once("close", () => arrived.delete(socket)));
+    socket.pipe(socket);
   });
-  web.on("connection", () => connections++);
-  tcp = createTcpServer((socket) => socket.pipe(socket).on("error", () => {}));
-  for (const server of [web, tcp]) await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  webPort = (web.address() as AddressInfo).port;
-  tcpPort = (tcp.address() as AddressInfo).port;
+  await new Promise<void>((resolve) => echo.listen(0, "127.0.0.1", resolve));
+  port = (echo.address() as AddressInfo).port;
   const guard = createGuard({
-    policy: () => ({ allowPrivate: false, allowedHostnames: ["pub.test"] }),
+    policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
     resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
     ownPorts: () => [],
   });
   proxy = await startEgressProxy({ guard, connectTimeoutMs: 2000 });
 });
+test.after.each(async () => {
+  for (const socket of opened) socket.destroy();
+  opened.clear();
+  await until("all connections to be gone", () => arrived.size === 0);
+});
 test.after(async () => {
   await proxy.close();
-  web.closeAllConnections();
-  for (const server of [web, tcp]) await new Promise((resolve) => server.close(resolve));
+  await new Promise((resolve) => echo.close(resolve));
 });
 
-interface Answer {
-  status: number;
-  headers: IncomingMessage["headers"];
-  body: string;
-}
-function via(
-  url: string,
-  options: { method?: string; body?: string; headers?: Record<string, string> } = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const { method, body, headers } = options;
-    const req = request(
-      { host: "127.0.0.1", port: proxy.port, path: url, method, headers: { host: "x", ...headers }, agent: false },
-      (res) => {
-        const chunks: Buffer[] = [];
-        res.on("data", (chunk: Buffer) => chunks.push(chunk));
-        res.on("end", () =>
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks).toString() }),
-        );
-        res.on("error", reject);
-      },
-    );
-    req.on("error", reject);
-    req.end(body);
-  });
-}
-/** Sends CONNECT and answers the status line and the socket. */
-function tunnel(target: string): Promise<{ head: string; socket: Socket }> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(proxy.port, "127.0.0.1", () =>
-      socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n\r\n`),
-    );
-    let text = "";
-    const read = (chunk: Buffer): void => {
-      text += chunk.toString("latin1");
-      if (!text.includes("\r\n\r\n")) return;
-      socket.off("data", read);
-      resolve({ head: text, socket });
-    };
-    socket.on("data", read).on("error", reject);
-  });
+const GREETING = Buffer.from([5, 1, 0]);
+
+/** A request for a name or an address, as a client writes it. */
+function asking(host: string, toPort: number, command = 1): Buffer {
+  const head = [5, command, 0];
+  const tail = [toPort >> 8, toPort & 255];
+  if (/^\d+(\.\d+){3}$/.test(host)) return Buffer.from([...head, 1, ...host.split(".").map(Number), ...tail]);
+  if (host === "::1") return Buffer.from([...head, 4, ...Buffer.alloc(15), 1, ...tail]);
+  return Buffer.from([...head, 3, host.length, ...Buffer.from(host), ...tail]);
 }
 
-test("passes requests on with the URL's host and without the headers of the hop", async () => {
-  let seen: IncomingMessage["headers"] = {};
-  handler = (req, res) => {
-    seen = req.headers;
-    res.writeHead(201, { "x-a": "1", "set-cookie": ["a=1", "b=2"], connection: "x-hop", "x-hop": "1" }).end(req.url);
-  };
-  const answer = await via(`http://pub.test:${webPort}/a/b?c`, {
-    headers: {
-      "proxy-authorization": "Basic eA==",
-      "proxy-connection": "keep-alive",
-      "x-own": "1",
-      connection: "x-drop",
-      "x-drop": "1",
-    },
+/** Sends bytes and answers what comes back until the proxy has said its say, with the socket. */
+async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket }> {
+  const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on("error", () => {});
+  opened.add(socket);
+  let said = Buffer.alloc(0);
+  const whole = new Promise<void>((resolve) => {
+    socket.on("data", (chunk: Buffer) => {
+      said = Buffer.concat([said, chunk]);
+      if (said.length >= 12) resolve();
+    });
+    socket.once("end", resolve);
   });
-  assert.is(answer.status, 201);
-  assert.is(answer.body, "/a/b?c");
-  assert.equal(answer.headers["set-cookie"], ["a=1", "b=2"]);
-  assert.is(answer.headers["x-hop"], undefined);
-  assert.is(seen.host, `pub.test:${webPort}`);
-  assert.is(seen["x-own"], "1");
-  for (const name of ["proxy-authorization", "proxy-connection", "x-drop"]) assert.is(seen[name], undefined, name);
+  for (const part of parts) await new Promise((resolve) => socket.write(part, resolve));
+  await whole;
+  socket.removeAllListeners("data");
+  return { said, socket };
+}
+
+/** The proxy's answer to a request for a connection; 0 is yes. */
+async function ask(host: string, toPort: number): Promise<{ code: number | undefined; socket: Socket }> {
+  const { said, socket } = await send(GREETING, asking(host, toPort));
+  return { code: said[3], socket };
+}
+
+test("carries bytes both ways, and the end of each side", async () => {
+  const { code, socket } = await ask("pub.test", port);
+  assert.is(code, 0);
+  const payload = Buffer.alloc(3_000_000, "abc");
+  let got = 0;
+  socket.on("data", (chunk: Buffer) => (got += chunk.length));
+  // Half of it is closed; the other half still brings everything.
+  socket.end(payload);
+  await once(socket, "end");
+  assert.is(got, payload.length);
 });
 
-test("passes bodies on, with a length and without", async () => {
-  handler = (req, res) => void req.pipe(res);
-  for (const method of ["POST", "PUT", "DELETE"]) {
-    assert.is(
-      (await via(`http://pub.test:${webPort}/`, { method, body: "hello", headers: { "content-length": "5" } })).body,
-      "hello",
-    );
-    assert.is(
-      (await via(`http://pub.test:${webPort}/`, { method, body: "hello", headers: { "transfer-encoding": "chunked" } }))
-        .body,
-      "hello",
-    );
-  }
-});
-
-test("refuses with 403, a reason and a record; nothing arrives", async () => {
-  const denials: string[] = [];
-  const undo = proxy.onDenied(({ target, reason }) => denials.push(`${target} ${reason}`));
-  reached = 0;
-  const since = Date.now();
-  const targets: [string, string][] = [
-    [`http://127.0.0.1:${webPort}/x`, "private_address"],
-    [`http://evil.test:${webPort}/x`, "private_address"],
-    [`http://localhost:${webPort}/x`, "private_name"],
-    [`http://0x7f.1:${webPort}/x`, "private_address"],
-    ["http://169.254.169.254/latest", "metadata"],
-    ["http://127.0.0.1:18800/json", "own_port"],
-  ];
-  for (const [url, reason] of targets) {
-    const answer = await via(url);
-    assert.is(answer.status, 403, url);
-    assert.is(answer.headers["x-portico-blocked"], reason, url);
-    assert.match(answer.body, "Blocked");
-  }
-  for (const target of [
-    `127.0.0.1:${tcpPort}`,
-    `[::1]:${tcpPort}`,
-    `evil.test:${tcpPort}`,
-    "169.254.169.254:80",
-    `localhost:${tcpPort}`,
+test("takes names and addresses, and a handshake in pieces", async () => {
+  exempt.push("127.0.0.1");
+  const byte = (bytes: Buffer): Buffer[] => [...bytes].map((one) => Buffer.from([one]));
+  for (const parts of [
+    [Buffer.concat([GREETING, asking("127.0.0.1", port)])],
+    [...byte(Buffer.from([5, 3, 1, 0, 2])), ...byte(asking("pub.test", port))],
   ]) {
-    const { head, socket } = await tunnel(target);
-    assert.match(head, /^HTTP\/1\.1 403 /, target);
-    socket.destroy();
+    assert.equal([...(await send(...parts)).said.subarray(0, 4)], [5, 0, 5, 0]);
   }
-  undo();
-  assert.is(reached, 0);
-  assert.is(denials.length, targets.length + 5);
-  assert.is(proxy.denied(since).length, denials.length);
+  exempt.pop();
+  assert.is((await ask("::1", port)).code, 2, "an address of the other kind is judged too");
+});
+
+test("refuses with a reason and a record; nothing arrives", async () => {
+  const before = proxy.denied().length;
+  const targets: [string, number, string][] = [
+    ["127.0.0.1", port, "private_address"],
+    ["evil.test", port, "private_address"],
+    ["localhost", port, "private_name"],
+    ["0x7f.1", port, "private_address"],
+    ["169.254.169.254", 80, "metadata"],
+    ["127.0.0.1", 18800, "own_port"],
+    ["pub.test", proxy.port, "own_port"],
+  ];
+  for (const [host, toPort] of targets) assert.is((await ask(host, toPort)).code, 2, host);
+  assert.is(arrived.size, 0);
+  assert.equal(
+    proxy
+      .denied()
+      .slice(before)
+      .map((denial) => [denial.host, denial.port, denial.reason]),
+    targets,
+  );
   assert.is(proxy.denied(Date.now() + 1000).length, 0);
 });
 
 test("a name that changes its address is judged at each connection", async () => {
-  handler = (_req, res) => res.setHeader("connection", "close").end("ok");
-  answers["pub.test"] = "127.0.0.1";
-  assert.is((await via(`http://pub.test:${webPort}/`)).status, 200);
+  assert.is((await ask("pub.test", port)).code, 0);
   answers["pub.test"] = "169.254.169.254";
-  assert.is((await via(`http://pub.test:${webPort}/`)).status, 403);
+  assert.is((await ask("pub.test", port)).code, 2);
   answers["pub.test"] = "127.0.0.1";
 });
 
-test("does not connect to itself, and answers nonsense with 400", async () => {
-  assert.is((await via(`http://pub.test:${proxy.port}/`)).headers["x-portico-blocked"], "own_port");
-  assert.is((await via("/relative")).status, 400);
-  assert.is((await via("ftp://pub.test/")).status, 400);
-  const { head, socket } = await tunnel("nonsense");
-  assert.match(head, /^HTTP\/1\.1 400 /);
-  socket.destroy();
-});
-
-test("an unreachable host is 502, for requests and tunnels", async () => {
-  const closed = createTcpServer();
+test("a host that cannot be reached is told apart from one that may not", async () => {
+  const closed = createServer();
   await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
-  const port = (closed.address() as AddressInfo).port;
+  const nobody = (closed.address() as AddressInfo).port;
   await new Promise((resolve) => closed.close(resolve));
-  const answer = await via(`http://pub.test:${port}/`);
-  assert.is(answer.status, 502);
-  assert.match(answer.body, "ECONNREFUSED");
-  assert.is((await via("http://nowhere.test/")).headers["x-portico-unreachable"], "name_not_resolved");
-  const { head, socket } = await tunnel(`pub.test:${port}`);
-  assert.match(head, /^HTTP\/1\.1 502 /);
-  socket.destroy();
+  assert.is((await ask("pub.test", nobody)).code, 5);
+  assert.is((await ask("nowhere.test", 80)).code, 4);
+  assert.is((await ask("a b", 80)).code, 1);
+  const [refused, unknown, invalid] = proxy.denied().slice(-3);
+  assert.is(refused?.reason, "unreachable");
+  assert.match(refused?.message ?? "", "ECONNREFUSED");
+  assert.is(unknown?.reason, "name_not_resolved");
+  assert.is(invalid?.reason, "invalid");
 });
 
-test("tunnels carry bytes both ways and end on both sides", async () => {
-  const { head, socket } = await tunnel(`pub.test:${tcpPort}`);
-  assert.match(head, /^HTTP\/1\.1 200 /);
-  const payload = Buffer.alloc(3_000_000, "abc");
-  let got = 0;
-  const all = new Promise<void>((resolve) =>
-    socket.on("data", (chunk: Buffer) => {
-      got += chunk.length;
-      if (got === payload.length) resolve();
-    }),
-  );
-  socket.write(payload);
-  await all;
-  const ended = new Promise((resolve) => socket.once("end", resolve));
-  socket.end();
-  await ended;
+test("other commands, other kinds of address and other protocols get nowhere", async () => {
+  const cases: [Buffer[], number[]][] = [
+    [
+      [GREETING, asking("pub.test", port, 2)],
+      [5, 0, 5, 7],
+    ],
+    [
+      [GREETING, asking("pub.test", port, 3)],
+      [5, 0, 5, 7],
+    ],
+    [
+      [GREETING, Buffer.from([5, 1, 0, 9, 1, 1])],
+      [5, 0, 5, 8],
+    ],
+    [[Buffer.from([5, 1, 2])], [5, 255]],
+    [[Buffer.from([5, 0])], [5, 255]],
+    [[Buffer.from("GET / HTTP/1.1\r\n\r\n")], []],
+    [
+      [GREETING, Buffer.from([4, 1, 0, 3])],
+      [5, 0],
+    ],
+  ];
+  for (const [parts, answer] of cases) {
+    assert.equal([...(await send(...parts)).said.subarray(0, 4)], answer);
+  }
+  const socket = connect(proxy.port, "127.0.0.1");
+  socket.end(Buffer.from([5]));
+  await once(socket.resume(), "end");
 });
 
-test("pools upstream connections, and survives one that the server has closed meanwhile", async () => {
-  handler = (_req, res) => void res.end("ok");
-  connections = 0;
-  for (let i = 0; i < 10; i++) assert.is((await via(`http://pub.test:${webPort}/${i}`)).status, 200);
-  assert.ok(connections <= 2, `${connections} connections for 10 requests`);
-  handler = (req) => req.socket.destroy();
-  const cut = await via(`http://pub.test:${webPort}/cut`);
-  assert.is(cut.status, 502);
-  handler = (_req, res) => void res.end("ok");
-  web.closeIdleConnections();
-  const many = await Promise.all(Array.from({ length: 100 }, (_, i) => via(`http://pub.test:${webPort}/${i}`)));
-  assert.ok(many.every(({ status, body }) => status === 200 && body === "ok"));
+test("a client that leaves ends the connection, a server that leaves ends the client's", async () => {
+  const left = await ask("pub.test", port);
+  await until("the connection", () => arrived.size === 1);
+  left.socket.destroy();
+  await until("the connection to be gone", () => arrived.size === 0);
+  const cut = await ask("pub.test", port);
+  await until("the connection", () => arrived.size === 1);
+  for (const socket of arrived) socket.resetAndDestroy();
+  await once(cut.socket.resume(), "close");
 });
 
-test("a client that leaves ends the upstream request; a cut answer is not completed", async () => {
-  const left = new Promise<void>((resolve) => {
-    handler = (_req, res) => {
-      res.write("begin");
-      res.once("close", resolve);
-    };
-  });
-  const req = request(
-    { host: "127.0.0.1", port: proxy.port, path: `http://pub.test:${webPort}/`, agent: false },
-    (res) => {
-      res.once("data", () => req.destroy());
-      res.on("error", () => {});
-    },
-  );
-  req.on("error", () => {});
-  req.end();
-  await left;
-  handler = (_req, res) => {
-    res.writeHead(200, { "content-length": "100" });
-    res.write("half", () => res.destroy());
-  };
-  assert.is(
-    await via(`http://pub.test:${webPort}/`).then(
-      () => "whole",
-      () => "cut",
-    ),
-    "cut",
-  );
+test("a connection that the policy does not allow any more is ended, others are not", async () => {
+  answers["other.test"] = "127.0.0.1";
+  exempt.push("other.test");
+  const { socket: kept } = await ask("pub.test", port);
+  const { code, socket } = await ask("other.test", port);
+  assert.is(code, 0);
+  await proxy.recheck();
+  exempt.pop();
+  await proxy.recheck();
+  await once(socket.resume(), "close");
+  kept.write("still here");
+  const [echoed] = (await once(kept, "data")) as [Buffer];
+  assert.is(echoed.toString(), "still here");
 });
 
 test.run();

@@ -22,16 +22,24 @@ export async function listTabs(op: Op): Promise<object> {
   return { running: true, tabs: await op.session.tabs() };
 }
 
-/** What our proxy refused of this host since then, as the error that it stands for. */
-function refused(op: Op, since: number, host: string | undefined): PorticoError | undefined {
+/** The browser's words for a connection that our proxy did not make. */
+const NOT_CONNECTED = /ERR_SOCKS_CONNECTION_FAILED/;
+const UNREACHABLE: ReadonlySet<string> = new Set(["unreachable", "name_not_resolved", "invalid"]);
+
+/**
+ * Why our proxy made no connection to that host since then: 403 where it may not be made, 422 where it cannot. Where it
+ * knows nothing of that host, what it refused last: a redirect may have led there.
+ */
+function refused(op: Op, since: number, host?: string): PorticoError | undefined {
   const denials = op.session.attachment?.proxy?.denied(since) ?? [];
+  const name = host?.replace(/^\[|\]$/g, "");
   const denial =
-    denials.findLast((one) => host === undefined || one.host === host) ??
-    (host === undefined ? undefined : denials.at(-1));
-  if (denial === undefined || denial.reason === "name_not_resolved" || denial.reason === "invalid") return undefined;
-  return new PorticoError("navigation_blocked", denial.message, {
-    details: { reason: denial.reason, host: denial.host },
-  });
+    denials.findLast((one) => one.host === name) ?? denials.findLast(({ reason }) => !UNREACHABLE.has(reason));
+  if (denial === undefined) return undefined;
+  const { reason, message } = denial;
+  if (UNREACHABLE.has(reason))
+    return new PorticoError("action_failed", `The page could not be loaded: ${message}`, { param: "url" });
+  return new PorticoError("navigation_blocked", message, { details: { reason, host: denial.host } });
 }
 
 /** The error page (or the blank one) of an earlier navigation may come late and push a new one aside: then it is tried again. */
@@ -83,19 +91,6 @@ async function load(
   } catch (error) {
     throw await explain(op, tab, error, since, url, timeoutMs);
   }
-  const blocked =
-    response?.headers()["x-portico-blocked"] !== undefined
-      ? refused(op, since, new URL(response.url()).hostname)
-      : undefined;
-  if (blocked !== undefined) {
-    await blank(tab);
-    throw blocked;
-  }
-  if (response?.headers()["x-portico-unreachable"] !== undefined) {
-    throw new PorticoError("action_failed", `The page could not be loaded: ${await unreachable(response)}`, {
-      param: "url",
-    });
-  }
   try {
     await checkShown(op, tab.url);
   } catch (error) {
@@ -103,12 +98,6 @@ async function load(
     throw error;
   }
   return { ok: true, targetId: tab.targetId, url: tab.url, status: response?.status() ?? null };
-}
-
-/** The proxy's own words about a host that it could not reach. */
-async function unreachable(response: Response): Promise<string> {
-  const text = await attempt(1000, response.text(), "");
-  return /<p>([^<]*)<\/p>/.exec(text)?.[1] ?? "the host could not be reached.";
 }
 
 /** Why what the tab shows now may not be shown. */
@@ -128,9 +117,11 @@ async function explain(
   timeoutMs: number,
 ): Promise<unknown> {
   const text = String((error as Error).message);
-  const blocked = /ERR_TUNNEL_CONNECTION_FAILED/.test(text) ? refused(op, since, undefined) : undefined;
+  // A redirect may have led it elsewhere.
+  const end = tab.failed !== undefined && tab.failed.at >= since ? tab.failed.url : url;
+  const blocked = NOT_CONNECTED.test(text) ? refused(op, since, new URL(end).hostname) : undefined;
   if (blocked !== undefined) {
-    await blank(tab);
+    if (blocked.code === "navigation_blocked") await blank(tab);
     return blocked;
   }
   if (isTimeout(error)) {
@@ -149,7 +140,7 @@ async function explain(
   }
   if (/is interrupted by another navigation/i.test(text)) {
     // A page that sends the tab to where it may not go is refused like one that redirects there.
-    const elsewhere = (await forbidden(op, tab)) ?? refused(op, since, undefined);
+    const elsewhere = (await forbidden(op, tab)) ?? refused(op, since);
     if (elsewhere !== undefined) {
       await blank(tab);
       return elsewhere;
@@ -223,7 +214,7 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
     const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
     const loading = tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true });
     await attempt(Math.min(LOAD_GRACE_MS, left(since, timeoutMs)), loading, {});
-    const blocked = refused(op, since, url === "about:blank" ? "" : new URL(url).hostname);
+    const blocked = NOT_CONNECTED.test(errorText ?? "") ? refused(op, since, new URL(url).hostname) : undefined;
     if (blocked !== undefined) throw blocked;
     if (errorText)
       throw new PorticoError(

@@ -6,11 +6,17 @@ import type { Sandboxes, SandboxesOptions } from "./sandboxes.ts";
 
 const SANDBOX_DIR = "browser-sandboxes";
 
-/** The answer gives them; what an earlier run left behind is removed first. */
+export interface OpenSandboxes {
+  /** Opens them at the first use; what an earlier run left behind is removed first. */
+  get(): Promise<Sandboxes>;
+  /** Undefined until they have been used. */
+  opened(): Promise<Sandboxes> | undefined;
+}
+
 export function openSandboxes(
   ctx: PluginContext,
   options: Omit<SandboxesOptions, "dir" | "paths" | "log">,
-): () => Promise<Sandboxes> {
+): OpenSandboxes {
   let opened: Promise<Sandboxes> | undefined;
   const dir = join(ctx.paths.state, SANDBOX_DIR);
   // Of a run that was killed. Its browsers ended with it.
@@ -29,8 +35,11 @@ export function openSandboxes(
   }
   ctx.on("session:deleted", ({ context }) => void end(context.sessionId));
   ctx.defer(async () => (await opened)?.close());
-  return () =>
-    (opened ??= Promise.all([import("./sandboxes.ts"), cleared]).then(
-      ([{ Sandboxes }]) => new Sandboxes({ ...options, dir, paths: ctx.paths, log: ctx.log }),
-    ));
+  return {
+    opened: () => opened,
+    get: () =>
+      (opened ??= Promise.all([import("./sandboxes.ts"), cleared]).then(
+        ([{ Sandboxes }]) => new Sandboxes({ ...options, dir, paths: ctx.paths, log: ctx.log }),
+      )),
+  };
 }

@@ -162,6 +162,11 @@ export class Sandboxes {
     );
   }
 
+  /** After a change of the policy. */
+  async recheck(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ control }) => control.recheck()));
+  }
+
   /** Throws all of them away. */
   async close(): Promise<void> {
     for (const key of [...this.#open.keys()]) void this.end(key);

@@ -70,6 +70,8 @@ export class Tab {
   whole: { document: string; ms: number } | undefined;
   /** What the last snapshot printed, by key. */
   printed: Readonly<Record<string, { role: string; name?: string; native: string }>> = {};
+  /** Where the last navigation that failed was to end. */
+  failed: { url: string; at: number } | undefined;
   /** How often the main frame has changed its address. */
   moves = 0;
   /** How often the page has asked for another window. */
@@ -112,12 +114,14 @@ export class Tab {
       this.windows += 1;
     });
     this.cdp.send("Page.enable").catch(() => {});
-    page.on("requestfailed", (request) => this.#endLeaving(request));
+    page.on("requestfailed", (request) => this.#fail(request));
     page.on("requestfinished", (request) => this.#endLeaving(request));
   }
 
+  /** Its address; of an error page the address that could not be loaded. */
   get url(): string {
-    return this.page.url();
+    const url = this.page.url();
+    return url.startsWith("chrome-error:") ? (this.failed?.url ?? url) : url;
   }
 
   /** The title, or "" where the page is too busy to say it. */
@@ -135,14 +139,25 @@ export class Tab {
     }, WISH_MS).unref();
   }
 
-  #beginLeaving(request: Request): void {
-    if (!request.isNavigationRequest()) return;
+  /** True for a request that is to bring the tab another page. */
+  #leadsElsewhere(request: Request): boolean {
+    if (!request.isNavigationRequest()) return false;
     try {
-      if (request.frame() !== this.page.mainFrame()) return;
+      return request.frame() === this.page.mainFrame();
     } catch {
       // A request without a frame of its own (a service worker's) leads nowhere.
-      return;
+      return false;
     }
+  }
+
+  #fail(request: Request): void {
+    if (this.#leadsElsewhere(request) && request.failure()?.errorText !== "net::ERR_ABORTED")
+      this.failed = { url: request.url(), at: Date.now() };
+    this.#endLeaving(request);
+  }
+
+  #beginLeaving(request: Request): void {
+    if (!this.#leadsElsewhere(request)) return;
     const before = this.#leaving;
     this.#leaving = leaving(request.url(), request, before?.since ?? Date.now());
     before?.end();

@@ -178,6 +178,7 @@ test("navigation: answers where it ended, tells what failed", async () => {
   assert.equal((await browser.post("/navigate", { url: "about:blank" })).body.status, null);
   const refused = await browser.post("/navigate", { url: "http://127.0.0.1:9/" });
   assert.equal([refused.status, refused.body.error.code], [422, "action_failed"]);
+  assert.match(refused.body.error.message, "ECONNREFUSED");
   const cases: [unknown, number, string][] = [
     [{}, 400, "invalid_request_error"],
     [{ url: 5 }, 400, "invalid_request_error"],

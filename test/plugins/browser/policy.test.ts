@@ -239,4 +239,33 @@ listed("restricts to the list, and *.d leaves out d", async () => {
     await page.stop();
   }
 });
+
+listed("a stricter policy ends what is open", async () => {
+  let begun = (): void => {};
+  const open = new Promise<void>((resolve) => (begun = resolve));
+  let ended = (): void => {};
+  const over = new Promise<void>((resolve) => (ended = resolve));
+  const page = await startSite({
+    "/": "<title>ok</title>",
+    "/events": (_req, res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" }).write("data: 1\n\n");
+      res.once("close", ended);
+      begun();
+    },
+  });
+  const trusting = await startBrowser();
+  try {
+    await trusting.visit(page.url);
+    await trusting.act("evaluate", { fn: "void (window.source = new EventSource('/events'))" });
+    await open;
+    const browser = { headless: true, noSandbox: true, ssrfPolicy: { hostnameAllowlist: ["ok.localhost"] } };
+    const { token } = trusting.gateway;
+    trusting.gateway.write("portico.json", JSON.stringify({ gateway: { port: 0, auth: { token } }, browser }));
+    await over;
+    failed(await trusting.get("/snapshot"), 403, "navigation_blocked");
+  } finally {
+    await trusting.stop();
+    await page.stop();
+  }
+});
 listed.run();
