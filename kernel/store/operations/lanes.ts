@@ -1,5 +1,5 @@
 /** The rows of the queue, and when a lane comes ready. */
-import { first, fromJson, insertAll, type Operation, run, type Transaction } from "../operation.ts";
+import { first, fromJson, insertion, type Operation, run, type Transaction } from "../operation.ts";
 import type { ItemError, ItemState, WorkItem } from "../types.ts";
 
 export interface ItemRow {
@@ -64,15 +64,16 @@ export interface LaneOpening {
   since: number;
 }
 
+const insertLanes = insertion(
+  "INSERT INTO lanes (kind, lane, ready_at, ord, since)",
+  "(?, ?, ?, ?, ?)",
+  `ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
+   WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
+);
+
 /** Each lane once. One with an item in progress keeps its time; any other comes ready with its earliest item. */
 export function* openLanes(tx: Transaction, lanes: readonly LaneOpening[]): Operation<void> {
-  yield* insertAll(
-    "INSERT INTO lanes (kind, lane, ready_at, ord, since)",
-    "(?, ?, ?, ?, ?)",
-    `ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
-     WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
-    lanes.map(({ kind, lane, readyAt, seq, since }) => [kind, lane, readyAt, seq, since]),
-  );
+  yield* insertLanes(lanes.map(({ kind, lane, readyAt, seq, since }) => [kind, lane, readyAt, seq, since]));
   for (const { kind } of lanes) tx.touch(kind);
 }
 

@@ -1,5 +1,5 @@
 /** Rate limits: a log of hits that slides with the clock. */
-import { type Deferred, insertAll, type Operation, type Transaction } from "../operation.ts";
+import { type Deferred, insertion, type Operation, type Transaction } from "../operation.ts";
 import type { Take } from "../types.ts";
 
 /** Above this many hits the log keeps slots instead of single milliseconds. */
@@ -15,6 +15,12 @@ interface Log {
   expiresAt?: number;
 }
 
+const upsertLogs = insertion(
+  "INSERT INTO limits (key, hits, expires_at)",
+  "(?, ?, ?)",
+  "ON CONFLICT (key) DO UPDATE SET hits = excluded.hits, expires_at = excluded.expires_at",
+);
+
 /** The logs that a transaction has read: each is read once and written once. */
 class Logs implements Deferred {
   readonly byKey = new Map<string, Log>();
@@ -23,13 +29,8 @@ class Logs implements Deferred {
     const rows = [...this.byKey].flatMap(([key, { hits, expiresAt }]) =>
       expiresAt === undefined ? [] : [[key, JSON.stringify(hits), expiresAt] as const],
     );
-    yield* insertAll(
-      "INSERT INTO limits (key, hits, expires_at)",
-      "(?, ?, ?)",
-      "ON CONFLICT (key) DO UPDATE SET hits = excluded.hits, expires_at = excluded.expires_at",
-      // in order, so that two transactions never wait for each other crosswise
-      rows.sort(([a], [b]) => (a < b ? -1 : 1)),
-    );
+    // in order, so that two transactions never wait for each other crosswise
+    yield* upsertLogs(rows.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 }
 

@@ -4,7 +4,7 @@ import {
   type Deferred,
   first,
   fromJson,
-  insertAll,
+  insertion,
   type Operation,
   optional,
   type Param,
@@ -39,16 +39,17 @@ function toDelivery(row: DeliveryRow): Delivery {
   return delivery;
 }
 
+const insertDeliveries = insertion(
+  "INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload)",
+  "(?, ?, ?, ?, ?, ?, ?)",
+  "ON CONFLICT (id) DO NOTHING",
+);
+
 class NewDeliveries implements Deferred {
   readonly rows: Param[][] = [];
 
   *write(): Operation<void> {
-    yield* insertAll(
-      "INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload)",
-      "(?, ?, ?, ?, ?, ?, ?)",
-      "ON CONFLICT (id) DO NOTHING",
-      this.rows,
-    );
+    yield* insertDeliveries(this.rows);
   }
 }
 

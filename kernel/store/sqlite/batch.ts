@@ -45,7 +45,7 @@ function performAll(connection: Connection, batch: readonly Write[], clock: () =
     const value = perform(connection, shared.perform(operation, clock()));
     return () => resolve(value);
   });
-  perform(connection, shared.end(clock()));
+  perform(connection, shared.end());
   return { settle, touched: shared.touched };
 }
 
@@ -57,7 +57,7 @@ function performEach(connection: Connection, batch: readonly Write[], clock: () 
     connection.exec("SAVEPOINT one");
     try {
       const value = perform(connection, shared.perform(operation, clock()));
-      perform(connection, shared.end(clock()));
+      perform(connection, shared.end());
       for (const kind of shared.touched) touched.add(kind);
       told = () => resolve(value);
     } catch (error) {

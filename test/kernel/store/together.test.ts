@@ -75,7 +75,7 @@ function calls(next: () => number): () => { name: string; make: Made } {
 
 async function shown(store: Store): Promise<unknown> {
   return {
-    items: (await store.items.list({ limit: 1000 })).reverse().map(({ seq: _, ...item }) => item),
+    items: plain((await store.items.list({ limit: 1000 })).reverse()),
     lanes: await store.items.lanes(1000),
     deliveries: (await store.deliveries.list({ limit: 1000 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     due: await store.nextWorkAt(["turn", "wake"]),
@@ -94,7 +94,7 @@ async function compare(seed: number): Promise<void> {
   try {
     for (let n = 0; n < GROUPS; n++) {
       const claims = await Promise.all(both.map(({ store }) => store.claim(`w${n}`, 4, 100, ["turn", "wake"])));
-      assert.equal(claims[0], claims[1]);
+      assert.equal(plain(claims[0]), plain(claims[1]));
       const group = Array.from({ length: 1 + Math.floor(next() * 12) }, call);
       said.push(group.map(({ name }) => name).join(", "));
       const answers = await Promise.allSettled(group.map(({ make }) => make(together.store, claims[0] ?? [])));
@@ -117,10 +117,13 @@ async function compare(seed: number): Promise<void> {
   }
 }
 
-/** Numbers of items go up by other steps where a transaction was undone. */
 function told(result: PromiseSettledResult<unknown>): unknown {
-  if (result.status === "rejected") return (result.reason as Error).message;
-  return JSON.parse(JSON.stringify(result.value ?? null, (key, value) => (key === "seq" ? undefined : value)));
+  return result.status === "rejected" ? (result.reason as Error).message : plain(result.value);
+}
+
+/** Without the numbers of items: they go up by other steps where an id comes twice or a transaction was undone. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null, (key, one) => (key === "seq" ? undefined : one)));
 }
 
 for (let seed = 1; seed <= 8; seed++) test(`calls of one moment (seed ${seed})`, () => compare(seed));
