@@ -10,6 +10,8 @@ import type { Tab } from "../tab/tab.ts";
 
 /** Something in the way gets this long to go (an animation, a spinner) unless the caller set a limit. */
 const PATIENCE_MS = 1_500;
+/** Looking at an element costs as much as a click on it: it waits this long, and most actions are over by then. */
+const UNWATCHED_MS = 100;
 /** A stale ref must be answered at once: candidates only where they can be had within this time. */
 const CANDIDATES_MS = 30;
 
@@ -94,6 +96,16 @@ export async function findElement(
 const DETACHED =
   /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
 
+/** False at once where there is no such element; nothing waits for one to come. */
+async function isThere(locator: Locator): Promise<boolean> {
+  try {
+    return (await locator.count()) > 0;
+  } catch (error) {
+    if (DETACHED.test(String((error as Error).message))) return false;
+    throw error;
+  }
+}
+
 /**
  * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
  * both are sent together, so that the usual case costs one round trip.
@@ -103,7 +115,7 @@ async function look(locator: Locator, wish: ProbeWish, timeoutMs: number): Promi
   const probing = locator.evaluate(probeElement, wish, { timeout: timeoutMs, signal: giveUp.signal });
   probing.catch(() => {});
   try {
-    return (await locator.count()) === 0 ? undefined : await probing;
+    return (await isThere(locator)) ? await probing : undefined;
   } catch (error) {
     if (DETACHED.test(String((error as Error).message))) return undefined;
     throw error;
@@ -150,8 +162,8 @@ export interface Trial {
 
 /**
  * Tries the action and watches the element meanwhile: a stale ref ends it at once, something in the way after a moment.
- * Both go out together, so an action that can be done costs nothing more than itself. Says why where it does not work:
- * 422 `action_failed` soon, not 504 late.
+ * An action that can be done costs little more than itself. Says why where it does not work: 422 `action_failed` soon,
+ * not 504 late.
  */
 export async function tryOn(trial: Trial): Promise<unknown> {
   const { tab, wish, what, timeoutMs, explicit } = trial;
@@ -160,15 +172,21 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const locator = tab.page.getByRef(entry.native);
   const stop = new AbortController();
   let gone = false;
-  let hurry: NodeJS.Timeout | undefined;
-  const watching = look(locator, wish, timeoutMs).then(
-    (probe) => {
-      gone = probe === undefined;
-      if (gone) stop.abort();
-      else if (!explicit && hindrance(probe!, wish) !== undefined) hurry = setTimeout(() => stop.abort(), PATIENCE_MS);
-    },
-    () => {},
-  );
+  let timer: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    gone = true;
+    stop.abort();
+  };
+  async function watch(): Promise<void> {
+    if (!(await isThere(locator))) return end();
+    if (stop.signal.aborted) return;
+    await new Promise((resolve) => (timer = setTimeout(resolve, UNWATCHED_MS)));
+    const probe = await look(locator, wish, timeoutMs);
+    if (probe === undefined) return end();
+    const isHindered = hindrance(probe, wish) !== undefined;
+    if (isHindered && !explicit && !stop.signal.aborted) timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+  }
+  const watching = watch().catch(() => {});
   try {
     return await within(timeoutMs + 500, what, trial.work(locator, { timeout: timeoutMs, signal: stop.signal }));
   } catch (error) {
@@ -177,7 +195,7 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     if (gone) throw await stale(tab, entry, param);
     throw await whyNot(trial, entry, locator, error, stop.signal.aborted);
   } finally {
-    clearTimeout(hurry);
+    clearTimeout(timer);
     stop.abort();
   }
 }
