@@ -173,26 +173,23 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const stop = new AbortController();
   let gone = false;
   let timer: NodeJS.Timeout | undefined;
-  const end = (): void => {
-    gone = true;
-    stop.abort();
-  };
   async function watch(): Promise<void> {
-    if (!(await isThere(locator))) return end();
+    gone = !(await isThere(locator));
+    if (gone) stop.abort();
     if (stop.signal.aborted) return;
     await new Promise((resolve) => (timer = setTimeout(resolve, UNWATCHED_MS)));
+    // Not there any more: the action may have removed it itself.
     const probe = await look(locator, wish, timeoutMs);
-    if (probe === undefined) return end();
-    const isHindered = hindrance(probe, wish) !== undefined;
+    const isHindered = probe !== undefined && hindrance(probe, wish) !== undefined;
     if (isHindered && !explicit && !stop.signal.aborted) timer = setTimeout(() => stop.abort(), PATIENCE_MS);
   }
-  const watching = watch().catch(() => {});
+  void watch().catch(() => {});
   try {
     return await within(timeoutMs + 500, what, trial.work(locator, { timeout: timeoutMs, signal: stop.signal }));
   } catch (error) {
-    // Where the element went away during the action, both may fail: the watcher knows which it was.
-    if (DETACHED.test(String((error as Error).message))) await attempt(500, watching, undefined);
-    if (gone) throw await stale(tab, entry, param);
+    // Where the element went away while the action began, either may be the first to notice.
+    const isLost = DETACHED.test(String((error as Error).message));
+    if (gone || (isLost && !(await attempt(500, isThere(locator), true)))) throw await stale(tab, entry, param);
     throw await whyNot(trial, entry, locator, error, stop.signal.aborted);
   } finally {
     clearTimeout(timer);

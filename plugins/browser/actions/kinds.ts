@@ -126,12 +126,13 @@ async function evaluate(act: Act): Promise<unknown> {
   const fn = pageFunction(input.fn, "element");
   if (input.ref === undefined)
     return plainResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
-  const start = Date.now();
-  const { locator } = await findElement(tab, input.ref, NOTHING, timeoutMs);
-  const remaining = left(start, timeoutMs);
-  return plainResult(
-    await within(remaining, "The evaluation", locator.evaluate(fn as never, undefined, { timeout: remaining })),
-  );
+  const result = await tryOn({
+    ...trial(act),
+    wish: NOTHING,
+    what: "The evaluation",
+    work: (locator, limits) => locator.evaluate(fn as never, undefined, limits),
+  });
+  return plainResult(result);
 }
 
 async function batch(act: Act): Promise<unknown> {

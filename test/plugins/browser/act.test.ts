@@ -198,6 +198,9 @@ test("evaluate: expressions, functions, promises, statements, elements", async (
     assert.equal([fn, await value(fn)], [fn, expected]);
   const ref = await browser.ref("Name");
   assert.is((await browser.act("evaluate", { fn: "(element) => element.value", ref })).body.result, "old");
+  const slow = "(element) => { element.remove(); return new Promise((done) => setTimeout(done, 400, 'gone')) }";
+  assert.is((await browser.act("evaluate", { fn: slow, ref })).body.result, "gone", "it may remove its element");
+  failed(await browser.act("evaluate", { fn: slow, ref }), 404, "ref_not_found");
   const thrown = await browser.act("evaluate", { fn: "() => { throw new Error('my own') }" });
   failed(thrown, 422, "action_failed");
   assert.match(thrown.body.error.message, "my own");
