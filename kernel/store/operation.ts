@@ -64,29 +64,28 @@ export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefi
 
 /**
  * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders,
- * `tail` what to do with conflicts. Answers the rows that it RETURNs.
+ * `tail` what to do with conflicts. Answers how many rows changed.
  */
-export function insertion<R>(
+export function insertion(
   head: string,
   values: string,
   tail: string,
-): (rows: readonly (readonly Param[])[]) => Operation<R[]> {
+): (rows: readonly (readonly Param[])[]) => Operation<number> {
   const statements = SIZES.map((size) => ({
     size,
     sql: `${head} VALUES ${`${values}, `.repeat(size - 1)}${values} ${tail}`,
   }));
   return function* insert(rows) {
-    const returned: R[] = [];
     let done = 0;
+    let changed = 0;
     for (const { size, sql } of statements) {
       for (; rows.length - done >= size; done += size) {
         // for short lists, many times as fast as flat()
         const params = ([] as Param[]).concat(...rows.slice(done, done + size));
-        const result = yield { sql, params };
-        for (const row of result.rows) returned.push(row as R);
+        changed += (yield { sql, params }).changes;
       }
     }
-    return returned;
+    return changed;
   };
 }
 

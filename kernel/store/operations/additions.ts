@@ -1,5 +1,14 @@
 /** Adding work: all items of a transaction go in together, and then each of their lanes comes ready once. */
-import { type Deferred, insertion, type Operation, type Param, toJson, type Transaction } from "../operation.ts";
+import {
+  all,
+  type Deferred,
+  first,
+  insertion,
+  type Operation,
+  type Param,
+  toJson,
+  type Transaction,
+} from "../operation.ts";
 import type { NewItem } from "../types.ts";
 import { holdLane, type LaneOpening, openLanes } from "./lanes.ts";
 
@@ -8,57 +17,56 @@ interface Addition {
   runAt: number;
   now: number;
   row: Param[];
-  seq: number;
 }
 
-const insertItems = insertion<{ id: string; seq: number }>(
+const insertItems = insertion(
   "INSERT INTO items (id, kind, lane, state, body, max_attempts, created_at, run_at)",
   "(?, ?, ?, 'queued', ?, ?, ?, ?)",
-  "ON CONFLICT (id) DO NOTHING RETURNING id, seq",
+  "ON CONFLICT (id) DO NOTHING",
 );
 
 class NewItems implements Deferred {
   readonly all: Addition[] = [];
 
   *write(tx: Transaction): Operation<void> {
-    const inserted = yield* insertItems(this.all.map(({ row }) => row));
-    // where an id comes twice, the first is added
-    const byId = new Map(this.all.toReversed().map((addition) => [addition.item.id, addition]));
-    const added = inserted.map(({ id, seq }) => {
-      const addition = byId.get(id) as Addition;
-      addition.seq = seq;
-      return addition;
-    });
     let openings: LaneOpening[] = [];
-    for (const { item, runAt, now, seq } of added.sort(byLane)) {
-      const { kind, lane, settle } = item;
+    for (const { item, runAt, now } of (yield* this.#insert()).sort(byLane)) {
+      const { id, kind, lane, settle } = item;
       const last = openings.at(-1);
       if (settle) {
         yield* openLanes(tx, openings);
         openings = [];
-        yield* holdLane(tx, item, seq, settle, now);
+        yield* holdLane(tx, item, settle, now);
       } else if (last?.lane === lane && last.kind === kind) {
         last.readyAt = Math.min(last.readyAt, runAt);
-      } else openings.push({ kind, lane, readyAt: runAt, seq, since: now });
+      } else openings.push({ id, kind, lane, readyAt: runAt, since: now });
     }
     yield* openLanes(tx, openings);
+  }
+
+  /** Answers those that were not there before, each id once. (RETURNING would double what a row costs.) */
+  *#insert(): Operation<Addition[]> {
+    const before = yield* first<{ seq: number | null }>("SELECT MAX(seq) AS seq FROM items");
+    if ((yield* insertItems(this.all.map(({ row }) => row))) === this.all.length) return this.all;
+    const inserted = yield* all<{ id: string }>("SELECT id FROM items WHERE seq > ?", before?.seq ?? 0);
+    const ids = new Set(inserted.map(({ id }) => id));
+    return this.all.filter(({ item }) => ids.delete(item.id));
   }
 }
 
 export function addItems(tx: Transaction, items: readonly NewItem[]): void {
-  const { all } = tx.deferred(NewItems);
   const { now } = tx;
+  const additions = tx.deferred(NewItems).all;
   for (const item of items) {
     const { id, kind, lane, maxAttempts = 5 } = item;
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;
-    const row = [id, kind, lane, toJson(item.body) ?? "null", maxAttempts, now, runAt];
-    all.push({ item, runAt, now, row, seq: 0 });
+    additions.push({ item, runAt, now, row: [id, kind, lane, toJson(item.body) ?? "null", maxAttempts, now, runAt] });
   }
 }
 
 /** So that two transactions that add to the same lanes never wait for each other crosswise. */
-function byLane({ item: a, seq: seqA }: Addition, { item: b, seq: seqB }: Addition): number {
-  return compare(a.kind, b.kind) || compare(a.lane, b.lane) || seqA - seqB;
+function byLane({ item: a }: Addition, { item: b }: Addition): number {
+  return compare(a.kind, b.kind) || compare(a.lane, b.lane);
 }
 
 function compare(a: string, b: string): number {

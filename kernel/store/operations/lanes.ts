@@ -55,50 +55,50 @@ export function toItem(row: ItemRow): WorkItem {
 }
 
 export interface LaneOpening {
+  /** The first item that was added. */
+  id: string;
   kind: string;
   lane: string;
   /** Of the earliest item that was added. */
   readyAt: number;
-  /** Of the first item that was added. */
-  seq: number;
   since: number;
 }
 
 const insertLanes = insertion(
   "INSERT INTO lanes (kind, lane, ready_at, ord, since)",
-  "(?, ?, ?, ?, ?)",
+  "(?, ?, ?, (SELECT seq FROM items WHERE id = ?), ?)",
   `ON CONFLICT (kind, lane) DO UPDATE SET ready_at = excluded.ready_at
    WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
 );
 
 /** Each lane once. One with an item in progress keeps its time; any other comes ready with its earliest item. */
 export function* openLanes(tx: Transaction, lanes: readonly LaneOpening[]): Operation<void> {
-  yield* insertLanes(lanes.map(({ kind, lane, readyAt, seq, since }) => [kind, lane, readyAt, seq, since]));
+  yield* insertLanes(lanes.map(({ id, kind, lane, readyAt, since }) => [kind, lane, readyAt, id, since]));
   for (const { kind } of lanes) tx.touch(kind);
 }
 
 /** For an item that is waiting again. */
-export function reopenLane(tx: Transaction, { kind, lane, seq }: ItemRow, readyAt: number): Operation<void> {
-  return openLanes(tx, [{ kind, lane, readyAt, seq, since: tx.now }]);
+export function reopenLane(tx: Transaction, { id, kind, lane }: ItemRow, readyAt: number): Operation<void> {
+  return openLanes(tx, [{ id, kind, lane, readyAt, since: tx.now }]);
 }
 
+/** For an item whose lane waits for quiet. */
 export function* holdLane(
   tx: Transaction,
-  { kind, lane }: { kind: string; lane: string },
-  seq: number,
+  { id, kind, lane }: { id: string; kind: string; lane: string },
   settle: { windowMs: number; maxWaitMs: number },
   now: number,
 ): Operation<void> {
   const quietAt = now + settle.windowMs;
   yield* run(
-    `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO lanes (kind, lane, ready_at, ord, since) VALUES (?, ?, ?, (SELECT seq FROM items WHERE id = ?), ?)
      ON CONFLICT (kind, lane) DO UPDATE
      SET ready_at = CASE WHEN lanes.since + ? < ? THEN lanes.since + ? ELSE ? END
      WHERE lanes.head IS NULL`,
     kind,
     lane,
     now + Math.min(settle.windowMs, settle.maxWaitMs),
-    seq,
+    id,
     now,
     settle.maxWaitMs,
     quietAt,
