@@ -6,9 +6,12 @@ import { type Call, PorticoError } from "portico";
 import type { Verifier } from "./signatures.ts";
 
 export function headersOf(req: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(req.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]),
-  );
+  const headers: Record<string, string> = {};
+  for (const name of Object.keys(req.headers)) {
+    const value = req.headers[name];
+    headers[name] = Array.isArray(value) ? value.join(", ") : (value ?? "");
+  }
+  return headers;
 }
 
 /** The first value of each name. */

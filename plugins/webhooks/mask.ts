@@ -19,9 +19,11 @@ export function maskFields(
   fields: Readonly<Record<string, string>>,
   secrets: readonly string[],
 ): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, isSecretName(name) ? MASK : maskText(value, secrets)]),
-  );
+  const masked: Record<string, string> = {};
+  for (const name of Object.keys(fields)) {
+    masked[name] = isSecretName(name) ? MASK : maskText(fields[name] as string, secrets);
+  }
+  return masked;
 }
 
 export function maskText(text: string, secrets: readonly string[]): string {
