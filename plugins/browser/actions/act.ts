@@ -73,7 +73,9 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   }
   // A page that may not be read may still be closed.
   const tab =
-    name === "close" ? await op.session.tab(given.targetId) : await readableTab(op, given.targetId, given.timeoutMs);
+    name === "close"
+      ? await op.session.tabs.get(given.targetId)
+      : await readableTab(op, given.targetId, given.timeoutMs);
   const start = Date.now();
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
   const opened: Page[] = [];
@@ -111,8 +113,8 @@ export async function act(op: Op, given: ActInput): Promise<object> {
 
 /** The windows that the action opened, once they are under control. */
 async function newTabs(op: Op, opened: readonly Page[]): Promise<object[]> {
-  await attempt(2000, op.session.tabs(), []);
-  return op.session.libraryTabs
+  await attempt(2000, op.session.tabs.list(), []);
+  return op.session.tabs.all
     .filter(({ page }) => opened.includes(page))
     .map(({ targetId, url }) => ({ targetId, url }));
 }

@@ -88,7 +88,7 @@ export const ARMED_MS = 120_000;
 
 /** Prepares the answer to the next file chooser; with a ref the files are set at once. */
 export async function armFileChooser(op: Op, input: FileChooserInput): Promise<object> {
-  const tab = await op.session.tab(input.targetId);
+  const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   if (input.ref !== undefined) {
     await uploadTo(op, tab, input.ref, input.paths, input.timeoutMs ?? 20_000, input.timeoutMs !== undefined);
@@ -109,7 +109,7 @@ export async function armDialog(
   op: Op,
   input: { accept: boolean; promptText?: string; targetId?: string; timeoutMs?: number },
 ): Promise<object> {
-  const tab = await op.session.tab(input.targetId);
+  const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   const { accept, promptText } = input;
   tab.dialogs.arm({ accept, ...(promptText === undefined ? {} : { promptText }) }, input.timeoutMs ?? ARMED_MS);

@@ -75,10 +75,10 @@ async function plainScreenshot(
   input: ScreenshotInput,
   type: "png" | "jpeg",
 ): Promise<{ targetId: string; image: Buffer }> {
-  if (input.ref !== undefined) await op.session.tab(input.targetId);
-  const targetId = await op.session.targetId(input.targetId);
-  op.session.used(targetId);
-  const info = (await op.session.tabs()).find((tab) => tab.targetId === targetId);
+  if (input.ref !== undefined) await op.session.tabs.get(input.targetId);
+  const targetId = await op.session.tabs.targetId(input.targetId);
+  op.session.tabs.use(targetId);
+  const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
   await checkShown(op, info?.url ?? "");
   const tab = await op.session.rawTab(targetId);
   try {

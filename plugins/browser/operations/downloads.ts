@@ -143,7 +143,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
 /** Saves the next download, one that began in the last 30 s included. */
 export async function waitDownload(op: Op, input: Common & { path?: string }): Promise<object> {
   refuseOfRelay(op);
-  const tab = await op.session.tab(input.targetId);
+  const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   await checkPath(op, input.path);
   const start = Date.now();

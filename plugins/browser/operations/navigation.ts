@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../playwright.ts";
-import type { TabInfo } from "../session.ts";
+import type { TabInfo } from "../open-tabs.ts";
 import type { Tab } from "../tab/tab.ts";
 import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
 
@@ -19,7 +19,7 @@ const LOAD_GRACE_MS = 5_000;
 
 export async function listTabs(op: Op): Promise<object> {
   if (!op.session.running) return { running: false, tabs: [] };
-  return { running: true, tabs: await op.session.tabs() };
+  return { running: true, tabs: await op.session.tabs.list() };
 }
 
 /** The browser's words for a connection that our proxy did not make. */
@@ -161,16 +161,16 @@ async function explain(
 export async function navigate(op: Op, input: NavigateInput): Promise<object> {
   await checkAddress(op, input.url);
   await op.session.start();
-  const open = await op.session.tabs();
+  const open = await op.session.tabs.list();
   const { context } = op.session;
   const tab =
     open.length === 0 && input.targetId === undefined && context !== undefined
-      ? await op.session.newTab()
-      : await op.session.tab(input.targetId);
+      ? await op.session.tabs.open()
+      : await op.session.tabs.get(input.targetId);
   if (!tab.crashed) return load(op, tab, input);
   // Nothing brings a crashed tab back: a new one takes its place.
   await attempt(2000, tab.page.close(), undefined);
-  return load(op, await op.session.newTab(), input);
+  return load(op, await op.session.tabs.open(), input);
 }
 
 export async function openTab(op: Op, input: Common & { url?: string }): Promise<object> {
@@ -180,7 +180,7 @@ export async function openTab(op: Op, input: Common & { url?: string }): Promise
   const cold = !session.running;
   await session.start();
   if (!op.parts.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
-  const tab = (cold ? session.firstTab() : undefined) ?? (await session.newTab());
+  const tab = (cold ? session.tabs.first() : undefined) ?? (await session.tabs.open());
   if (url !== "about:blank") {
     try {
       await load(op, tab, { ...input, url });
@@ -194,7 +194,7 @@ export async function openTab(op: Op, input: Common & { url?: string }): Promise
 }
 
 async function describe(op: Op, tab: Tab): Promise<TabInfo> {
-  const listed = (await attempt(2000, op.session.tabs(), [])).find(({ targetId }) => targetId === tab.targetId);
+  const listed = (await attempt(2000, op.session.tabs.list(), [])).find(({ targetId }) => targetId === tab.targetId);
   return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
 }
 
@@ -222,9 +222,9 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
         `The page could not be loaded: ${networkFailure(errorText) ?? errorText}.`,
         { param: "url" },
       );
-    const info = (await op.session.tabs()).find((one) => one.targetId === targetId);
+    const info = (await op.session.tabs.list()).find((one) => one.targetId === targetId);
     await checkShown(op, info?.url ?? "");
-    op.session.used(targetId);
+    op.session.tabs.use(targetId);
     return { ok: true, ...(info ?? { targetId, title: "", url, type: "page" }) };
   } catch (error) {
     await attempt(2000, cdp.send("Target.closeTarget", { targetId }), {});
@@ -235,17 +235,17 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
 }
 
 export async function focusTab(op: Op, input: { targetId: string }): Promise<object> {
-  const targetId = await op.session.targetId(input.targetId);
+  const targetId = await op.session.tabs.targetId(input.targetId);
   await within(5000, "Bringing the tab to the front", op.session.cdp.send("Target.activateTarget", { targetId }));
-  op.session.used(targetId);
+  op.session.tabs.use(targetId);
   return { ok: true, targetId };
 }
 
 /** Closes a tab from the browser's side: a page that hangs cannot object. */
 export async function closeTab(op: Op, input: { targetId?: string }): Promise<object> {
-  const targetId = await op.session.targetId(input.targetId);
+  const targetId = await op.session.tabs.targetId(input.targetId);
   await within(5000, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId }));
-  for (let i = 0; i < 50 && (await op.session.tabs()).some((tab) => tab.targetId === targetId); i++) {
+  for (let i = 0; i < 50 && (await op.session.tabs.list()).some((tab) => tab.targetId === targetId); i++) {
     await attempt(20, new Promise(() => {}), undefined);
   }
   return { ok: true, targetId };

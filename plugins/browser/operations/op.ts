@@ -85,7 +85,7 @@ export async function checkShown(op: Op, url: string): Promise<void> {
 
 /** The tab that is meant, alive, and on a page that may be read. */
 export async function readableTab(op: Op, targetId?: string, timeoutMs = 30_000): Promise<Tab> {
-  const tab = await op.session.tab(targetId);
+  const tab = await op.session.tabs.get(targetId);
   tab.assertAlive();
   await tab.settled(timeoutMs);
   await checkShown(op, tab.url);

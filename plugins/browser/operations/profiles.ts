@@ -23,7 +23,7 @@ async function summary(op: Op, profile: Profile): Promise<object> {
     tabCount: reachable
       ? (op.parts.relay?.tabs().length ?? 0)
       : session.running
-        ? (await attempt(2000, session.tabs(), [])).length
+        ? (await attempt(2000, session.tabs.list(), [])).length
         : 0,
     isDefault: profile.name === op.parts.profiles.defaultName,
     source: profile.source,

@@ -207,9 +207,9 @@ function changed(
 
 /** `format=aria`: the browser's own accessibility tree, without refs; needs no library. */
 async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
-  const targetId = await op.session.targetId(input.targetId);
-  op.session.used(targetId);
-  const info = (await op.session.tabs()).find((tab) => tab.targetId === targetId);
+  const targetId = await op.session.tabs.targetId(input.targetId);
+  op.session.tabs.use(targetId);
+  const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
   await checkShown(op, info?.url ?? "");
   const tab = await op.session.rawTab(targetId);
   const limit = input.limit ?? ARIA_LIMIT;

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcp } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: lifecycle, profiles, tabs");
 let browser: BrowserGateway;
@@ -176,9 +176,10 @@ test("navigation: answers where it ended, tells what failed", async () => {
   }
   assert.is((await browser.post("/navigate", { url: `${site.url}/nowhere` })).body.status, 404);
   assert.equal((await browser.post("/navigate", { url: "about:blank" })).body.status, null);
-  const refused = await browser.post("/navigate", { url: "http://127.0.0.1:9/" });
-  assert.equal([refused.status, refused.body.error.code], [422, "action_failed"]);
-  assert.match(refused.body.error.message, "ECONNREFUSED");
+  const gone = await startSite({});
+  await gone.stop();
+  failed(await browser.post("/navigate", { url: gone.url }), 422, "action_failed", "ECONNREFUSED");
+  failed(await browser.post("/navigate", { url: "http://127.0.0.1:9/" }), 422, "action_failed", "refuses this port");
   const cases: [unknown, number, string][] = [
     [{}, 400, "invalid_request_error"],
     [{ url: 5 }, 400, "invalid_request_error"],
@@ -330,7 +331,10 @@ off("a disabled browser says so on every route", async () => {
 });
 
 off("attach-only never starts a browser", async () => {
-  const attaching = await startBrowser({ attachOnly: true });
+  const nobody = await startSite({});
+  await nobody.stop();
+  const profiles = { mine: { cdpPort: nobody.port } };
+  const attaching = await startBrowser({ attachOnly: true, defaultProfile: "mine", profiles });
   try {
     const answer = await attaching.post("/start");
     assert.equal([answer.status, answer.body.error.code], [409, "browser_not_running"]);
