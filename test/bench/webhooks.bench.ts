@@ -80,10 +80,13 @@ async function portico(dir: string): Promise<Subject> {
   });
   const port = await new Promise<number>((resolve, reject) => {
     let output = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    child.stdout.on("data", function read(chunk: Buffer) {
       output += chunk.toString("utf8");
       const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
-      if (found) resolve(Number(found[1]));
+      if (!found) return;
+      // the rest is log lines: to collect them would cost the client more than its requests
+      child.stdout.off("data", read).resume();
+      resolve(Number(found[1]));
     });
     child.on("exit", (code) => reject(new Error(`the gateway ended with ${code}: ${output}`)));
   });
