@@ -128,4 +128,17 @@ export const migrations: readonly (readonly string[])[] = [
     "ALTER TABLE usage_minutes ADD COLUMN unmetered BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE usage_minutes ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0",
   ],
+  [
+    // requests are numbered as they are written, a block by its last one
+    `CREATE TABLE usage_requests (
+      number BIGINT PRIMARY KEY,
+      requests INTEGER NOT NULL,
+      first_at BIGINT NOT NULL,
+      last_at BIGINT NOT NULL,
+      lines TEXT NOT NULL
+    )`,
+    "CREATE INDEX usage_requests_end ON usage_requests (last_at, number)",
+    "CREATE INDEX usage_requests_span ON usage_requests ((last_at - first_at))",
+    "INSERT INTO counters (name, value) VALUES ('usage_requests', 0)",
+  ],
 ];

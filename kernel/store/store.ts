@@ -39,7 +39,7 @@ import {
   transcript,
 } from "./operations/sessions.ts";
 import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
-import { addUsage, pruneUsage, sumUsage } from "./operations/usage.ts";
+import { addUsage, appendUsage, listRequests, pruneUsage, sumUsage } from "./operations/usage.ts";
 import { abandon, anythingReady, cancel, claim, extend, finish, nextWorkAt, replay } from "./operations/work.ts";
 
 function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
@@ -155,8 +155,9 @@ export function createStore(engine: Engine): Store {
       prune: (owner, keep) => write(() => pruneRuns(owner, keep)),
     },
     usage: {
-      append: (records) => write((tx) => addUsage(tx, records), { soft: true }),
+      append: (records, requests) => write((tx) => appendUsage(tx, records, requests), { soft: true }),
       sum: (filter = {}) => read(() => sumUsage(filter)),
+      requests: (range) => read(() => listRequests(range)),
       prune: (before) => write(() => pruneUsage(before)),
     },
 

@@ -177,11 +177,15 @@ export interface Store {
   };
 
   // ------------------------------------------------------------------------------------------ usage
-  /** Kept summed up per minute, so that it stays small. */
+  /** Sums per minute, which stay small, and single requests, of which only the newest are kept. */
   readonly usage: {
-    append(records: readonly UsageRecord[]): Promise<void>;
+    /** Adds to the sums; with `requests` also blocks of single requests, and forgets the oldest beyond `keep`. */
+    append(records: readonly UsageRecord[], requests?: NewRequests): Promise<void>;
     /** One row per distinct value of `by` (one row in all without it). Minutes count as a whole. */
     sum(filter?: UsageFilter): Promise<UsageSum[]>;
+    /** Blocks by their latest request, newest first: as many as hold `least` requests, or a few hundred; none: empty. */
+    requests(range: RequestRange): Promise<RequestBlock[]>;
+    /** Removes sums and blocks from before `before`; answers how many rows. */
     prune(before: number): Promise<number>;
   };
 
@@ -200,4 +204,31 @@ export interface Store {
   compact(): Promise<{ before: number; after: number }>;
   /** Writes what waits and closes. Later calls reject. */
   close(): Promise<void>;
+}
+
+/** Requests as lines of text, one after the other: what is in them is the writer's affair. */
+export interface NewRequestBlock {
+  /** How many. */
+  requests: number;
+  /** The earliest time among them, and the latest. */
+  firstAt: number;
+  lastAt: number;
+  lines: string;
+}
+export interface RequestBlock extends NewRequestBlock {
+  /** That of its last request: all requests of a store are numbered, whichever gateway writes them. */
+  number: number;
+}
+export interface NewRequests {
+  blocks: readonly NewRequestBlock[];
+  /** So many of the newest stay, and what else is in their blocks. */
+  keep: number;
+}
+export interface RequestRange {
+  since: number;
+  /** Included. */
+  until: number;
+  /** Only what comes after this block. */
+  after?: Pick<RequestBlock, "lastAt" | "number"> | undefined;
+  least: number;
 }

@@ -1,6 +1,6 @@
-/** Usage of models, summed up per minute. */
-import { all, type Operation, type Param, run, type Transaction } from "../operation.ts";
-import type { UsageFilter, UsageRecord, UsageSum } from "../types.ts";
+/** Usage of models: sums per minute, and blocks of single requests. */
+import { all, first, insertion, type Operation, type Param, run, type Transaction } from "../operation.ts";
+import type { NewRequests, RequestBlock, RequestRange, UsageFilter, UsageRecord, UsageSum } from "../types.ts";
 
 const MINUTE = 60_000;
 const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;
@@ -66,6 +66,66 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
   return rows.map((row) => ({ ...row }) as unknown as UsageSum);
 }
 
+export function* appendUsage(
+  tx: Transaction,
+  records: readonly UsageRecord[],
+  requests: NewRequests | undefined,
+): Operation<void> {
+  yield* addUsage(tx, records);
+  if (requests) yield* addRequests(requests);
+}
+
+const insertBlocks = insertion(
+  "INSERT INTO usage_requests (number, requests, first_at, last_at, lines)",
+  "(?, ?, ?, ?, ?)",
+  "",
+);
+
+function* addRequests({ blocks, keep }: NewRequests): Operation<void> {
+  const written = yield* first<{ value: number }>(
+    "UPDATE counters SET value = value + ? WHERE name = 'usage_requests' RETURNING value",
+    blocks.reduce((sum, block) => sum + block.requests, 0),
+  );
+  const newest = written?.value ?? 0;
+  let number = newest;
+  const rows = blocks.toReversed().map(({ requests, firstAt, lastAt, lines }) => {
+    const row = [number, requests, firstAt, lastAt, lines];
+    number -= requests;
+    return row;
+  });
+  yield* insertBlocks(rows);
+  yield* run("DELETE FROM usage_requests WHERE number <= ?", newest - keep);
+}
+
+/** Blocks in one answer; most hold one request where little is asked. */
+const MOST_BLOCKS = 500;
+
+export function* listRequests({ since, until, after, least }: RequestRange): Operation<RequestBlock[]> {
+  // No block is longer than the longest: so those that end far behind the range need not be looked at.
+  const end = after
+    ? "(last_at, number) < (?, ?)"
+    : "last_at <= ? + (SELECT MAX(last_at - first_at) FROM usage_requests)";
+  const ends = after ? [after.lastAt, after.number] : [until];
+  const rows = <R>(columns: string, limit: number) =>
+    all<R>(
+      `SELECT ${columns} FROM usage_requests WHERE last_at >= ? AND first_at <= ? AND ${end}
+       ORDER BY last_at DESC, number DESC LIMIT ?`,
+      since,
+      until,
+      ...ends,
+      limit,
+    );
+  let held = 0;
+  let blocks = 0;
+  for (const { requests } of yield* rows<{ requests: number }>("requests", MOST_BLOCKS)) {
+    if (held >= least) break;
+    held += requests;
+    blocks++;
+  }
+  return yield* rows<RequestBlock>(`number, requests, first_at AS "firstAt", last_at AS "lastAt", lines`, blocks);
+}
+
 export function* pruneUsage(before: number): Operation<number> {
-  return yield* run("DELETE FROM usage_minutes WHERE minute < ?", before);
+  const sums = yield* run("DELETE FROM usage_minutes WHERE minute < ?", before);
+  return sums + (yield* run("DELETE FROM usage_requests WHERE last_at < ?", before));
 }
