@@ -8,35 +8,43 @@ const DEFAULT_RANGE = "30d";
 export const GROUPS = ["model", "channel", "key", "day", "hour"] as const;
 export type Group = (typeof GROUPS)[number];
 
-export interface Question {
+export interface Range {
   from: number;
+  /** Included. */
   to: number;
-  by: Group[];
   filter: Pick<UsageFilter, "channel" | "model" | "key">;
+}
+export interface Question extends Range {
+  by: Group[];
 }
 
 /** Reads the query of `GET /usage`. Throws `invalid_request_error` with `param`. */
 export function readQuestion(query: URLSearchParams, now: number): Question {
+  return { ...readRange(query, now), by: readGroups(query.getAll("by").join(",")) };
+}
+
+/** Reads the part of the query that all questions have. Throws as `readQuestion` does. */
+export function readRange(query: URLSearchParams, now: number): Range {
   const since = query.get("since");
-  if (since !== null && query.has("from")) fail("Give `since` or `from`, not both.", "since");
+  if (since !== null && query.has("from")) refuse("Give `since` or `from`, not both.", "since");
   const from = readTime(query.get("from") ?? since ?? DEFAULT_RANGE, now, query.has("from") ? "from" : "since", false);
   const to = query.has("to") ? readTime(query.get("to")!, now, "to", true) : now;
-  if (from > to) fail("`from` is later than `to`.", "from");
-  const filter: Question["filter"] = {};
+  if (from > to) refuse("`from` is later than `to`.", "from");
+  const filter: Range["filter"] = {};
   for (const name of ["channel", "model", "key"] as const) {
     const value = query.get(name);
     if (value !== null) filter[name] = value;
   }
-  return { from, to, by: readGroups(query.getAll("by").join(",")), filter };
+  return { from, to, filter };
 }
 
 function readGroups(text: string): Group[] {
   const names = text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
   for (const name of names) {
     if (!(GROUPS as readonly string[]).includes(name))
-      fail(`\`by\` takes ${GROUPS.join(", ")}, not \`${name.slice(0, 40)}\`.`, "by");
+      refuse(`\`by\` takes ${GROUPS.join(", ")}, not \`${name.slice(0, 40)}\`.`, "by");
   }
-  if (names.includes("day") && names.includes("hour")) fail("Group by day or by hour, not both.", "by");
+  if (names.includes("day") && names.includes("hour")) refuse("Group by day or by hour, not both.", "by");
   return [...new Set(names as Group[])];
 }
 
@@ -44,13 +52,14 @@ function readGroups(text: string): Group[] {
 function readTime(text: string, now: number, param: string, isEnd: boolean): number {
   const ago = /^(\d+)([mhdw])$/.exec(text);
   if (ago) return Math.max(0, now - Number(ago[1]) * UNITS[ago[2]!]!);
-  if (/^\d{10,}$/.test(text)) return Number(text);
+  if (/^\d{10,15}$/.test(text)) return Number(text);
   const time = Date.parse(text);
   if (Number.isNaN(time) || !/^\d{4}-\d{2}-\d{2}/.test(text))
-    fail(`\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`, param);
-  return isEnd && text.length === 10 ? time + DAY_MS : time;
+    refuse(`\`${param}\` must be a date (2026-11-21), a time (2026-11-21T08:00:00Z) or how long ago (7d, 24h).`, param);
+  return isEnd && text.length === 10 ? time + DAY_MS - 1 : time;
 }
 
-function fail(message: string, param: string): never {
+/** Throws `invalid_request_error`. */
+export function refuse(message: string, param: string): never {
   throw new PorticoError("invalid_request_error", message, { param });
 }

@@ -209,6 +209,15 @@ test("sums are grouped and filtered, and lie in a range of time", async () => {
   assert.is((await gateway.json("GET", "/usage?from=2020-01-01&to=2020-12-31")).total.requests, 0);
 });
 
+test("a day as an end is meant whole, and not a minute longer", async () => {
+  const at = Date.UTC(2026, 0, 2);
+  const { append } = gateway.gateway.use("store").usage;
+  await append([{ model: "ends", at: at - 1 }]);
+  await append([{ model: "ends", at }]);
+  assert.is((await gateway.json("GET", "/usage?model=ends&from=2026-01-01&to=2026-01-01")).total.requests, 1);
+  assert.is((await gateway.json("GET", "/usage?model=ends&from=2026-01-02&to=2026-01-02")).total.requests, 1);
+});
+
 for (const [query, param] of [
   ["by=colour", "by"],
   ["by=day,hour", "by"],
@@ -216,6 +225,7 @@ for (const [query, param] of [
   ["since=7x", "since"],
   ["since=7d&from=2026-01-01", "since"],
   ["from=2026-02-01&to=2026-01-01", "from"],
+  ["to=99999999999999999999", "to"],
 ]) {
   test(`refuses ?${query}`, async () => {
     const answer = await gateway.request("GET", `/usage?${query}`);
