@@ -31,6 +31,8 @@ export interface SnapshotInput extends Common {
 const SNAPSHOT_MS = 45_000;
 /** A whole snapshot that took longer than this is not repeated for the sake of a partial one. */
 const REARM_MS = 2_000;
+/** From this many elements on it is the page's size that takes the time. */
+const LARGE = 5_000;
 const MAX_CHARS = 80_000;
 const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
 const ARIA_LIMIT = 500;
@@ -128,29 +130,31 @@ async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: bool
   return scoped;
 }
 
+/** A snapshot costs the page time with each of its elements, and more than that with each of its form controls. */
+function tooLate(timeoutMs: number, elements: number, cause: unknown): PorticoError {
+  const why =
+    elements < LARGE
+      ? "the page does not answer."
+      : `the page has ${elements} elements. Narrow it with selector ("main", "#results"), or allow more with timeoutMs.`;
+  return new PorticoError("timeout", `The snapshot was not there within ${timeoutMs} ms: ${why}`, { cause });
+}
+
 /** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
 export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<Record<string, unknown>> {
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
+  const asking = tab.about();
   const reading = patientTree(tab, input, timeoutMs);
-  const asking = tab.title();
-  const roots = await within(timeoutMs + 300, "The snapshot (the page does not answer)", reading).catch(
-    (error: unknown) => {
-      if (!isTimeout(error)) throw failure(error, "The snapshot");
-      throw new PorticoError(
-        "timeout",
-        `The snapshot was not there within ${timeoutMs} ms: the page does not answer, or is very large (then narrow it with selector).`,
-        { cause: error },
-      );
-    },
-  );
+  const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(async (error: unknown) => {
+    throw isTimeout(error) ? tooLate(timeoutMs, (await asking).elements, error) : failure(error, "The snapshot");
+  });
   const document = documentOf(roots);
   if (input.frame === undefined && input.selector === undefined) tab.whole = { document, ms: Date.now() - start };
   await checkShown(op, tab.url);
   const drawn = render(roots, view, tab.refs);
   tab.printed = drawn.refs;
-  const title = tame(await asking);
+  const title = tame((await asking).title);
   const answer: Record<string, unknown> = {
     ok: true,
     format: "ai",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
+import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
 const test = suite("browser: snapshots");
 let browser: BrowserGateway;
@@ -32,6 +32,10 @@ test.before(async () => {
         .end(
           `<title>Many</title>${Array.from({ length: 4_000 }, (_, i) => `<p>text ${i}<button>b${i}</button>`).join("")}`,
         ),
+    "/large": (_req, res) =>
+      res
+        .writeHead(200, { "content-type": "text/html" })
+        .end(`<p id="part">small</p>${"<p>text<b>more</b></p>".repeat(8_000)}`),
   });
   browser = await startBrowser();
   await browser.visit(site.url);
@@ -226,6 +230,13 @@ test("a page of many nodes is cut, and its first refs work", async () => {
   const efficient = await browser.get("/snapshot", { mode: "efficient" });
   assert.ok(efficient.body.stats.chars <= 10_000);
   assert.is((await browser.act("click", { ref: keysOf(body, "b3")[0] })).status, 200);
+});
+
+test("a page that is too large for the time says how large it is, and a part of it can be had", async () => {
+  await browser.visit(`${site.url}/large`);
+  failed(await browser.get("/snapshot", { timeoutMs: 100 }), 504, "timeout", /the page has 160\d\d elements.*selector/);
+  const { body } = await browser.get("/snapshot", { selector: "#part" });
+  assert.match(body.snapshot, "small");
 });
 
 test.run();
