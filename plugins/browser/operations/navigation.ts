@@ -42,10 +42,10 @@ function refused(op: Op, since: number, host?: string): PorticoError | undefined
   return new PorticoError("navigation_blocked", message, { details: { reason, host: denial.host } });
 }
 
-/** The error page (or the blank one) of an earlier navigation may come late and push a new one aside: then it is tried again. */
-const LATE_PAGE = /interrupted by another navigation to "(chrome-error:|about:blank)/;
+const INTERRUPTED = /is interrupted by another navigation to "([^"]*)"/;
 
 const ERROR_PAGE_MS = 400;
+const MOST_TRIES = 3;
 
 async function go(
   tab: Tab,
@@ -54,6 +54,12 @@ async function go(
   timeoutMs: number,
 ): Promise<Response | null> {
   const start = Date.now();
+  const before = tab.url;
+  let answered: Response | null = null;
+  const note = (response: Response): void => {
+    if (response.request().isNavigationRequest() && response.url() === url) answered = response;
+  };
+  tab.page.on("response", note);
   const open = (): Promise<Response | null> => {
     const timeout = left(start, timeoutMs);
     return within(
@@ -62,14 +68,25 @@ async function go(
       tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout }),
     );
   };
-  const response = await open().catch(async (error: Error) => {
-    if (LATE_PAGE.test(error.message)) return open();
-    // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
-    if (error.message.includes("net::ERR_") && !error.message.includes("ERR_ABORTED")) {
-      await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);
+  const attemptAt = async (tries: number): Promise<Response | null> => {
+    try {
+      return await open();
+    } catch (error) {
+      const text = (error as Error).message;
+      const other = INTERRUPTED.exec(text)?.[1];
+      // The page is there already, and what it does next is a navigation of its own.
+      if (other === url) return answered;
+      // What an earlier navigation came to (its page, its error page, the blank one) may be late and push this one aside.
+      const late = other !== undefined && (other === before || /^(chrome-error:|about:blank)/.test(other));
+      if (late && tries < MOST_TRIES) return attemptAt(tries + 1);
+      // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
+      if (text.includes("net::ERR_") && !text.includes("ERR_ABORTED")) {
+        await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);
+      }
+      throw error;
     }
-    throw error;
-  });
+  };
+  const response = await attemptAt(1).finally(() => tab.page.off("response", note));
   if (waitUntil === undefined) {
     await attempt(Math.min(LOAD_GRACE_MS, left(start, timeoutMs)), tab.page.waitForLoadState("load"), undefined);
   }
