@@ -66,6 +66,13 @@ export function isDiskFull(error: unknown): boolean {
   return code === "ENOSPC" || code === "EDQUOT" || /ENOSPC|EDQUOT|no space left/i.test(rawMessage(error));
 }
 
+/** 503 */
+export const diskFull = (cause?: unknown): PorticoError =>
+  new PorticoError("storage_full", "The disk of the gateway is full: free some space and try again.", {
+    status: 503,
+    cause,
+  });
+
 /** Any error as one that may be shown. `what` names the action: "The click". */
 export function failure(error: unknown, what: string): PorticoError {
   if (isPorticoError(error)) return error as PorticoError;
@@ -85,12 +92,7 @@ export function failure(error: unknown, what: string): PorticoError {
       options,
     );
   }
-  if (isDiskFull(error)) {
-    return new PorticoError("storage_full", "The disk of the gateway is full: free some space and try again.", {
-      status: 503,
-      ...options,
-    });
-  }
+  if (isDiskFull(error)) return diskFull(error);
   if (isTimeout(error))
     return new PorticoError("timeout", `${what} did not end in time: ${firstWords(error)}`, options);
   const text = rawMessage(error);

@@ -190,7 +190,10 @@ export class Profiles {
     }
     const stored = await this.#load();
     stored.created[name] = given;
-    await this.#save();
+    await this.#save().catch((error: unknown) => {
+      delete stored.created[name];
+      throw error;
+    });
     const profile = this.#make(name, given, "created");
     await mkdir(profile.dir, { recursive: true, mode: 0o700 });
     return profile;

@@ -1,8 +1,8 @@
 /** Downloads: started by a click or already under way, saved under the download directory. */
-import { stat } from "node:fs/promises";
+import { stat, statfs } from "node:fs/promises";
 import { openConfined, PorticoError } from "portico";
 import { left, within } from "../deadline.ts";
-import { failure, isDiskFull, networkFailure } from "../failures.ts";
+import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { CLICKED, tryOn } from "../actions/elements.ts";
@@ -15,6 +15,8 @@ export interface DownloadInput extends Common {
 }
 
 const DOWNLOAD_MS = 120_000;
+/** Less than this is a full disk, however small the download was to be. */
+const ROOM_BYTES = 64 << 10;
 
 /** A name that a file system takes, whatever the page suggests. */
 export function safeName(suggested: string): string {
@@ -25,17 +27,37 @@ export function safeName(suggested: string): string {
   return name.trim() === "" ? "download" : name;
 }
 
-/** Stops a download that grows beyond the limit; the answer undoes the watch. */
-function limitSize(op: Op, tab: Tab, download: Download): { tooLarge(): boolean; stop(): void } {
+interface Watch {
+  tooLarge(): boolean;
+  /** What the server said, or what has come so far. */
+  bytes(): number;
+  stop(): void;
+}
+
+/** Follows a download, and stops one that grows beyond the limit. */
+function watchSize(op: Op, tab: Tab, download: Download): Watch {
   const most = op.config.maxDownloadBytes;
+  let bytes = 0;
   let over = false;
   const onProgress = ({ receivedBytes, totalBytes }: { receivedBytes: number; totalBytes: number }): void => {
-    if (over || Math.max(receivedBytes, totalBytes) <= most) return;
+    bytes = Math.max(bytes, receivedBytes, totalBytes);
+    if (over || bytes <= most) return;
     over = true;
     void download.cancel().catch(() => {});
   };
   tab.cdp.on("Page.downloadProgress", onProgress);
-  return { tooLarge: () => over, stop: () => tab.cdp.off("Page.downloadProgress", onProgress) };
+  return {
+    tooLarge: () => over,
+    bytes: () => bytes,
+    stop: () => tab.cdp.off("Page.downloadProgress", onProgress),
+  };
+}
+
+/** A browser that has no room for a download only says that it was cancelled. */
+async function lacksRoom({ profile, session }: Op, bytes: number): Promise<boolean> {
+  if (session.attachment?.isLocal !== true) return false;
+  const { bavail, bsize } = await statfs(profile.dir);
+  return bavail * bsize < Math.max(bytes, ROOM_BYTES);
 }
 
 const tooLarge = (op: Op): PorticoError =>
@@ -51,7 +73,7 @@ async function save(
   wanted: string | undefined,
   timeoutMs: number,
 ): Promise<object> {
-  const watch = limitSize(op, tab, download);
+  const watch = watchSize(op, tab, download);
   const suggestedFilename = safeName(download.suggestedFilename());
   const root = await tmpDir(op, "downloads");
   const file = await openConfined(root, wanted ?? suggestedFilename).catch(async (error: unknown) => {
@@ -63,8 +85,7 @@ async function save(
     const failed = await within(timeoutMs, "The download", download.failure());
     if (watch.tooLarge()) throw tooLarge(op);
     if (failed !== null) {
-      if (isDiskFull(new Error(failed)) || /FILE_NO_SPACE|file no space/i.test(failed))
-        throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+      if (failed === "canceled" && (await lacksRoom(op, watch.bytes()))) throw diskFull();
       throw new PorticoError("action_failed", `The download failed: ${networkFailure(failed) ?? failed}.`);
     }
     await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
