@@ -29,7 +29,7 @@ type Open<D> = new (path: string, options: { timeout: number }) => D;
 export interface Connection {
   readonly inTransaction: boolean;
   exec(sql: string): void;
-  /** Commits in another thread: the event loop does not wait for the disk. Until it resolves, nothing else may be called. */
+  /** Commits in another thread: the event loop does not wait for the disk. Nothing else may be called meanwhile. */
   commit(): Promise<void>;
   /** NORMAL does not wait for the disk: safe from a crash of this process, and the next FULL commit carries it. */
   synchronize(how: "FULL" | "NORMAL"): void;
@@ -112,17 +112,17 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
 }
 
 /** What moves the log into the file, as far as it goes without disturbing anybody, in another thread. */
-export interface LogMover {
-  move(): Promise<void>;
+export interface Checkpointer {
+  run(): Promise<void>;
   close(): void;
 }
 
-export async function openLogMover(file: string): Promise<LogMover> {
+export async function openCheckpointer(file: string): Promise<Checkpointer> {
   const { default: Libsql } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
   const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
   const statement = await db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
   return {
-    async move() {
+    async run() {
       await statement.all();
     },
     close: () => db.close(),

@@ -121,7 +121,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
   }
 
-  /** In another thread, so that nothing stops; a single call is served sooner without two threads telling each other. */
+  /** In another thread, so that nothing stops; a single call is served sooner where two need not tell each other. */
   async function sync(connection: Connection, batch: readonly Waiting[]): Promise<void> {
     const began = performance.now();
     if (batch.length === 1 && lastCommitMs < SLOW_MS) connection.exec("COMMIT");
