@@ -1,7 +1,9 @@
 /** What a start, an idle gateway, a management command and an event cost. Measures the build, as users run it. */
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { once } from "node:events";
 import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBus } from "../../kernel/bus.ts";
@@ -19,9 +21,10 @@ export default async function start(): Promise<Bench> {
   let rss = 0;
   let command = 0;
   for (let run = 0; run <= runs; run++) {
+    const port = await freePort();
     const began = performance.now();
-    const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", "18973"], { stdio: "ignore" });
-    await healthy("http://127.0.0.1:18973/health");
+    const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], { stdio: "ignore" });
+    await healthy(`http://127.0.0.1:${port}/health`);
     if (run > 0) starts.push(performance.now() - began);
     if (run === runs) {
       await new Promise((resolve) => setTimeout(resolve, 5000));
@@ -44,6 +47,16 @@ export default async function start(): Promise<Bench> {
       { what: "install without development packages", value: installedMegabytes(), unit: "MB", limit: 60 },
     ],
   };
+}
+
+/** Whatever answered on a fixed port before the gateway does would be measured in its place. */
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return String(port);
 }
 
 async function healthy(url: string): Promise<void> {
