@@ -1,6 +1,7 @@
-/** Counts requests in memory and writes the sums from time to time: no answer waits for the store. */
+/** Counts requests in memory and writes sums and single requests from time to time: no answer waits for the store. */
 import type { ChatRecord, Client, Logger, Store, UsageRecord } from "portico";
 import { type CostOf, count, createPrices, loadList, needsList } from "./prices.ts";
+import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
 
 const MINUTE = 60_000;
@@ -16,6 +17,8 @@ export interface LedgerParts {
   store: () => Store;
   log: Logger;
   prices: OwnPrices;
+  /** How many single requests stay in the store. */
+  keepRequests: number;
 }
 
 interface Pending {
@@ -31,6 +34,7 @@ interface Spent {
 export class Ledger {
   readonly #parts: LedgerParts;
   #pending: Pending[] = [];
+  readonly #requests: RequestLog;
   #sums = new Map<string, Required<UsageRecord>>();
   #spent = new Map<string, Spent>();
   #costOf: CostOf;
@@ -45,6 +49,7 @@ export class Ledger {
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
+    this.#requests = new RequestLog(parts.log);
     this.#costOf = createPrices(parts.prices, undefined);
   }
 
@@ -112,11 +117,12 @@ export class Ledger {
   #sum(record: ChatRecord, at: number): void {
     const { usage, status, composite } = record;
     const key = keyOf(record.client);
+    const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
+    if (this.#parts.keepRequests > 0 && this.#requests.add(record, { at, key, cost })) setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
     const sum = this.#sumOf(minute, key, record.channel.slice(0, LONGEST_NAME), record.model.slice(0, LONGEST_NAME));
     if (sum === undefined) return;
     const answered = status < 400 || status === 499;
-    const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
     sum.requests++;
     if (!answered) sum.errors++;
     if (cost === undefined) sum.unpriced++;
@@ -146,14 +152,17 @@ export class Ledger {
   }
 
   async #write(): Promise<void> {
-    if (this.#sums.size === 0) return;
+    const blocks = this.#requests.take();
+    if (this.#sums.size === 0 && blocks.length === 0) return;
     const batch = this.#sums;
     this.#sums = new Map();
     try {
-      await this.#parts.store().usage.append([...batch.values()]);
-      if (this.#failing) this.#parts.log.info({ lost: this.#lost }, "usage is written again");
+      await this.#parts.store().usage.append([...batch.values()], { blocks, keep: this.#parts.keepRequests });
+      if (this.#failing)
+        this.#parts.log.info({ lost: this.#lost, lostRequests: this.#requests.lost }, "usage is written again");
       this.#failing = false;
       this.#lost = 0;
+      this.#requests.lost = 0;
     } catch (error) {
       const newer = this.#sums;
       this.#sums = batch;
@@ -161,6 +170,7 @@ export class Ledger {
         const sum = this.#sumOf(record.at, record.key, record.channel, record.model);
         if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];
       }
+      this.#requests.putBack(blocks);
       if (!this.#failing) this.#parts.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
       this.#failing = true;
     }

@@ -4,18 +4,25 @@ import { usageSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "usage",
-  description: "Tokens and costs by channel, model, client key and day",
+  description: "Tokens and costs by request, channel, model, client key and day",
   config: { usage: usageSchema },
   needs: ["store"],
-  commands: { usage: () => import("./cli.ts") },
+  commands: { usage: () => import("./cli/usage.ts") },
 
   async setup(ctx, config) {
     const { Ledger } = await import("./ledger.ts");
     const { readQuestion } = await import("./range.ts");
     const { report } = await import("./report.ts");
+    const { requestPage } = await import("./requests/page.ts");
+    const { readRequestsQuestion } = await import("./requests/question.ts");
 
     const store = () => ctx.use("store");
-    const ledger = new Ledger({ store, log: ctx.log, prices: config.usage.prices });
+    const ledger = new Ledger({
+      store,
+      log: ctx.log,
+      prices: config.usage.prices,
+      keepRequests: config.usage.requests.keep,
+    });
     ctx.defer(() => ledger.flush());
     ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
@@ -24,6 +31,11 @@ export default definePlugin({
       const question = readQuestion(query, store().now());
       await ledger.flush();
       return report(store(), question);
+    });
+    ctx.route("GET", "/usage/requests", { access: "gateway", summary: "Single requests" }, async ({ query }) => {
+      const question = readRequestsQuestion(query, store().now());
+      await ledger.flush();
+      return requestPage(store(), question);
     });
   },
 });

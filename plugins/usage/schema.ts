@@ -19,6 +19,16 @@ export const usageSchema = Type.Object(
       description:
         "Prices of your own: a model or `channel/model`, `*` stands for anything. They win over the known ones.",
     }),
+    requests: Type.Object(
+      {
+        keep: Type.Integer({
+          minimum: 0,
+          default: 100_000,
+          description: "How many of the newest requests are kept one by one, beside the sums; 0 keeps none.",
+        }),
+      },
+      { default: {} },
+    ),
   },
   { description: "What models are used for, and what they cost." },
 );

@@ -1,5 +1,8 @@
+/** `portico usage`. */
 import { defineCommand } from "portico";
-import type { Amounts, Report, Row } from "./report.ts";
+import type { Amounts, Report, Row } from "../report.ts";
+import requests from "./requests.ts";
+import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./words.ts";
 
 export default defineCommand({
   name: "usage",
@@ -7,20 +10,19 @@ export default defineCommand({
   description:
     "Sums of the last 30 days, unless told otherwise. Days are those of UTC. Costs are US dollars by list price: no bill.",
   options: {
-    since: { type: "string", value: "TIME", description: "from this long ago: 7d, 24h, 90m, 4w" },
-    from: { type: "string", value: "DATE", description: "from a date or time: 2026-11-01" },
-    to: { type: "string", value: "DATE", description: "to a date (that day included) or time" },
+    ...rangeOptions,
     by: { type: "list", value: "WHAT", description: "a row for each model, channel, key, day or hour; default model" },
-    model: { type: "string", value: "NAME", description: "only this model" },
-    channel: { type: "string", value: "NAME", description: "only this channel" },
-    key: { type: "string", value: "NAME", description: "only this client key" },
+    ...filterOptions,
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
+  commands: [requests],
   async run(io) {
-    const { by, since, from, to, model, channel, key } = io.options as Record<string, string | string[] | undefined>;
-    const groups = by === undefined ? "model" : [by].flat().join(",");
+    const by = io.options["by"] as string[] | undefined;
     const result = await io.gateway.request<Report>("GET", "/usage", undefined, {
-      query: { by: groups, ...defined({ since, from, to, model, channel, key }) },
+      query: {
+        by: by?.join(",") ?? "model",
+        ...queryOf(io, Object.keys({ ...rangeOptions, ...filterOptions })),
+      },
     });
     io.show(result, ({ rows, total }) => [
       ...io.table(
@@ -35,15 +37,8 @@ export default defineCommand({
   },
 });
 
-function defined(fields: Record<string, string | string[] | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
-  );
-}
-
 function nameIn(row: Row, name: keyof Row): string {
-  const value = row[name];
-  return value === null ? "(owner)" : String(value ?? "");
+  return name === "key" ? keyName(row.key) : String(row[name] ?? "");
 }
 
 function cells({
@@ -55,10 +50,6 @@ function cells({
   costUsd,
 }: Amounts): (string | number)[] {
   return [requests, errors, promptTokens, cachedTokens, completionTokens, dollars(costUsd)];
-}
-
-function dollars(usd: number): string {
-  return `$${usd === 0 || usd >= 1 ? usd.toFixed(2) : usd.toFixed(6)}`;
 }
 
 function notes({ unmetered, unpriced }: Amounts): string[] {

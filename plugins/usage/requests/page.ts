@@ -1,0 +1,108 @@
+/** Pages of single requests, newest first, read from the store's blocks backwards. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { RequestBlock, Store } from "portico";
+import { escapeName, fieldOf, type Line, nameIn, numberIn, readLines } from "./lines.ts";
+import { placeText, type RequestsQuestion } from "./question.ts";
+
+/** So many requests are looked through at a time, so that nobody waits for long; at first only what a page needs. */
+const AT_A_TIME = 2000;
+
+/** What is not known is absent. */
+export interface RequestView {
+  /** As in the answer's `x-request-id`. */
+  requestId: string;
+  /** ISO time of its end. */
+  at: string;
+  channel: string;
+  model: string;
+  /** Null for the owner. */
+  key: string | null;
+  /** 499: the client left. */
+  status: number;
+  attempts: number;
+  stream: boolean;
+  ms: number;
+  firstByteMs?: number | undefined;
+  promptTokens?: number | undefined;
+  completionTokens?: number | undefined;
+  /** Of the prompt's. */
+  cachedTokens?: number | undefined;
+  costUsd?: number | undefined;
+}
+export interface RequestPage {
+  /** ISO times. */
+  from: string;
+  to: string;
+  requests: RequestView[];
+  /** `before` of the next page; absent on the last one. */
+  next?: string;
+}
+
+/** Rejects where the store cannot be read. */
+export async function requestPage(store: Store, question: RequestsQuestion): Promise<RequestPage> {
+  const { from, to, limit } = question;
+  const until = Math.min(to, question.before?.at ?? to);
+  const fits = filterOf(question);
+  const found: Line[] = [];
+  let after: RequestBlock | undefined;
+  for (;;) {
+    const least = after === undefined ? limit + 1 : AT_A_TIME;
+    const blocks = await store.usage.requests({ since: from, until, after, least });
+    for (const block of blocks) for (const line of readLines(block)) if (fits(line)) found.push(line);
+    found.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
+    after = blocks.at(-1);
+    // One more than the page holds tells whether another follows.
+    if (after === undefined || isSettled(found[limit], after)) break;
+    await nextTurn();
+  }
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return {
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    requests: found.slice(0, limit).map(viewOf),
+    ...(last && { next: placeText(last) }),
+  };
+}
+
+/**
+ * Whether no block after this one can have anything that comes before the line. Blocks of several gateways overlap in
+ * time: only what is later than the end of all that is unread has its place for good.
+ */
+function isSettled(line: Line | undefined, block: RequestBlock): boolean {
+  if (line === undefined || line.at !== block.lastAt) return line !== undefined && line.at > block.lastAt;
+  return line.number > block.number - block.requests;
+}
+
+function filterOf({ from, to, before, status, filter }: RequestsQuestion): (line: Line) => boolean {
+  const names = (["channel", "model", "key"] as const).flatMap((name) =>
+    filter[name] === undefined ? [] : [[name, escapeName(filter[name])] as const],
+  );
+  const statuses = status === undefined ? undefined : new RegExp(`^${status.replace("xx", "\\d\\d")}$`);
+  return (line) => {
+    if (line.at < from || line.at > to) return false;
+    if (before && (line.at > before.at || (line.at === before.at && line.number >= before.number))) return false;
+    if (statuses && !statuses.test(fieldOf(line, "status"))) return false;
+    return names.every(([name, wanted]) => fieldOf(line, name) === wanted);
+  };
+}
+
+function viewOf(line: Line): RequestView {
+  const key = nameIn(line, "key");
+  const nanoUsd = numberIn(line, "nanoUsd");
+  return {
+    requestId: nameIn(line, "requestId"),
+    at: new Date(line.at).toISOString(),
+    channel: nameIn(line, "channel"),
+    model: nameIn(line, "model"),
+    key: key === "" ? null : key,
+    status: numberIn(line, "status") ?? 0,
+    attempts: numberIn(line, "attempts") ?? 0,
+    stream: fieldOf(line, "stream") === "1",
+    ms: numberIn(line, "ms") ?? 0,
+    firstByteMs: numberIn(line, "firstByteMs"),
+    promptTokens: numberIn(line, "promptTokens"),
+    completionTokens: numberIn(line, "completionTokens"),
+    cachedTokens: numberIn(line, "cachedTokens"),
+    costUsd: nanoUsd === undefined ? undefined : nanoUsd / 1e9,
+  };
+}

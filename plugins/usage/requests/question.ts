@@ -1,0 +1,52 @@
+/** The query of `GET /usage/requests`. */
+import { type Range, readRange, refuse } from "../range.ts";
+
+const DEFAULT_LIMIT = 50;
+const MOST = 1000;
+
+/** Where a page ends: the time and the number of its last request. */
+export interface Place {
+  at: number;
+  number: number;
+}
+export interface RequestsQuestion extends Range {
+  /** `429`, or `4xx` for all of them. */
+  status: string | undefined;
+  limit: number;
+  before: Place | undefined;
+}
+
+/** Throws `invalid_request_error` with `param`. */
+export function readRequestsQuestion(query: URLSearchParams, now: number): RequestsQuestion {
+  return {
+    ...readRange(query, now),
+    status: readStatus(query.get("status")),
+    limit: readLimit(query.get("limit")),
+    before: readPlace(query.get("before")),
+  };
+}
+
+/** As `before` takes it. */
+export function placeText({ at, number }: Place): string {
+  return `${at}-${number}`;
+}
+
+function readStatus(text: string | null): string | undefined {
+  if (text === null) return undefined;
+  if (!/^[1-5](\d\d|xx)$/.test(text)) refuse("`status` must be a status (429) or a class of them (4xx).", "status");
+  return text;
+}
+
+function readLimit(text: string | null): number {
+  if (text === null) return DEFAULT_LIMIT;
+  const limit = /^\d+$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MOST) refuse(`\`limit\` must be a whole number from 1 to ${MOST}.`, "limit");
+  return limit;
+}
+
+function readPlace(text: string | null): Place | undefined {
+  if (text === null) return undefined;
+  const [, at, number] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
+  if (at === undefined) refuse("`before` must be the `next` of an earlier answer.", "before");
+  return { at: Number(at), number: Number(number) };
+}

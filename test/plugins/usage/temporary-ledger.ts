@@ -1,0 +1,77 @@
+/** A ledger on a real store that can be made to fail, with a clock that tests turn. */
+import type { ChatRecord, Logger, Store } from "../../../kernel/index.ts";
+import { Ledger } from "../../../plugins/usage/ledger.ts";
+import type { OwnPrices } from "../../../plugins/usage/schema.ts";
+import { temporaryStore } from "../../kernel/store/temporary-store.ts";
+
+export interface LedgerScene {
+  ledger: Ledger;
+  store: Store;
+  /** What was logged. */
+  lines: string[];
+  /** Whether the store takes nothing. */
+  fail(on: boolean): void;
+  turn(ms: number): void;
+  /** Another gateway on the same store, on the same clock. */
+  another(options?: LedgerOptions): Ledger;
+}
+export interface LedgerOptions {
+  keep?: number;
+  prices?: OwnPrices;
+}
+
+export function withLedger(work: (scene: LedgerScene) => Promise<void>, options: LedgerOptions = {}) {
+  return async () => {
+    const temporary = temporaryStore();
+    const lines: string[] = [];
+    let failing = false;
+    const ledgerOn = (store: Store, { keep = 100_000, prices = { m: { input: 1, output: 0 } } }: LedgerOptions) => {
+      const usage: Store["usage"] = {
+        ...store.usage,
+        append: (...what) => (failing ? Promise.reject(new Error("disk full")) : store.usage.append(...what)),
+      };
+      return new Ledger({
+        store: () => ({ ...store, now: () => temporary.clock.now, usage }),
+        log: logInto(lines),
+        prices,
+        keepRequests: keep,
+      });
+    };
+    try {
+      await work({
+        ledger: ledgerOn(temporary.store, options),
+        store: temporary.store,
+        lines,
+        fail: (on) => (failing = on),
+        turn: (ms) => (temporary.clock.now += ms),
+        another: (other = {}) => ledgerOn(temporary.another(), other),
+      });
+    } finally {
+      await temporary.remove();
+    }
+  };
+}
+
+function logInto(lines: string[]): Logger {
+  const write = (...args: unknown[]) => lines.push(String(args.at(-1)));
+  return new Proxy({}, { get: () => write }) as Logger;
+}
+
+/** A request that the model `m` has answered. */
+export function record(tokens: number, key?: string, more: Partial<ChatRecord> = {}): ChatRecord {
+  return {
+    requestId: "r",
+    client: key === undefined ? { kind: "owner" } : { kind: "key", key },
+    channel: "c",
+    provider: "openai",
+    model: "m",
+    status: 200,
+    usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+    ms: 1,
+    firstByteMs: 1,
+    attempts: 1,
+    stream: false,
+    composite: false,
+    ...more,
+  };
+}
