@@ -81,9 +81,17 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   function schedule(delayMs?: number): void {
     if (scheduled) return;
     scheduled = true;
+    let seen = 1;
     const go = () => {
+      // several calls wait for more, as long as each turn of the event loop brings some
+      if (waiting.length > seen && waiting.length < BATCH) {
+        seen = waiting.length;
+        setImmediate(go);
+        return;
+      }
       scheduled = false;
-      void flush();
+      // the end of a commit that is under way schedules anew
+      if (!writing) void flush();
     };
     if (delayMs === undefined) setImmediate(go);
     else setTimeout(go, delayMs);
