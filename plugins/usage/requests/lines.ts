@@ -108,7 +108,7 @@ function putText(bytes: Uint8Array, start: number, text: string): number {
 }
 
 function putEscaped(bytes: Uint8Array, start: number, text: string): number {
-  const escaped = escaped(text);
+  const escaped = encoded(text);
   for (let i = 0; i < escaped.length; i++) bytes[start + i] = escaped.charCodeAt(i);
   bytes[start + escaped.length] = SPACE;
   return start + escaped.length + 1;
@@ -116,10 +116,10 @@ function putEscaped(bytes: Uint8Array, start: number, text: string): number {
 
 /** A name as it stands in a line. */
 export function escapeName(name: string): string {
-  return /^[!-$&-~]*$/.test(name) ? name : escaped(name);
+  return /^[!-$&-~]*$/.test(name) ? name : encoded(name);
 }
 
-function escaped(text: string): string {
+function encoded(text: string): string {
   // half a character, as cut off by a length, would make encodeURIComponent throw
   return encodeURIComponent(Buffer.from(text).toString());
 }
