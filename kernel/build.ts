@@ -45,7 +45,7 @@ async function buildExtensions(): Promise<void> {
   const all = [...own("plugins", sourceNames("plugin")), ...own("hooks", sourceNames("handler", "index"))];
   await Promise.all(
     all.map((found) =>
-      loader.compile(found.entry).catch((error: Error) => console.warn(`${found.name} is left out: ${error.message}`)),
+      loader.prepare(found.entry).catch((error: Error) => console.warn(`${found.name} is left out: ${error.message}`)),
     ),
   );
 }

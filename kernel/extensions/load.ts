@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
+import { compileScript } from "./code-cache.ts";
 
 export interface LoadedModule {
   exports: Record<string, unknown>;
@@ -45,16 +46,25 @@ export interface LoaderOptions {
 
 interface Bundle {
   code: string;
+  codeHash: string;
   inputs: { path: string; size: number; mtimeMs: number; hash: string }[];
 }
 type Evaluate = (code: string, entry: string) => (...args: unknown[]) => void;
 
 /** Raised when the form of cached bundles changes. */
-const cacheVersion = 4;
+const cacheVersion = 5;
+
+interface Compiled {
+  code: string;
+  codeHash: string;
+  inputs: string[];
+  /** Of the inputs. */
+  hash: string;
+}
 
 export function createLoader(options: LoaderOptions) {
   /** Builds (or takes from the cache) without evaluating. */
-  async function compile(entry: string): Promise<{ code: string; inputs: string[]; hash: string }> {
+  async function compile(entry: string): Promise<Compiled> {
     const cacheFile = options.cacheFile(entry);
     let bundle = readCached(cacheFile, entry);
     if (!bundle) {
@@ -63,26 +73,47 @@ export function createLoader(options: LoaderOptions) {
     }
     return {
       code: bundle.code,
+      codeHash: bundle.codeHash,
       inputs: bundle.inputs.map((input) => resolve(dirname(entry), input.path)),
       hash: sha(bundle.inputs.map((input) => input.hash).join()).slice(0, 16),
     };
   }
 
+  /** The engine finds the source maps of what it evaluates, not of scripts: only what has none is kept compiled. */
+  function scriptOf({ code, codeHash }: Compiled, entry: string) {
+    const cache = { file: options.cacheFile(entry).replace(/\.cjs$/, ".v8"), hash: codeHash };
+    return compileScript(wrapBundle(code, entry), pathToFileURL(entry).href, cache);
+  }
+
+  /** Builds what `load` takes from the caches. */
+  async function prepare(entry: string): Promise<void> {
+    const compiled = await compile(entry);
+    if (!options.sourceMaps(entry)) scriptOf(compiled, entry);
+  }
+
   /** Compiles and evaluates. `evaluate` lets hooks guard the evaluation (an endless loop). */
-  async function load(entry: string, evaluate: Evaluate = evaluateIndirectly): Promise<LoadedModule> {
-    const { code, inputs, hash } = await compile(entry);
+  async function load(entry: string, guarded?: Evaluate): Promise<LoadedModule> {
+    const compiled = await compile(entry);
+    const evaluateScript: Evaluate = () => scriptOf(compiled, entry).runInThisContext();
+    const evaluate = guarded ?? (options.sourceMaps(entry) ? evaluateIndirectly : evaluateScript);
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
     const hostRequire = (id: string) => (Object.hasOwn(options.host, id) ? options.host[id] : require(id));
     try {
-      evaluate(code, entry)(module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry));
+      evaluate(compiled.code, entry)(
+        module.exports,
+        Object.assign(hostRequire, require),
+        module,
+        entry,
+        dirname(entry),
+      );
     } catch (thrown) {
       throw asLoadError(thrown, entry);
     }
-    return { exports: module.exports, inputs, hash };
+    return { exports: module.exports, inputs: compiled.inputs, hash: compiled.hash };
   }
 
-  return { compile, load };
+  return { compile, prepare, load };
 }
 export type Loader = ReturnType<typeof createLoader>;
 
@@ -145,7 +176,8 @@ async function buildOnce(entry: string, sourceMaps: boolean, bundled: readonly s
     // A file written while it was being read may be newer than what was bundled: never take its stamp from the cache.
     return { path: input, size, mtimeMs: mtimeMs >= before - 5 ? -1 : mtimeMs, hash: sha(readFileSync(file)) };
   });
-  return { code: result.outputFiles[0]?.text ?? "", inputs };
+  const code = result.outputFiles[0]?.text ?? "";
+  return { code, codeHash: sha(code).slice(0, 32), inputs };
 }
 
 /** Bundles these packages and what they need; all others are required when the extension runs. */
@@ -171,9 +203,10 @@ function readCached(file: string, entry: string): Bundle | undefined {
   }
   const lineEnd = text.indexOf("\n");
   try {
-    const { version, inputs } = JSON.parse(text.slice(2, lineEnd)) as { version: number; inputs: Bundle["inputs"] };
+    const head = JSON.parse(text.slice(2, lineEnd)) as { version: number } & Pick<Bundle, "inputs" | "codeHash">;
+    const { version, inputs, codeHash } = head;
     if (version !== cacheVersion || !inputs.every((input) => isUnchanged(input, dirname(entry)))) return undefined;
-    return { code: text.slice(lineEnd + 1), inputs };
+    return { code: text.slice(lineEnd + 1), codeHash, inputs };
   } catch {
     return undefined; // torn or of another version: built anew
   }
@@ -190,7 +223,8 @@ function writeCached(file: string, bundle: Bundle): void {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     const temporary = `${file}.${process.pid}.tmp`;
-    writeFileSync(temporary, `//${JSON.stringify({ version: cacheVersion, inputs: bundle.inputs })}\n${bundle.code}`);
+    const { code, ...head } = bundle;
+    writeFileSync(temporary, `//${JSON.stringify({ version: cacheVersion, ...head })}\n${code}`);
     renameSync(temporary, file);
   } catch {
     // A read-only installation runs without the cache.

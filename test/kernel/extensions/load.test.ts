@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { suite } from "uvu";
@@ -79,6 +79,39 @@ test("the cache serves another loader and is not trusted when torn", async () =>
   const cached = join(dir, "cache", file as string);
   writeFileSync(cached, "//{ torn");
   assert.is((await loader().load(entry)).exports["default"], 1);
+});
+
+test("what the engine made of a bundle is taken for this text only, and is not trusted when torn", async () => {
+  const entry = write({ "handler.ts": "export default 1;" });
+  const own = (): ReturnType<typeof createLoader> =>
+    createLoader({ host: {}, cacheFile: () => join(dir, "cache/handler.cjs"), sourceMaps: () => false });
+  const kept = join(dir, "cache/handler.v8");
+  await own().prepare(entry);
+  const first = readFileSync(kept);
+  assert.is((await own().load(entry)).exports["default"], 1);
+  assert.equal(readFileSync(kept), first, "it was taken");
+  write({ "handler.ts": "export default 2;" });
+  assert.is((await own().load(entry)).exports["default"], 2, "the same length, another text");
+  const second = readFileSync(kept);
+  assert.not.equal(second, first);
+  for (const torn of ["", "torn", Buffer.concat([second.subarray(0, 60), Buffer.alloc(9)]), Buffer.from(first)]) {
+    writeFileSync(kept, torn);
+    assert.is((await own().load(entry)).exports["default"], 2);
+    assert.equal(readFileSync(kept).subarray(0, 32), second.subarray(0, 32));
+  }
+  rmSync(kept);
+  mkdirSync(kept);
+  assert.is((await own().load(entry)).exports["default"], 2, "where it cannot be written");
+});
+
+test("an error of a package's own bundle names the file", async () => {
+  const entry = write({ "handler.ts": "\n\nexport default () => { throw new Error('later'); };" });
+  const { exports } = await createLoader({
+    host: {},
+    cacheFile: () => join(dir, "cache/handler.cjs"),
+    sourceMaps: () => false,
+  }).load(entry);
+  assert.throws(exports["default"] as () => void, ({ stack }: Error) => /handler\.ts:\d+:\d+/.test(stack ?? ""));
 });
 
 test("a syntax error names file, line and column", async () => {
