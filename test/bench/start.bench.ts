@@ -1,17 +1,14 @@
 /** What a start, an idle gateway, a management command and an event cost. Measures the build, as users run it. */
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { once } from "node:events";
-import { request } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBus } from "../../kernel/bus.ts";
 import { createLog } from "../../kernel/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import type { Bench } from "./run.ts";
+import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";
 
-const portico = join(packageDir, ".build/portico.js");
 const runs = 7;
 
 export default async function start(): Promise<Bench> {
@@ -47,36 +44,6 @@ export default async function start(): Promise<Bench> {
       { what: "install without development packages", value: installedMegabytes(), unit: "MB", limit: 60 },
     ],
   };
-}
-
-/** Whatever answered on a fixed port before the gateway does would be measured in its place. */
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return String(port);
-}
-
-async function healthy(url: string): Promise<void> {
-  for (;;) {
-    const ok = await new Promise<boolean>((resolve) => {
-      request(url, { agent: false }, (res) => {
-        res.resume();
-        resolve(res.statusCode === 200);
-      })
-        .on("error", () => resolve(false))
-        .end();
-    });
-    if (ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
-function residentMegabytes(pid: number): number {
-  const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-  return Number(line?.[1] ?? 0) / 1024;
 }
 
 function timed(words: readonly string[] | undefined): number {

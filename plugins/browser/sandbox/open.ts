@@ -1,4 +1,5 @@
 /** The sandboxes as the plugin has them: opened at the first use, ended with what ends a session. */
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
@@ -20,7 +21,8 @@ export function openSandboxes(
   let opened: Promise<Sandboxes> | undefined;
   const dir = join(ctx.paths.state, SANDBOX_DIR);
   // Of a run that was killed. Its browsers ended with it.
-  const cleared = rm(dir, { recursive: true, force: true }).catch((error: unknown) =>
+  const left = existsSync(dir) ? rm(dir, { recursive: true, force: true }) : Promise.resolve();
+  const cleared = left.catch((error: unknown) =>
     ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
   );
   const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);

@@ -1,0 +1,69 @@
+/**
+ * What the browser plugin costs a gateway that never uses a browser: starts with and without it, in turns. Processor
+ * time instead of time, and the quarter of the runs that was least disturbed, since the difference is small.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageDir } from "../support/gateway.ts";
+import type { Bench } from "./run.ts";
+import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";
+
+const RUNS = 20;
+const IDLE_MS = 500;
+
+interface Start {
+  cpuMs: number;
+  megabytes: number;
+}
+
+/** Of all threads so far. */
+function cpuMs(pid: number): number {
+  const spent = readdirSync(`/proc/${pid}/task`).map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]),
+  );
+  return spent.reduce((sum, ns) => sum + ns, 0) / 1e6;
+}
+
+async function start(home: string): Promise<Start> {
+  const port = await freePort();
+  const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], {
+    stdio: "ignore",
+  });
+  await healthy(`http://127.0.0.1:${port}/health`);
+  const spent = cpuMs(child.pid!);
+  await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  const megabytes = residentMegabytes(child.pid!);
+  child.kill("SIGTERM");
+  await new Promise((resolve) => child.once("exit", resolve));
+  return { cpuMs: spent, megabytes };
+}
+
+export default async function browserStart(): Promise<Bench> {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
+  const [whole, without] = [0, 1].map(() => mkdtempSync(join(tmpdir(), "portico-bench-"))) as [string, string];
+  writeFileSync(
+    join(without, "portico.json"),
+    JSON.stringify({ plugins: { entries: { browser: { enabled: false } } } }),
+  );
+  const starts: { whole: Start[]; without: Start[] } = { whole: [], without: [] };
+  for (let run = -1; run < RUNS; run++) {
+    const both = { whole: await start(whole), without: await start(without) };
+    if (run < 0) continue;
+    starts.whole.push(both.whole);
+    starts.without.push(both.without);
+  }
+  for (const home of [whole, without]) rmSync(home, { recursive: true, force: true });
+  const typical = (which: Start[], what: keyof Start): number =>
+    which.map((one) => one[what]).sort((a, b) => a - b)[Math.floor(which.length / 4)] ?? 0;
+  const share = (what: keyof Start): number => typical(starts.whole, what) - typical(starts.without, what);
+  return {
+    name: "browser plugin, never used",
+    figures: [
+      { what: "a start without it, processor time", value: typical(starts.without, "cpuMs"), unit: "ms" },
+      { what: "its share of a start, processor time", value: share("cpuMs"), unit: "ms", limit: 5 },
+      { what: "its share of the resident memory", value: share("megabytes"), unit: "MB", limit: 2 },
+    ],
+  };
+}
