@@ -129,7 +129,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
   await checkPath(op, input.path);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
-  const next = tab.freshDownload();
+  const next = tab.downloads.fresh();
   try {
     await tab.exclusive(timeoutMs, "the download", () =>
       tryOn({
@@ -169,7 +169,7 @@ export async function waitDownload(op: Op, input: Common & { path?: string }): P
   await checkPath(op, input.path);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
-  const next = tab.nextDownload();
+  const next = tab.downloads.next();
   try {
     const begun = await within(timeoutMs, "Waiting for a download to begin", next.promise);
     return {

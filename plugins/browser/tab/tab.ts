@@ -2,7 +2,8 @@
 import { PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
-import type { CDPSession, Download, FileChooser, Page, Request } from "../playwright.ts";
+import { Downloads } from "./downloads.ts";
+import type { CDPSession, FileChooser, Page, Request } from "../playwright.ts";
 import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
@@ -10,12 +11,6 @@ import { TabWatch } from "./watch.ts";
 export interface Shown {
   document: string;
   lines: string[];
-}
-
-/** A download that nobody has asked for yet. */
-export interface PendingDownload {
-  download: Download;
-  at: number;
 }
 
 export interface TabOptions {
@@ -27,10 +22,6 @@ export interface TabOptions {
   onClose(tab: Tab): void;
   onNavigated(tab: Tab, url: string): void;
 }
-
-/** Downloads that nobody asked for are kept for a while, and only so many. */
-const UNCLAIMED_MS = 30_000;
-const UNCLAIMED = 5;
 
 /** A tab on its way to another page. */
 interface Leaving {
@@ -64,6 +55,7 @@ export class Tab {
   readonly refs: RefTable;
   readonly watch: TabWatch;
   readonly dialogs: Dialogs;
+  readonly downloads: Downloads;
   /** The last snapshot by caller and view, for `diff`. */
   readonly shown = new Map<string, Shown>();
   /** What the last whole snapshot of the page was like: which document, how long it took. */
@@ -80,8 +72,6 @@ export class Tab {
   closed = false;
   #queue: Promise<unknown> = Promise.resolve();
   #leaving: Leaving | undefined;
-  #downloads: PendingDownload[] = [];
-  #downloadWaiters: ((download: Download) => void)[] = [];
   #chooser: ((chooser: FileChooser) => void) | undefined;
 
   constructor(options: TabOptions) {
@@ -92,6 +82,7 @@ export class Tab {
     this.refs = new RefTable(options.refCounter);
     this.watch = new TabWatch(page);
     this.dialogs = new Dialogs(page);
+    this.downloads = new Downloads(page);
     page.on("crash", () => (this.crashed = true));
     page.on("close", () => {
       this.closed = true;
@@ -103,7 +94,6 @@ export class Tab {
       this.#endLeaving();
       options.onNavigated(this, frame.url());
     });
-    page.on("download", (download) => this.#takeDownload(download));
     page.on("request", (request) => this.#beginLeaving(request));
     // Arrives before the answer to the input that caused it, the request only some time after.
     this.cdp.on("Page.frameRequestedNavigation", ({ frameId, url, disposition }) => {
@@ -226,50 +216,6 @@ export class Tab {
     } finally {
       // The next one starts when this one has ended, and not before the one that this one may have given up on.
       void before.then(done, done);
-    }
-  }
-
-  /** The next download, one that began in the last seconds and was not fetched included. */
-  nextDownload(): { promise: Promise<Download>; cancel(): void } {
-    this.#prune();
-    const waiting = this.#downloads.shift();
-    if (waiting !== undefined) return { promise: Promise.resolve(waiting.download), cancel() {} };
-    return this.#awaitDownload();
-  }
-
-  /** The next download to begin from now on. */
-  freshDownload(): { promise: Promise<Download>; cancel(): void } {
-    return this.#awaitDownload();
-  }
-
-  #awaitDownload(): { promise: Promise<Download>; cancel(): void } {
-    let waiter: (download: Download) => void = () => {};
-    const promise = new Promise<Download>((resolve) => (waiter = resolve));
-    this.#downloadWaiters.push(waiter);
-    const cancel = (): void => {
-      this.#downloadWaiters = this.#downloadWaiters.filter((one) => one !== waiter);
-    };
-    return { promise, cancel };
-  }
-
-  #takeDownload(download: Download): void {
-    const waiter = this.#downloadWaiters.shift();
-    if (waiter !== undefined) {
-      waiter(download);
-      return;
-    }
-    this.#downloads.push({ download, at: Date.now() });
-    this.#prune();
-    setTimeout(() => this.#prune(), UNCLAIMED_MS + 100).unref();
-  }
-
-  /** Downloads that nobody fetches are stopped and removed: a page could fill the disk with them. */
-  #prune(): void {
-    const oldest = Date.now() - UNCLAIMED_MS;
-    while (this.#downloads.length > UNCLAIMED || (this.#downloads[0]?.at ?? Number.POSITIVE_INFINITY) < oldest) {
-      const { download } = this.#downloads.shift()!;
-      void download.cancel().catch(() => {});
-      void download.delete().catch(() => {});
     }
   }
 
