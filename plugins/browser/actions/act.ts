@@ -80,7 +80,7 @@ export async function act(op: Op, given: ActInput): Promise<object> {
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
   const opened: Page[] = [];
   const onPopup = (popup: Page): void => void opened.push(popup);
-  tab.page.on("popup", onPopup);
+  tab.popupListeners.add(onPopup);
   const { moves, windows } = tab;
   let result: unknown;
   try {
@@ -95,7 +95,7 @@ export async function act(op: Op, given: ActInput): Promise<object> {
     const ended = (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
     if (!ended || !kind.queued) throw withDialogs(error, tab, start);
   } finally {
-    tab.page.off("popup", onPopup);
+    tab.popupListeners.delete(onPopup);
   }
   const closed = tab.page.isClosed();
   // What an action led to is judged before anything of it is told.

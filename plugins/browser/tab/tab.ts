@@ -66,6 +66,8 @@ export class Tab {
   failed: { url: string; at: number } | undefined;
   /** How often the main frame has changed its address. */
   moves = 0;
+  /** Told of each window that the page opens. Not the library's own event: subscribing to that takes messages. */
+  readonly popupListeners = new Set<(popup: Page) => void>();
   /** How often the page has asked for another window. */
   windows = 0;
   crashed = false;
@@ -93,6 +95,9 @@ export class Tab {
       this.moves += 1;
       this.#endLeaving();
       options.onNavigated(this, frame.url());
+    });
+    page.on("popup", (popup) => {
+      for (const listener of this.popupListeners) listener(popup);
     });
     page.on("request", (request) => this.#beginLeaving(request));
     // Arrives before the answer to the input that caused it, the request only some time after.
