@@ -1,6 +1,6 @@
 /**
  * What the browser plugin costs a gateway that never uses a browser: starts with and without it, in turns. Processor
- * time instead of time, and the quarter of the runs that was least disturbed, since the difference is small.
+ * time instead of time, and the tenth of many runs that was least disturbed, since the difference is small.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { packageDir } from "../support/gateway.ts";
 import type { Bench } from "./run.ts";
 import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";
 
-const RUNS = 20;
+const RUNS = 40;
 const IDLE_MS = 500;
 
 interface Start {
@@ -56,7 +56,7 @@ export default async function browserStart(): Promise<Bench> {
   }
   for (const home of [whole, without]) rmSync(home, { recursive: true, force: true });
   const typical = (which: Start[], what: keyof Start): number =>
-    which.map((one) => one[what]).sort((a, b) => a - b)[Math.floor(which.length / 4)] ?? 0;
+    which.map((one) => one[what]).sort((a, b) => a - b)[Math.floor(which.length / 10)] ?? 0;
   const share = (what: keyof Start): number => typical(starts.whole, what) - typical(starts.without, what);
   return {
     name: "browser plugin, never used",
