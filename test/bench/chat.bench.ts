@@ -311,6 +311,10 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
   return [{ what: "100 MB to a client that reads 1 MB/s: RSS growth", value: most - before, unit: "MB", limit: 20 }];
 }
 
+/**
+ * What piles up: the memory in use goes up and down with the garbage collector by more than the limit, so its lowest
+ * reading before is compared with its lowest reading after.
+ */
 async function flat(ours: Subject): Promise<Figure[]> {
   const request = requestOf(ours, {});
   const load = async (count: number) => {
@@ -323,10 +327,18 @@ async function flat(ours: Subject): Promise<Figure[]> {
     );
     for (const socket of sockets) socket.destroy();
   };
-  await load(20_000);
-  const before = rssOf(ours);
-  await load(100_000);
-  return [{ what: "RSS growth over 100,000 requests", value: rssOf(ours) - before, unit: "MB", limit: 20 }];
+  const lowest = async () => {
+    const readings: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      await load(5_000);
+      readings.push(rssOf(ours));
+    }
+    return Math.min(...readings);
+  };
+  const before = await lowest();
+  await load(50_000);
+  const after = await lowest();
+  return [{ what: "RSS growth over 100,000 requests", value: after - before, unit: "MB", limit: 20 }];
 }
 
 /** Rounds of both in turn; the first of each warms up. */
