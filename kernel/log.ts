@@ -2,6 +2,7 @@
 import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from "node:fs";
 import { dirname } from "node:path";
 import pino from "pino";
+import { RecentLines } from "./recent-lines.ts";
 import type { Logger } from "./types.ts";
 
 /** One answer to one request. */
@@ -59,7 +60,7 @@ const fileDelayMs = 20;
 
 /** Redaction by key catches what is named, by value (`addSecret`) what slipped into a message or an error. */
 export function createLog(options: LogOptions = {}): LogBook {
-  const recent: string[] = [];
+  const recent = new RecentLines(keptLines);
   const followers = new Set<(line: string) => void>();
   const secrets = new Set<string>();
   const file = options.file ? openFile(options.file) : undefined;
@@ -88,8 +89,7 @@ export function createLog(options: LogOptions = {}): LogBook {
   } as unknown as typeof child;
 
   function keep(line: string): void {
-    recent.push(line);
-    if (recent.length > 2 * keptLines) recent.splice(0, keptLines);
+    recent.add(line);
     options.write?.(line);
     toFile(line);
     for (const follower of followers) follower(line.trimEnd());
@@ -118,7 +118,7 @@ export function createLog(options: LogOptions = {}): LogBook {
   return {
     log,
     access,
-    recent: () => recent.slice(-keptLines).map((line) => line.trimEnd()),
+    recent: () => recent.last(),
     follow(follower) {
       followers.add(follower);
       return () => void followers.delete(follower);

@@ -1,6 +1,7 @@
 import { test } from "uvu";
 import * as assert from "uvu/assert";
 import { createLog } from "../../kernel/log.ts";
+import { RecentLines } from "../../kernel/recent-lines.ts";
 
 function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
   const lines: string[] = [];
@@ -32,6 +33,19 @@ test("recent lines are kept and followers get new ones", () => {
   assert.is(book.recent().length, 3);
   assert.is(followed.length, 1);
   assert.match(followed[0] ?? "", /two/);
+});
+
+test("the last lines are whole, whatever their size and script, and no more than asked for", () => {
+  const recent = new RecentLines(100, 4096);
+  const lines = Array.from({ length: 500 }, (_, i) => `${i} ${"añ日😀".repeat(i % 40)}`);
+  lines.splice(450, 0, "long ".repeat(5000));
+  for (const [i, line] of lines.entries()) {
+    recent.add(`${line}\n`);
+    const last = recent.last();
+    assert.ok(last.length <= 100);
+    assert.equal(last, lines.slice(i + 1 - last.length, i + 1));
+    assert.ok(last.length >= Math.min(i + 1, 3), `${last.length} lines at ${i}`);
+  }
 });
 
 test("a level silences what lies below it", () => {
