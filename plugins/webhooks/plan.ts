@@ -35,9 +35,12 @@ export interface Planner {
   plan(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Promise<Plan>;
 }
 
+/** `decodeURIComponent` costs as much as the rest of this, and few paths have anything for it. */
+const decoded = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
+
 export function readTarget(path: string, { prefix, mappings }: Settings): Target {
   const below = path.slice(prefix.length).replace(/^\//, "").replace(/\/$/, "");
-  const [first = "", second, ...rest] = below.split("/").map(decodeURIComponent);
+  const [first = "", second, ...rest] = below.split("/").map(decoded);
   if (second !== undefined && rest.length === 0 && (first === "events" || first === "turns"))
     return { kind: "status", path: below, source: first, what: first, id: second };
   if (second !== undefined) return { kind: "unknown", path: below, source: "unknown" };

@@ -14,7 +14,7 @@ import type { Bench, Figure } from "./run.ts";
 
 const packageDir = join(import.meta.dirname, "../..");
 const ROUNDS = 9;
-const UNARY = 3000;
+const UNARY = 12_000;
 const CONNECTIONS = 64;
 
 interface Subject {
