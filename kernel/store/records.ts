@@ -51,8 +51,9 @@ export interface NewItem {
   settle?: { windowMs: number; maxWaitMs: number };
 }
 
+export type EndedState = "done" | "dead" | "cancelled";
 /** `held`: drained, waiting for the item `drainedBy` to finish. */
-export type ItemState = "queued" | "running" | "held" | "done" | "dead" | "cancelled";
+export type ItemState = "queued" | "running" | "held" | EndedState;
 
 export interface WorkItem<B = unknown> {
   id: string;

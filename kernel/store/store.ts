@@ -102,7 +102,7 @@ export function createStore(engine: Engine): Store {
       list: (filter = {}) => read(() => listItems(filter)),
       cancel: (id) => write((tx) => cancel(tx, id)),
       replay: (id) => write((tx) => replay(tx, id)),
-      prune: (before, options) => write(() => pruneItems(before, options?.dead === true)),
+      prune: (before, states) => write(() => pruneItems(before, states)),
       stats: () => read(queueStats),
       lanes: (limit) => read(() => laneStatus(limit)),
     },

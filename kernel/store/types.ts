@@ -4,6 +4,7 @@ import type {
   ClaimOutcome,
   Dedup,
   Delivery,
+  EndedState,
   Enqueued,
   ItemFilter,
   KnownKey,
@@ -85,8 +86,8 @@ export interface Store {
     cancel(id: string): Promise<boolean>;
     /** Puts a dead or cancelled item back into its lane with fresh attempts and failures. */
     replay(id: string): Promise<boolean>;
-    /** Removes items that ended before `before` (dead ones too where `dead` is true); answers how many. */
-    prune(before: number, options?: { dead?: boolean }): Promise<number>;
+    /** Removes items that ended before `before` in one of these states; answers how many. */
+    prune(before: number, states: readonly EndedState[]): Promise<number>;
     stats(): Promise<QueueStats>;
     /** Lanes with work: leased ones first, then the busiest. */
     lanes(limit?: number): Promise<LaneStatus[]>;

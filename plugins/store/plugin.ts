@@ -14,6 +14,12 @@ export default definePlugin({
   commands: { store: () => import("./cli.ts") },
   setup(ctx, config) {
     mountRoutes(ctx);
-    ctx.task("retention", { everyMs: HOUR_MS }, () => keepHouse(ctx.use("store"), config["store.retention"]));
+    const forgotten = (sessionId: string): void => {
+      // Whoever declares it keeps sessions; without the agent nobody does.
+      if (ctx.declared("session:deleted")) void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
+    };
+    ctx.task("retention", { everyMs: HOUR_MS }, () =>
+      keepHouse(ctx.use("store"), config["store.retention"], forgotten),
+    );
   },
 });

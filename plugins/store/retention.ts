@@ -5,25 +5,30 @@ import type { Retention } from "./schema.ts";
 const DAY_MS = 86_400_000;
 const PAGE = 500;
 
-export async function keepHouse(store: Store, retention: Retention): Promise<void> {
+/** `forgotten` hears of each session that goes. */
+export async function keepHouse(
+  store: Store,
+  retention: Retention,
+  forgotten: (sessionId: string) => void,
+): Promise<void> {
   const now = store.now();
   const older = async (days: number, forget: (before: number) => Promise<unknown>) => {
     if (days > 0) await forget(now - days * DAY_MS);
   };
   await store.sweep();
-  await older(retention.itemsDays, (before) => store.items.prune(before));
-  await older(retention.deadDays, (before) => store.items.prune(before, { dead: true }));
+  await older(retention.itemsDays, (before) => store.items.prune(before, ["done", "cancelled"]));
+  await older(retention.deadDays, (before) => store.items.prune(before, ["dead"]));
   await older(retention.deliveriesDays, (before) => store.deliveries.prune({ before }));
   await older(retention.usageDays, (before) => store.usage.prune(before));
-  await older(retention.sessionsDays, (before) => forgetSessions(store, before));
+  await older(retention.sessionsDays, (before) => forgetSessions(store, before, forgotten));
 }
 
 /** A session with a name of its own was made by a person and stays. */
-async function forgetSessions(store: Store, before: number): Promise<void> {
+async function forgetSessions(store: Store, before: number, forgotten: (sessionId: string) => void): Promise<void> {
   let cursor = before;
   for (;;) {
     const page = await store.sessions.list({ before: cursor, limit: PAGE });
-    for (const session of page) if (session.id.includes(":")) await store.sessions.delete(session.id);
+    for (const { id } of page) if (id.includes(":") && (await store.sessions.delete(id))) forgotten(id);
     const last = page.at(-1);
     if (page.length < PAGE || !last) return;
     cursor = last.updatedAt;

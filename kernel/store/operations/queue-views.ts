@@ -1,6 +1,6 @@
 /** Looking at the queue, and forgetting what has ended. */
 import { all, first, type Operation, optional, type Param, pageSize, run } from "../operation.ts";
-import type { ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
+import type { EndedState, ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
 import { type ItemRow, toItem } from "./lanes.ts";
 
 export function* getItem(id: string): Operation<WorkItem | undefined> {
@@ -33,11 +33,9 @@ export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
   return rows.map(toItem);
 }
 
-export function* pruneItems(before: number, dead: boolean): Operation<number> {
-  return yield* run(
-    `DELETE FROM items WHERE finished_at < ? AND state IN ('done', 'cancelled'${dead ? ", 'dead'" : ""})`,
-    before,
-  );
+export function* pruneItems(before: number, states: readonly EndedState[]): Operation<number> {
+  const marks = states.map(() => "?").join(", ");
+  return yield* run(`DELETE FROM items WHERE finished_at < ? AND state IN (${marks})`, before, ...states);
 }
 
 export function* queueStats(): Operation<QueueStats> {

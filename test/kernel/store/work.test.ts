@@ -281,7 +281,8 @@ test("looking, and forgetting what has ended", async () => {
   assert.is(lane?.queued, 1);
   await store.finish(claim, { state: "done" });
   t.clock.now += 1000;
-  assert.is(await store.items.prune(t.clock.now), 1);
+  assert.is(await store.items.prune(t.clock.now, ["dead", "cancelled"]), 0);
+  assert.is(await store.items.prune(t.clock.now, ["done"]), 1);
   assert.is(await store.items.get("a1"), undefined);
   assert.equal(await store.check(), []);
 });
