@@ -3,20 +3,47 @@ import type { KeyPath } from "../key-path.ts";
 import { schemaAt } from "./compose.ts";
 
 const MASK = "********";
-const SECRET_KEY =
-  /^(?:token|password|passphrase|secret|api[-_]?key|authorization|cookie|credentials?|.*(?:token|password|secret|api[-_]?key|access[-_]?key|private[-_]?key))s?$/i;
-// Header and variable names are free, so here a hint of a secret is enough.
-const SECRET_NAME = /auth|token|key|secret|password|cookie|credential/i;
+/** What a secret is called. `author`, `authority` and `keyboard` are none. */
+const WORDS =
+  "token|passw(?:or)?d|passphrase|secret|(?:api|access|private)[-_]?key|auth(?:ori[sz]ation|entication)?(?![a-z])|cookie|credential|signature";
+const SECRET_NAME = new RegExp(WORDS, "i");
+// The settings' names are ours: there it is the end that says what is meant (`tokenHeader` is no secret).
+const SECRET_KEY = new RegExp(`(?:${WORDS})s?$`, "i");
 const FREE_NAMES = new Set(["headers", "env"]);
 const URL_CREDENTIALS = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#@]*@)/i;
 const URL_SECRET_PARAMETER = /([?&](?:[^=&#]*(?:token|key|secret|password|auth)[^=&#]*)=)[^&#]+/gi;
+
+const judged = new Map<string, boolean>();
+
+/** True for the name of a field of any data (a payload, an event, a query) whose value is a secret. */
+export function isSecretName(name: string): boolean {
+  // names are remembered: the same headers come with every request
+  let secret = judged.get(name);
+  if (secret === undefined) {
+    secret = SECRET_NAME.test(name);
+    if (judged.size < 1000) judged.set(name, secret);
+  }
+  return secret;
+}
+
+/** The same for a header or a variable of the environment: their names are free, so a hint is enough (`X-Key`). */
+export function isSecretHeader(name: string): boolean {
+  return isSecretName(name) || /auth|key/i.test(name);
+}
+
+/** A copy in which every text under the name of a secret is `********`, also in lists and objects of that name. */
+export function maskNamed(value: unknown): unknown {
+  return mapStrings(value, [], (text, path) =>
+    text !== "" && path.some((step) => typeof step === "string" && isSecretName(step)) ? MASK : text,
+  );
+}
 
 /** True where a string at this path is a secret, by its name or because its schema says `secret: true`. */
 export function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
   const names = path.filter((step) => typeof step === "string");
   const last = names.at(-1) ?? "";
   if (SECRET_KEY.test(last) || (names.at(-2) === "keys" && names.length > 2)) return true;
-  if (FREE_NAMES.has(names.at(-2) ?? "") && SECRET_NAME.test(last)) return true;
+  if (FREE_NAMES.has(names.at(-2) ?? "") && isSecretHeader(last)) return true;
   return schema !== undefined && schemaAt(schema, path)?.["secret"] === true;
 }
 
@@ -49,7 +76,7 @@ export function secretsIn(value: unknown, schema?: TSchema): string[] {
 function mapStrings(value: unknown, path: KeyPath, change: (text: string, path: KeyPath) => string): unknown {
   if (typeof value === "string") return change(value, path);
   if (Array.isArray(value)) return value.map((item, i) => mapStrings(item, [...path, i], change));
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, mapStrings(item, [...path, key], change)]),
   );

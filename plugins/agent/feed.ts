@@ -1,9 +1,8 @@
 /** `GET /events`: the bus as it happens. */
-import { openSse } from "portico";
+import { maskNamed, openSse } from "portico";
 import type { BusEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
 import { clip } from "./turns/prompt.ts";
 
-const SECRET_KEY = /token|password|passwd|secret|api[-_]?key|authorization|cookie|credential|signature/i;
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
@@ -39,7 +38,7 @@ export function eventFeed(ctx: Pick<PluginContext, "onAny">): (call: Call) => vo
         ...(result.reply === undefined ? {} : { reply: result.reply }),
         ...(result.block === undefined ? {} : { block: result.block }),
       };
-      sse.send(name, { name, type, action, sessionKey, timestamp, context: masked(result.context, 0), ...outcome });
+      sse.send(name, { name, type, action, sessionKey, timestamp, context: shown(result.context), ...outcome });
     };
     add(send);
     sse.onClose(() => remove(send));
@@ -52,15 +51,14 @@ function isMatch(pattern: string, name: string): boolean {
 }
 
 /** A copy to show: secrets by the name of their key, and long texts, are cut out. */
-export function masked(value: unknown, depth: number): unknown {
+export function shown(value: unknown): unknown {
+  return maskNamed(shortened(value, 0));
+}
+
+function shortened(value: unknown, depth: number): unknown {
   if (typeof value === "string") return clip(value, TEXT_CHARS);
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   if (depth >= DEPTH) return "[…]";
-  if (Array.isArray(value)) return value.slice(0, 100).map((item) => masked(item, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      SECRET_KEY.test(key) && typeof item === "string" ? "[redacted]" : masked(item, depth + 1),
-    ]),
-  );
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => shortened(item, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shortened(item, depth + 1)]));
 }

@@ -1,18 +1,7 @@
 /** Keeps secrets out of the delivery log and of what is shown of it. */
+import { isSecretName, maskNamed } from "portico";
+
 const MASK = "********";
-const SECRET_NAME = /auth|token|secret|passw|passphrase|api[-_]?key|private[-_]?key|access[-_]?key|cookie|credential/i;
-
-const judged = new Map<string, boolean>();
-
-/** Remembers the names it has seen: the same headers come with every request. */
-export function isSecretName(name: string): boolean {
-  let secret = judged.get(name);
-  if (secret === undefined) {
-    secret = SECRET_NAME.test(name);
-    if (judged.size < 1000) judged.set(name, secret);
-  }
-  return secret;
-}
 
 /** A copy in which values with the name of a secret, and the known secrets themselves, are masked. */
 export function maskFields(
@@ -36,19 +25,8 @@ export function maskText(text: string, secrets: readonly string[]): string {
 export function maskPayload(payload: string, secrets: readonly string[]): string {
   const text = maskText(payload, secrets);
   try {
-    return JSON.stringify(maskValue(JSON.parse(text)));
+    return JSON.stringify(maskNamed(JSON.parse(text)));
   } catch {
     return text.replace(/([\w.-]*(?:token|secret|passw\w*|api[-_]?key)[\w.-]*=)[^&\s]+/gi, `$1${MASK}`);
   }
-}
-
-function maskValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(maskValue);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
-      name,
-      isSecretName(name) && typeof one === "string" && one !== "" ? MASK : maskValue(one),
-    ]),
-  );
 }

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { test } from "uvu";
 import * as assert from "uvu/assert";
-import { maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
+import { isSecretHeader, isSecretName, maskNamed, maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
 
 const config = {
   gateway: { port: 1, auth: { token: "t1", password: "p1" } },
@@ -59,6 +59,32 @@ test("the log hears of every secret", () => {
     assert.ok(secrets.includes(secret), secret);
   }
   for (const plain of ["echo", "eu", "wake", "json"]) assert.not.ok(secrets.includes(plain), plain);
+});
+
+test("a secret is known by its name", () => {
+  const names = [
+    "token",
+    "X-Access-Token",
+    "client_secret",
+    "apiKey",
+    "password",
+    "passwd",
+    "auth",
+    "X-Auth",
+    "cookies",
+  ];
+  for (const name of [...names, "Authorization", "x-hub-signature-256"]) assert.ok(isSecretName(name), name);
+  for (const name of ["author", "authority", "key", "session", "content-type"]) assert.not.ok(isSecretName(name), name);
+  assert.ok(isSecretHeader("X-Key"));
+  assert.not.ok(isSecretHeader("accept"));
+});
+
+test("what lies in a list or an object with a secret's name is masked too, numbers and empty texts are not", () => {
+  const at = new Date(0);
+  assert.equal(
+    maskNamed({ tokens: ["a", { b: "c" }], usage: { total_tokens: 3 }, author: { login: "me" }, password: "", at }),
+    { tokens: ["********", { b: "********" }], usage: { total_tokens: 3 }, author: { login: "me" }, password: "", at },
+  );
 });
 
 test.run();

@@ -333,7 +333,9 @@ test("the event feed shows turns, without secrets", async () => {
       text += Buffer.from(chunk).toString("utf8");
   })().catch(() => {});
   await until("the feed", () => text.includes(": "));
-  await ask("watch me", { context: { apiKey: "sk-very-secret", plain: "visible" } });
+  await ask("watch me", {
+    context: { apiKey: "sk-very-secret", cookies: [{ value: "sk-very-secret" }], plain: "visible" },
+  });
   await until("the event", () => text.includes("event: agent:completed"));
   assert.match(text, /"plain":"visible"/);
   assert.not.match(text, /sk-very-secret/);
