@@ -35,7 +35,7 @@ export interface GatewayState {
 
 /** Something the agent (and MCP clients) can call. */
 export interface Tool<P extends TSchema = TSchema> {
-  /** `[a-z][a-z0-9_]*`, unique over all plugins. */
+  /** `[A-Za-z][A-Za-z0-9_-]*`, at most 64 characters, unique over all plugins. */
   name: string;
   description: string;
   /** A TypeBox object schema; arguments are checked against it before the handler runs. */

@@ -1,4 +1,5 @@
 /** One connection to an MCP server: from the handshake until it ends, its tools are contributed. */
+import { createHash } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -22,6 +23,7 @@ type Transport = Parameters<Client["connect"]>[0];
 /** Resolves when the connection ended or `signal` ended it; rejects where it cannot be made. */
 export async function connect(options: ConnectOptions): Promise<void> {
   const { server, signal } = options;
+  signal.throwIfAborted();
   const client = new Client({ name: "portico", version: options.version });
   let contributed: Dispose[] = [];
   const withdraw = () => {
@@ -35,18 +37,23 @@ export async function connect(options: ConnectOptions): Promise<void> {
     options.onTools(tools.map(({ name }) => name));
   }
 
+  // The client never lets go of a signal, and `signal` outlives any number of connections.
+  const attempt = new AbortController();
+  const stop = () => attempt.abort(signal.reason);
+  signal.addEventListener("abort", stop);
   const ended = new Promise<void>((resolve) => {
     client.onclose = resolve;
-    signal.addEventListener("abort", () => resolve(), { once: true });
+    attempt.signal.addEventListener("abort", () => resolve());
   });
   try {
-    await client.connect(openTransport(server), { timeout: server.timeoutMs, signal });
+    await client.connect(openTransport(server), { timeout: server.timeoutMs, signal: attempt.signal });
     client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
       takeTools().catch((error) => options.log.warn({ err: error }, "the changed list of tools could not be read")),
     );
     await takeTools();
     await ended;
   } finally {
+    signal.removeEventListener("abort", stop);
     withdraw();
     await client.close().catch(() => {});
   }
@@ -69,13 +76,14 @@ function openTransport(server: ServerConfig): Transport {
 
 async function listTools(client: Client, { name, server, log }: ConnectOptions): Promise<Tool[]> {
   const found: Tool[] = [];
+  const taken = new Set<string>();
   let cursor: string | undefined;
   do {
     const page = await client.listTools(cursor === undefined ? {} : { cursor });
     for (const tool of page.tools) {
       if (server.tools && !server.tools.includes(tool.name)) continue;
       found.push({
-        name: toolName(name, tool.name),
+        name: toolName(name, tool.name, taken),
         description: tool.description ?? tool.title ?? `${tool.name} of ${name}`,
         parameters: tool.inputSchema as unknown as Tool["parameters"],
         timeoutMs: server.timeoutMs,
@@ -104,10 +112,16 @@ async function callTool(
   return parts.every(({ type }) => type === "text") ? text : parts;
 }
 
-/** `<server>_<tool>` in the letters that models accept. */
-function toolName(server: string, tool: string): string {
-  return `${server}_${tool}`
-    .toLowerCase()
-    .replace(/[^a-z0-9_]/g, "_")
-    .slice(0, 64);
+const NAME_CHARS = 64;
+
+/** `<server>_<tool>` in the letters that models accept; where that is too long or `taken`, a digest makes it its own. */
+function toolName(server: string, tool: string, taken: Set<string>): string {
+  const plain = `${server}_${tool}`.replace(/[^A-Za-z0-9_-]/g, "_");
+  const digest = createHash("sha256").update(tool).digest("hex").slice(0, 8);
+  const name =
+    plain.length > NAME_CHARS || taken.has(plain)
+      ? `${plain.slice(0, NAME_CHARS - digest.length - 1)}_${digest}`
+      : plain;
+  taken.add(name);
+  return name;
 }

@@ -1,5 +1,6 @@
 /** The MCP servers of the configuration: connected in the background, connected again when they go, their tools contributed. */
-import type { Dispose, Logger, Tool } from "portico";
+import { setTimeout as wait } from "node:timers/promises";
+import { type Dispose, type Logger, PorticoError, type Tool } from "portico";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectionsOptions {
@@ -11,7 +12,7 @@ export interface ConnectionsOptions {
 /** What `portico mcp list` shows of one server. */
 export interface ServerState {
   name: string;
-  state: "connecting" | "connected" | "waiting" | "disabled";
+  state: "connecting" | "connected" | "waiting" | "disabled" | "wrong";
   error?: string;
   tools: string[];
 }
@@ -29,6 +30,7 @@ const longestWaitMs = 60_000;
 export function createConnections(options: ConnectionsOptions) {
   const connections = new Map<string, Connection>();
 
+  /** Takes servers over as they are configured now; one that is wrong is shown as such, and nothing else. */
   function configure(servers: Record<string, ServerConfig>): void {
     for (const [name, { config }] of connections) {
       if (JSON.stringify(servers[name]) !== config) void drop(name);
@@ -37,12 +39,17 @@ export function createConnections(options: ConnectionsOptions) {
   }
 
   function open(name: string, server: ServerConfig): void {
-    if ((server.command === undefined) === (server.url === undefined)) {
-      throw new Error(`mcp.servers.${name} needs either command or url`);
-    }
     const controller = new AbortController();
-    const state: ServerState = { name, state: server.enabled ? "connecting" : "disabled", tools: [] };
-    const ended = server.enabled ? keepConnected(name, server, state, controller.signal) : Promise.resolve();
+    const error = problemOf(name, server)?.message;
+    if (error !== undefined) options.log.error(error);
+    const state: ServerState = {
+      name,
+      state: error !== undefined ? "wrong" : server.enabled ? "connecting" : "disabled",
+      ...(error === undefined ? {} : { error }),
+      tools: [],
+    };
+    const ended =
+      state.state === "connecting" ? keepConnected(name, server, state, controller.signal) : Promise.resolve();
     connections.set(name, { config: JSON.stringify(server), state, controller, ended });
   }
 
@@ -85,7 +92,7 @@ export function createConnections(options: ConnectionsOptions) {
       state.tools = [];
       if (signal.aborted) break;
       state.state = "waiting";
-      await pause(waitMs * (0.75 + Math.random() / 2), signal);
+      await wait(waitMs * (0.75 + Math.random() / 2), undefined, { signal }).catch(() => {});
     }
   }
 
@@ -98,16 +105,9 @@ export function createConnections(options: ConnectionsOptions) {
   };
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
+/** What is wrong with how a server is configured. */
+export function problemOf(name: string, server: ServerConfig): PorticoError | undefined {
+  if ((server.command === undefined) !== (server.url === undefined)) return undefined;
+  const param = `mcp.servers.${name}`;
+  return new PorticoError("invalid_request_error", `${param} needs either command or url`, { param });
 }

@@ -9,7 +9,7 @@ export default definePlugin({
   commands: { mcp: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { createConnections } = await import("./connections.ts");
+    const { createConnections, problemOf } = await import("./connections.ts");
     if (config.mcp.enabled) {
       ctx.route("POST", "/mcp", { access: "gateway", summary: "The gateway's tools over MCP" }, async (call) => {
         const { serveMcp } = await import("./serve.ts");
@@ -23,8 +23,13 @@ export default definePlugin({
     });
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
+    ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
     ctx.onConfig((next: typeof config, previous: typeof config) => {
       if (next.mcp.enabled !== previous.mcp.enabled) throw new Error("mcp.enabled takes effect at the next start");
+      for (const [name, server] of Object.entries(next.mcp.servers)) {
+        const refused = problemOf(name, server);
+        if (refused) throw refused;
+      }
       connections.configure(next.mcp.servers);
     });
     ctx.route("GET", "/mcp/servers", { access: "gateway", summary: "MCP servers and their tools" }, () => ({

@@ -1,9 +1,12 @@
+import { getEventListeners } from "node:events";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { connect as openConnection } from "../../../plugins/mcp/connect.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite("mcp");
@@ -36,6 +39,22 @@ async function connect(token = gateway.token): Promise<Client> {
   await client.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never);
   return client;
 }
+
+/** The server of `stdio-server.ts` with more tools. */
+const program = (...tools: string[]) => ({
+  command: process.execPath,
+  args: ["--import", import.meta.resolve("tsx"), join(import.meta.dirname, "stdio-server.ts"), ...tools],
+});
+
+interface Shown {
+  name: string;
+  state: string;
+  error?: string;
+  tools: string[];
+}
+const servers = async (): Promise<Shown[]> => (await gateway.json("GET", "/mcp/servers")).servers;
+const connected = (): Promise<Shown> =>
+  until("the server", async () => (await servers()).find(({ state }) => state === "connected"));
 
 const textOf = (result: unknown) => (result as { content: { text?: string }[] }).content.map(({ text }) => text).join();
 
@@ -83,20 +102,12 @@ test("the tools of an MCP server come to the agent, fail in words, and come back
     config: {
       mcp: {
         servers: {
-          sums: {
-            command: process.execPath,
-            args: ["--import", import.meta.resolve("tsx"), join(import.meta.dirname, "stdio-server.ts")],
-          },
+          sums: program(),
         },
       },
     },
     env: { PORTICO_CANARY: "secret" },
   });
-  const connected = () =>
-    until("the server", async () => {
-      const [server] = (await gateway.json("GET", "/mcp/servers")).servers;
-      return server.state === "connected" && server;
-    });
   assert.equal((await connected()).tools, ["sums_add", "sums_fail", "sums_leave", "sums_secret"]);
   const mcp = await connect();
   assert.is(textOf(await mcp.callTool({ name: "sums_add", arguments: { a: 2, b: 3 } })), "5");
@@ -121,6 +132,60 @@ test("servers of the configuration come and go while the gateway runs", async ()
   assert.is(server.name, "gone");
   await gateway.gateway.config.set("mcp.servers", {});
   assert.equal(await gateway.json("GET", "/mcp/servers"), { servers: [] });
+});
+
+test("tools keep their capitals, and names that would be the same, or too long, stay apart", async () => {
+  const long = "list".repeat(20);
+  const tools = ["createIssue", "read-file", "a.b", "a/b", `${long}One`, `${long}Two`];
+  gateway = await startGateway({ config: { mcp: { servers: { GitHub: { ...program(...tools), tools } } } } });
+  const names = (await connected()).tools;
+  assert.equal(names.slice(0, 3), ["GitHub_createIssue", "GitHub_read-file", "GitHub_a_b"]);
+  assert.is(new Set(names).size, tools.length);
+  assert.ok(names.every((name) => /^[A-Za-z0-9_-]{1,64}$/.test(name)));
+  const mcp = await connect();
+  for (const [i, name] of names.entries()) assert.is(textOf(await mcp.callTool({ name })), tools[i]);
+});
+
+test("a wrong server changes nothing where it comes in a change", async () => {
+  const old = { command: "/nowhere/old" };
+  gateway = await startGateway({ config: { mcp: { servers: { one: old } } } });
+  const error = await until("its error", async () => (await servers())[0]?.error);
+  const both = { command: "/nowhere/at-all", url: "http://127.0.0.1:9/mcp" };
+  const refused = await gateway.gateway.config.set("mcp.servers", { one: { command: "/nowhere/new" }, two: both }).then(
+    () => undefined,
+    (failure: Error) => failure,
+  );
+  assert.match(refused?.message ?? "", /mcp\.servers\.two needs either command or url/);
+  assert.match(error, "/nowhere/old");
+  const after = await servers();
+  assert.equal(
+    after.map(({ name, error: said }) => [name, said]),
+    [["one", error]],
+  );
+});
+
+test("a wrong server at the start is named, and takes nothing else down", async () => {
+  gateway = await startGateway({ config: { mcp: { servers: { none: {}, sums: program() } } } });
+  assert.is((await connected()).name, "sums");
+  const none = (await servers()).find(({ name }) => name === "none");
+  assert.is(none?.state, "wrong");
+  assert.match(none?.error ?? "", /mcp\.servers\.none needs either command or url/);
+  const ready = await gateway.request("GET", "/ready");
+  assert.is(ready.status, 503);
+  assert.equal(((await ready.json()) as { plugins: string[] }).plugins, ["mcp"]);
+  const { notReady } = await gateway.json("GET", "/kernel/status");
+  assert.match(JSON.stringify(notReady), /mcp\.servers\.none/);
+  assert.is(textOf(await (await connect()).callTool({ name: "sums_add", arguments: { a: 1, b: 1 } })), "2");
+  await gateway.gateway.config.set("mcp.servers", { sums: program() });
+  assert.is((await gateway.request("GET", "/ready")).status, 200);
+});
+
+test("a connection that fails leaves nothing on the signal that ends it", async () => {
+  const { signal } = new AbortController();
+  const server = { command: "/nowhere/at-all", args: [], env: {}, headers: {}, timeoutMs: 1_000, enabled: true };
+  const options = { name: "gone", server, version: "1", log: quietLog([]), addTool: () => () => {}, onTools: () => {} };
+  for (let i = 0; i < 3; i++) assert.instance(await openConnection({ ...options, signal }).catch((e) => e), Error);
+  assert.is(getEventListeners(signal, "abort").length, 0);
 });
 
 test.run();
