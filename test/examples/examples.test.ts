@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { suite } from "uvu";
+import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, packageDir, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";

@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { HookEntry } from "../../kernel/hooks/settings.ts";
 import { type HookHome, makeHookHome, until } from "../kernel/hooks/hook-home.ts";

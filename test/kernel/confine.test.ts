@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { checkUpload, confinedPath, ensureTmpRoot, openConfined, writeConfined } from "../../kernel/confine.ts";
 

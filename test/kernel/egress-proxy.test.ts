@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { suite } from "uvu";
+import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startEgressProxy } from "../../kernel/egress-proxy.ts";
 import { createGuard } from "../../kernel/guard/guard.ts";

@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isPorticoError, type PorticoError } from "../../kernel/errors.ts";
 import { addressKind } from "../../kernel/guard/addresses.ts";

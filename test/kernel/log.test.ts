@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLog } from "../../kernel/log.ts";
 import { RecentLines } from "../../kernel/recent-lines.ts";

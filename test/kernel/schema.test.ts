@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { test } from "uvu";
+import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isPorticoError, type PorticoError } from "../../kernel/errors.ts";
 import { compile } from "../../kernel/schema.ts";

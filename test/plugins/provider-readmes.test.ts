@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import JSON5 from "json5";
-import { test } from "uvu";
+import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { packageDir, startGateway } from "../support/gateway.ts";
 

@@ -61,9 +61,6 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     version: "0.0.0-test",
     loader: createPackageLoader(packageDir, join(home, "state", "cache")),
     write: (line) => lines.push(JSON.parse(line)),
-  }).catch((error: Error) => {
-    // uvu cannot print an error whose `details` are no string, and then hides the failure.
-    throw new Error(error.message, { cause: error });
   });
   const token = gateway.token ?? "";
   return {

@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";

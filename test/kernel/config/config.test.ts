@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openConfig } from "../../../kernel/config/config.ts";
 import { ConfigError } from "../../../kernel/config/error.ts";

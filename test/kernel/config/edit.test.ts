@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { setInText, unsetInText } from "../../../kernel/config/edit.ts";
 import { parse, plainValue } from "../../../kernel/config/json5.ts";

@@ -1,5 +1,5 @@
 import JSON5 from "json5";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isBlank, nodeAt, parse, placeOf, plainValue, SyntaxFault } from "../../../kernel/config/json5.ts";
 

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

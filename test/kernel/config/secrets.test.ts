@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isSecretHeader, isSecretName, maskNamed, maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
 

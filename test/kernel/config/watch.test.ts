@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 import { renameSync, rmSync, writeFileSync } from "node:fs";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { ConfigChange } from "../../../kernel/config/config.ts";
 import type { Dispose, Logger } from "../../../kernel/types.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoopGuard, EndlessLoopError, guardLoops } from "../../../kernel/extensions/loop-guard.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { addressOf, isLoopback, parseProxies } from "../../../kernel/http/address.ts";
 import { createThrottle } from "../../../kernel/http/throttle.ts";

@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../kernel/errors.ts";
 import type { AuthSettings } from "../../../kernel/http/auth.ts";

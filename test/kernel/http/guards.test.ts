@@ -1,5 +1,5 @@
 import { networkInterfaces } from "node:os";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ask, closeAll, codeOf, exchange, head, startServer } from "./harness.ts";
 

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../kernel/errors.ts";
 import { reply } from "../../../kernel/http/reply.ts";

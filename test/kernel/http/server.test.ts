@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";

@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { alternate, readConversation } from "../../../kernel/models/conversation.ts";
 import type { MessageLike } from "../../../kernel/models/fields.ts";

@@ -1,7 +1,7 @@
 /** A plugin writes the sections that it declares into the configuration file, and no others. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 

@@ -1,5 +1,5 @@
 /** Random histories, the same for the same seed, run against the store and against a model one can hold in the head. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Claim, Store } from "../../../kernel/store/types.ts";
 import { random, temporaryStore } from "./temporary-store.ts";

@@ -2,7 +2,7 @@
  * Calls of one moment share a transaction, and put their writes together in it. Nobody may see that: random calls made
  * at once answer and leave what the same calls do that wait for each other.
  */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Claim, NewItem, Store } from "../../../kernel/store/types.ts";
 import { random, temporaryStore } from "./temporary-store.ts";

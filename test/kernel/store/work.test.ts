@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Claim, Store } from "../../../kernel/store/types.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";

@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createSseParser } from "../../../kernel/stream/sse-parser.ts";
 import { createTextLane, type TextLaneOptions } from "../../../kernel/stream/text-lane.ts";

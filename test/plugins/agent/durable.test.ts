@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import type { TurnStatus } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

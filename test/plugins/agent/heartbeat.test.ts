@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { rmSync } from "node:fs";
 import type { AgentService, TurnStatus, WakeStatus } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isActive } from "../../../plugins/agent/heartbeat.ts";
 import { durationMs } from "../../../plugins/agent/parts.ts";

@@ -1,5 +1,5 @@
 import type { TurnStatus } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { call, lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { failure } from "../../../plugins/browser/failures.ts";
 import { type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";

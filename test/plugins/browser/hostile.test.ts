@@ -1,4 +1,4 @@
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startDifficult } from "./difficult-pages.ts";
 import { type BrowserGateway, failed, type Site } from "./support.ts";

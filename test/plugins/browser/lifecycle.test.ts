@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { createServer as createHttp } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp } from "node:net";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";

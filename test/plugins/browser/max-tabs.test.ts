@@ -1,5 +1,5 @@
 /** `browser.maxTabs`: windows of a browser of ours beyond it are closed; what somebody else opened never is. */
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { type Person, pairingOf, startPerson } from "./relay-support.ts";

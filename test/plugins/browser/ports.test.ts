@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createGuard } from "../../../kernel/index.ts";
 import { attach, type DriverDeps } from "../../../plugins/browser/connect/drivers.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { get as httpGet } from "node:http";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
 import { EXTENSION_ID, EXTENSION_ORIGIN, pairingToken } from "../../../plugins/browser/relay/pairing.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";

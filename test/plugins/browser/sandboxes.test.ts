@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { resolvePaths } from "../../../kernel/paths.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";

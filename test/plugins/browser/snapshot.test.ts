@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 

@@ -1,4 +1,4 @@
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type Answer, type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 

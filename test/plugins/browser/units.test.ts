@@ -1,5 +1,5 @@
 import * as assert from "uvu/assert";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
 import { endRecorded, startOf } from "../../../plugins/browser/connect/process-record.ts";

@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { launch } from "../../../plugins/browser/connect/launch.ts";

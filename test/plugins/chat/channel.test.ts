@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Channel } from "../../../plugins/chat/routing/channel.ts";
 

@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { checkEmbeddings } from "../../../plugins/chat/serving/embeddings.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

@@ -1,4 +1,4 @@
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { completion, hello, json, startUpstream, stream, type Answerer, type Upstream } from "./upstream-server.ts";

@@ -1,7 +1,7 @@
 import { mock } from "node:test";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { keepAlive } from "../../../plugins/chat/serving/keep-alive.ts";
 import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";

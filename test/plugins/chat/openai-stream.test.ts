@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { OpenAiStream } from "../../../plugins/chat/openai/stream.ts";
 import { chunk, contentOf, DONE, data, eventsOf, hello } from "./upstream-server.ts";

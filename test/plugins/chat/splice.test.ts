@@ -1,4 +1,4 @@
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { ChatRequest } from "portico";
 import { sendableBytes } from "../../../plugins/chat/openai/splice.ts";

@@ -1,5 +1,5 @@
 /** The command line as a process of its own. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";

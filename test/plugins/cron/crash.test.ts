@@ -1,7 +1,7 @@
 /** A gateway that is killed and started again: no slot fires twice, none is lost beyond its policy, run-once catches up. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";

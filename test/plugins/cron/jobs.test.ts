@@ -1,5 +1,5 @@
 /** Jobs in the store: made, changed, refused, ended well and badly. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { KIND } from "../../../plugins/cron/job.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 /** The one timer, and bursts that are taken ahead of their time. */
 import type { DueLoop } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startLoop } from "../../../plugins/cron/firing/loop.ts";
 import { until } from "../../support/until.ts";

@@ -1,5 +1,5 @@
 /** Every schedule, walked through summer time, date lines, sleeps and steps of the clock with a clock of the test's own. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeCron } from "./fake-gateway.ts";
 

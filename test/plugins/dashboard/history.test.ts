@@ -1,5 +1,5 @@
 import type { ChannelStatus } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createHistory } from "../../../plugins/dashboard/history.ts";
 

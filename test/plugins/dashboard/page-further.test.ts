@@ -1,6 +1,6 @@
 /** The dashboard beside its usual ways: the browser's picture, a part that is off, a narrow and dark screen. */
 import type { Browser } from "playwright-core";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

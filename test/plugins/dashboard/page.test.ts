@@ -1,6 +1,6 @@
 /** The dashboard as a person sees it, in a real browser. */
 import type { Browser } from "playwright-core";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
 import {

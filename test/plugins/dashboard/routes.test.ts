@@ -1,5 +1,5 @@
 /** What the dashboard answers to those who are no browser. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { connect as openConnection } from "../../../plugins/mcp/connect.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

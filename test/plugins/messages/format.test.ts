@@ -1,4 +1,4 @@
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

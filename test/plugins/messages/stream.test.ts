@@ -1,5 +1,5 @@
 import { type ChatChunk, PorticoError } from "portico";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { messageOf } from "../../../plugins/messages/answer.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";

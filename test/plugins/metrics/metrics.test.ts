@@ -1,6 +1,6 @@
 /** `GET /metrics` as a scraper reads it. */
 import type { MetricFamily } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { render } from "../../../plugins/metrics/exposition.ts";
 import { createHistogram, observe, samplesOf } from "../../../plugins/metrics/histogram.ts";

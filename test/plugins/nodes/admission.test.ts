@@ -1,6 +1,6 @@
 /** Which nodes are let in, and what the others are told. */
 import { once } from "node:events";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
 import { startBrowser } from "../browser/support.ts";

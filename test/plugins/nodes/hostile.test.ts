@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
 import { type FromNode, packChunk, type ToNode } from "../../../plugins/nodes/wire.ts";

@@ -1,7 +1,7 @@
 /** Gateway and node in two network namespaces, as on two machines. Skipped, and shown as such, where none may be made. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";

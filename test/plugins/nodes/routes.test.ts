@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATHS } from "../../../plugins/browser/paths.ts";
 import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";

@@ -1,5 +1,5 @@
 /** Who is asked for a browser, and whose policy holds. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";

@@ -1,7 +1,7 @@
 /** The command line on a real local feed, up to the turn that it starts. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";

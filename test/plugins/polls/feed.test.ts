@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { decodeText } from "../../../plugins/polls/sources/decode.ts";
 import { decodeEntities } from "../../../plugins/polls/sources/entities.ts";

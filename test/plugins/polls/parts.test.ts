@@ -1,5 +1,5 @@
 /** Identity, templates, differences, pages, back-off: each by itself. */
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";

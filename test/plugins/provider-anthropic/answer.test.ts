@@ -1,6 +1,6 @@
 import type { ChatRequest, WireRequest } from "portico";
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
 import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";

@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest, Target } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
 import { makeTarget, refusedParam } from "../../support/target.ts";

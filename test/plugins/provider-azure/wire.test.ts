@@ -1,5 +1,5 @@
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../../plugins/provider-azure/wire.ts";
 import { makeTarget } from "../../support/target.ts";

@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, Target } from "portico";
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";
 import { createBedrock } from "../../../plugins/provider-bedrock/wire.ts";

@@ -1,6 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { Type } from "@sinclair/typebox";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { smallest } from "../../../plugins/provider-echo/smallest.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";

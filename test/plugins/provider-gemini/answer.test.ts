@@ -1,6 +1,6 @@
 import type { ChatRequest } from "portico";
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";
 import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";

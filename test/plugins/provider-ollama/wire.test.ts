@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, Target } from "portico";
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";
 import { decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";

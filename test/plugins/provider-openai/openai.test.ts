@@ -1,4 +1,4 @@
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { presets } from "../../../plugins/provider-openai/presets.ts";
 import { adapt, fits } from "../../../plugins/provider-openai/quirks.ts";

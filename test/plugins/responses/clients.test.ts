@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";

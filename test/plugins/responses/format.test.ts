@@ -2,7 +2,7 @@ import { HumanMessage } from "@langchain/core/messages";
 import { ChatOpenAI } from "@langchain/openai";
 import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { z } from "zod";
 import { readItems } from "../../../plugins/responses/items.ts";

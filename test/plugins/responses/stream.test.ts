@@ -1,5 +1,5 @@
 import { type ChatChunk, PorticoError } from "portico";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { newResponse, responseOf } from "../../../plugins/responses/response.ts";
 import { createTranslator } from "../../../plugins/responses/stream.ts";

@@ -1,5 +1,5 @@
 /** What the store forgets in time: each state by its own setting, and each session's end is told. */
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { keepHouse } from "../../../plugins/store/retention.ts";
 import type { Retention } from "../../../plugins/store/schema.ts";

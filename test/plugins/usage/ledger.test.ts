@@ -1,5 +1,5 @@
 /** The ledger beside a store that fails, and what a key has spent meanwhile. */
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { record, withLedger } from "./temporary-ledger.ts";
 

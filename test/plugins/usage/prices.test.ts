@@ -1,6 +1,6 @@
 /** Costs from the list of prices, which must agree with what its own library reckons. */
 import * as library from "@pydantic/genai-prices";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createPrices, needsList } from "../../../plugins/usage/prices.ts";
 

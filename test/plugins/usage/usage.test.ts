@@ -1,6 +1,6 @@
 /** What is counted of requests, seen from GET /usage and from the upstream. */
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";

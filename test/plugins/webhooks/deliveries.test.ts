@@ -1,5 +1,5 @@
 /** The delivery log, replays and dry runs, over HTTP and the command line; who may call; what is on without settings. */
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";

@@ -1,7 +1,7 @@
 /** `wake` and `agent` as outside systems see them: answers, errors and their order, keys, limits. */
 import { connect } from "node:net";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";

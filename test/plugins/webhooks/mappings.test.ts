@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 /** Senders' signatures: published examples pass, and fail when one byte of anything changes. */
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createVerifier, type Signed } from "../../../plugins/webhooks/signatures.ts";
 import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "uvu";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createMetaReader } from "../../../../kernel/hooks/on-disk/meta-cache.ts";
 

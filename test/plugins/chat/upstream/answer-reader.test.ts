@@ -1,5 +1,5 @@
 /** The framing of answers, cut at every byte; what must not be reused, and what is no answer at all. */
-import { test } from "uvu";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { AnswerReader, MalformedAnswer } from "../../../../plugins/chat/upstream/answer-reader.ts";
 

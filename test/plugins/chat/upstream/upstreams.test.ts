@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { test } from "uvu";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import {
   createUpstreams,

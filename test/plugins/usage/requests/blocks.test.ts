@@ -1,5 +1,5 @@
 /** Blocks of single requests in a real store, also with two gateways on it. */
-import { suite } from "uvu";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { NewRequestBlock, RequestRange, Store } from "../../../../kernel/index.ts";
 import { type TemporaryStore, temporaryStore } from "../../../kernel/store/temporary-store.ts";

@@ -1,5 +1,5 @@
 /** Single requests on their way through the ledger, a real store and pages. */
-import { suite } from "uvu";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Store } from "../../../../kernel/index.ts";
 import { type RequestPage, requestPage } from "../../../../plugins/usage/requests/page.ts";

@@ -1,5 +1,5 @@
 /** Single requests as the owner sees them: GET /usage/requests and `portico usage requests`. */
-import { suite } from "uvu";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, startGateway } from "../../../support/gateway.ts";
 import { portico } from "../../../support/portico.ts";

@@ -1,0 +1,65 @@
+/**
+ * uvu's suites, whose failures are always told. By itself uvu throws away what a `before` throws, ends the whole suite
+ * silently when an `after.each` throws, and cannot print an error whose `details` are no string.
+ */
+import { suite as uvuSuite, type Callback, type Test } from "uvu";
+
+export function suite<T = Record<string, any>>(title?: string, context?: T): Test<T> {
+  const inner = uvuSuite<T>(title, context);
+  const beforeEach: Callback<T>[] = [];
+  const afterEach: Callback<T>[] = [];
+
+  /** A test and the hooks around it; the first that fails is the failure, and each `after.each` runs all the same. */
+  const whole =
+    (handler: Callback<T>): Callback<T> =>
+    async (state) => {
+      const failures: Error[] = [];
+      const attempt = async (step: Callback<T>) => {
+        try {
+          await step(state);
+        } catch (error) {
+          failures.push(printable(error));
+        }
+      };
+      await attempt(async () => {
+        for (const hook of beforeEach) await hook(state);
+        await handler(state);
+      });
+      for (const hook of afterEach) await attempt(hook);
+      for (const further of failures.slice(1)) console.error(`after "${state.__test__}" failed:`, further);
+      if (failures[0]) throw failures[0];
+    };
+  const told =
+    (where: string, hook: Callback<T>): Callback<T> =>
+    async (state) => {
+      try {
+        await hook(state);
+      } catch (error) {
+        console.error(`${where} the tests:`, error);
+        throw error;
+      }
+    };
+
+  const test = ((name, handler) => inner(name, whole(handler))) as Test<T>;
+  return Object.assign(test, {
+    only: (name: string, handler: Callback<T>) => inner.only(name, whole(handler)),
+    skip: inner.skip,
+    before: Object.assign((hook: Callback<T>) => inner.before(told("before", hook)), {
+      each: (hook: Callback<T>) => void beforeEach.push(hook),
+    }),
+    after: Object.assign((hook: Callback<T>) => inner.after(told("after", hook)), {
+      each: (hook: Callback<T>) => void afterEach.push(hook),
+    }),
+    run: inner.run,
+  });
+}
+
+export const test = suite();
+
+function printable(thrown: unknown): Error {
+  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  const { details } = thrown as { details?: unknown };
+  return details === undefined || details === false || typeof details === "string"
+    ? thrown
+    : new Error(`${thrown.message} ${JSON.stringify(details)}`, { cause: thrown });
+}
