@@ -3,6 +3,7 @@ import { isPorticoError, PorticoError, newId } from "portico";
 import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico";
 import { textOf } from "./turns/ask.ts";
 import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
+import type { Listen } from "./turns/progress.ts";
 import { runTurn, type TurnBody, type TurnEnd } from "./turns/turn.ts";
 
 type Info = Target & CallInfo;
@@ -32,12 +33,7 @@ export function agentProvider(parts: Parts): ChatProvider {
   };
 }
 
-async function chatTurn(
-  parts: Parts,
-  request: ChatRequest,
-  info: Info,
-  onDelta: ((text: string) => void) | undefined,
-): Promise<TurnEnd> {
+async function chatTurn(parts: Parts, request: ChatRequest, info: Info, onDelta: Listen | undefined): Promise<TurnEnd> {
   const turnId = newId("turn");
   const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
   const settings = parts.settings(agentId);
@@ -146,7 +142,6 @@ function modelName(info: Info): string {
 async function* streamTurn(parts: Parts, request: ChatRequest, info: Info): AsyncGenerator<ChatChunk | string> {
   const pieces: string[] = [];
   let wake = () => {};
-  let streamed = "";
   const turn = chatTurn(parts, request, info, (text) => {
     pieces.push(text);
     wake();
@@ -158,10 +153,7 @@ async function* streamTurn(parts: Parts, request: ChatRequest, info: Info): Asyn
   };
   turn.then(end, end);
   for (;;) {
-    for (const piece of pieces.splice(0)) {
-      streamed += piece;
-      yield piece;
-    }
+    for (const piece of pieces.splice(0)) yield piece;
     if (ended && pieces.length === 0) break;
     if (pieces.length === 0 && !ended) {
       await new Promise<void>((resolve) => {
@@ -170,8 +162,6 @@ async function* streamTurn(parts: Parts, request: ChatRequest, info: Info): Asyn
     }
   }
   const result = await turn;
-  // a limit's notice, or what a hook added, has not come as a piece
-  if (!streamed.endsWith(result.text)) yield streamed === "" ? result.text : `\n\n${result.text}`;
   yield {
     id: info.id,
     object: "chat.completion.chunk",

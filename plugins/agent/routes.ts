@@ -3,7 +3,7 @@ import { compile, openSse, PorticoError } from "portico";
 import type { AgentService, Call, ChatMessage, Session, StoredMessage, TurnStatus } from "portico";
 import { parseCommand, runCommand } from "./commands.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
-import type { Progress } from "./turns/progress.ts";
+import type { ListenToAttempts, Progress } from "./turns/progress.ts";
 import { agentRequest } from "./schema.ts";
 import { iso } from "./service.ts";
 import { received, type TurnBody } from "./turns/turn.ts";
@@ -45,15 +45,20 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
     sessionId: string,
     start: () => Promise<unknown>,
   ): Promise<void> {
-    const early: string[] = [];
-    let listen: (text: string) => void = (text) => early.push(text);
-    const undo = [progress.onDelta(turnId, (text) => listen(text))];
+    const early: [text: string, attempt: number][] = [];
+    let listen: ListenToAttempts = (...piece) => early.push(piece);
+    const undo = [progress.onDelta(turnId, (...piece) => listen(...piece))];
     try {
       await start();
       const sse = openSse(call, { endOnClose: false });
       sse.send("turn", { turnId, sessionId });
-      listen = (text) => sse.send("delta", { text });
-      for (const text of early) listen(text);
+      let heard = 0;
+      listen = (text, attempt) => {
+        if (heard !== 0 && heard !== attempt) sse.send("attempt", { attempt });
+        heard = attempt;
+        sse.send("delta", { text });
+      };
+      for (const piece of early) listen(...piece);
       undo.push(
         ctx.onAny((event) => {
           if (event.name !== "agent:tool") return;
@@ -67,6 +72,8 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
         }),
       );
       const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
+      // an attempt that another gateway has made was not heard here
+      if (status?.result && heard !== status.attempts) listen(status.result, status.attempts);
       if (status) sse.send("end", status);
       sse.close();
     } finally {

@@ -57,6 +57,10 @@ async function follow(io: CommandIO, request: unknown, headers: Record<string, s
   for await (const { event, data } of events(stream)) {
     if (event === "delta") shown += (data as { text: string }).text;
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
+    if (event === "attempt" && !io.json) {
+      io.print(`${shown}\n[This attempt has failed; attempt ${(data as { attempt: number }).attempt}:]\n`);
+      shown = "";
+    }
     if (event === "end") end = data as End;
     const cut = shown.lastIndexOf("\n");
     if (!io.json && cut >= 0) {
@@ -64,7 +68,7 @@ async function follow(io: CommandIO, request: unknown, headers: Record<string, s
       shown = shown.slice(cut + 1);
     }
   }
-  if (!io.json && end?.state === "done") io.print(shown === "" ? "" : shown);
+  if (!io.json && shown !== "") io.print(shown);
   return end;
 }
 

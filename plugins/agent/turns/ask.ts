@@ -1,6 +1,7 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico";
+import type { Listen } from "./progress.ts";
 
 export interface Answer {
   message: ChatMessage;
@@ -14,7 +15,7 @@ export async function ask(
   chat: ChatService,
   request: ChatRequest,
   options: ChatOptions,
-  onDelta: ((text: string) => void) | undefined,
+  onDelta: Listen | undefined,
 ): Promise<Answer> {
   if (onDelta) return askStreaming(chat, request, options, onDelta);
   const answer = await chat.complete(request, options);
@@ -27,7 +28,7 @@ async function askStreaming(
   chat: ChatService,
   request: ChatRequest,
   options: ChatOptions,
-  onDelta: (text: string) => void,
+  onDelta: Listen,
 ): Promise<Answer> {
   let content = "";
   let reasoning = "";

@@ -48,7 +48,10 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
             signal,
           });
           const input = { turnId: item.id, sessionId: item.lane, body, settings, history, signal };
-          return { turn: await runTurn(parts, { ...input, onDelta: () => progress.listener(item.id) }), history };
+          return {
+            turn: await runTurn(parts, { ...input, onDelta: () => progress.listener(item.id, item.attempts) }),
+            history,
+          };
         });
         clearTimeout(deadline);
         if (end) await complete(claim, body, end.turn, end.history.meta, performance.now() - began);

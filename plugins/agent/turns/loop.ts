@@ -1,6 +1,7 @@
 /** The turn loop: ask the model, call its tools, ask again, until it answers or a limit is reached. */
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Logger, Tool, Usage } from "portico";
 import { ask, textOf } from "./ask.ts";
+import type { Listen } from "./progress.ts";
 import { callTool, describeTools, type ToolRun } from "./tools.ts";
 
 export interface LoopOptions {
@@ -16,7 +17,8 @@ export interface LoopOptions {
   sessionKey: string;
   turnId: string;
   onTool(run: ToolRun): void;
-  onDelta(): ((text: string) => void) | undefined;
+  /** Where the next paragraph of what is said goes. */
+  onDelta(): Listen | undefined;
 }
 
 export interface LoopResult {
@@ -68,9 +70,14 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       return { content: text, messages: added, model, steps: step, usage, ended };
     };
     if (calls.length === 0) return result("answered", content);
-    if (last) return result("max_steps", stopped(content, `the limit of ${options.maxSteps} steps was reached`));
+    const stopped = (why: string): string => {
+      const notice = `[Stopped: ${why}.]`;
+      options.onDelta()?.(notice);
+      return content === "" ? notice : `${content}\n\n${notice}`;
+    };
+    if (last) return result("max_steps", stopped(`the limit of ${options.maxSteps} steps was reached`));
     if (options.maxTurnTokens !== undefined && usage.total_tokens >= options.maxTurnTokens) {
-      return result("max_tokens", stopped(content, `the limit of ${options.maxTurnTokens} tokens was reached`));
+      return result("max_tokens", stopped(`the limit of ${options.maxTurnTokens} tokens was reached`));
     }
     let circling = false;
     const images: ChatMessage[] = [];
@@ -94,15 +101,11 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
     // all results of a step come before anything else, or the next call is refused
     added.push(...images);
     if (circling) {
-      const text = stopped(content, "the same tool was called again and again with the same result");
+      const text = stopped("the same tool was called again and again with the same result");
       added.push({ role: "assistant", content: text });
       return { content: text, messages: added, model, steps: step, usage, ended: "tool_loop" };
     }
   }
-}
-
-function stopped(content: string, why: string): string {
-  return `${content}${content === "" ? "" : "\n\n"}[Stopped: ${why}.]`;
 }
 
 /** Calls that nobody answered must not stay in the transcript: every provider refuses such a conversation. */

@@ -1,8 +1,14 @@
-/** Who waits for a turn in this process: for its pieces of text, and for its end. */
+/** Who waits for a turn in this process: for what it says, and for its end. */
+
+/** Gets a piece of what a turn says. */
+export type Listen = (text: string) => void;
+/** The same, with the attempt that says it: what an earlier one said counts no more. */
+export type ListenToAttempts = (text: string, attempt: number) => void;
+
 export interface Progress {
-  /** Where pieces of the answer go; `undefined` where nobody listens, so that nothing is streamed for nobody. */
-  listener(turnId: string): ((text: string) => void) | undefined;
-  onDelta(turnId: string, listen: (text: string) => void): () => void;
+  /** Where what an attempt says goes; `undefined` where nobody listens, so that nothing is streamed for nobody. */
+  listener(turnId: string, attempt: number): Listen | undefined;
+  onDelta(turnId: string, listen: ListenToAttempts): () => void;
   /** Calls back when an attempt has begun or ended. */
   onChange(turnId: string, changed: () => void): () => void;
   started(turnId: string): void;
@@ -10,23 +16,41 @@ export interface Progress {
 }
 
 export function createProgress(): Progress {
-  const deltas = new Map<string, Set<(text: string) => void>>();
+  const deltas = new Map<string, Set<ListenToAttempts>>();
   const changes = new Map<string, Set<() => void>>();
   const notify = (turnId: string) => {
     for (const changed of [...(changes.get(turnId) ?? [])]) changed();
   };
   return {
-    listener(turnId) {
+    listener(turnId, attempt) {
       const listeners = deltas.get(turnId);
       if (!listeners) return undefined;
       return (text) => {
-        for (const listen of listeners) listen(text);
+        for (const listen of listeners) listen(text, attempt);
       };
     },
     onDelta: (turnId, listen) => subscribe(deltas, turnId, listen),
     onChange: (turnId, changed) => subscribe(changes, turnId, changed),
     started: notify,
     ended: notify,
+  };
+}
+
+/**
+ * Each call of what it returns begins a paragraph: what is said through that one is set off from what was said before.
+ * Notes, the words of each step and the notice of a limit read in the stream as they do in the result.
+ */
+export function inParagraphs(listener: () => Listen | undefined): () => Listen | undefined {
+  let spoken = false;
+  return () => {
+    const listen = listener();
+    if (!listen) return undefined;
+    let begun = false;
+    return (text) => {
+      if (text === "") return;
+      listen(spoken && !begun ? `\n\n${text}` : text);
+      spoken = begun = true;
+    };
   };
 }
 

@@ -4,6 +4,7 @@ import type { ChatMessage, Client, TurnRequest, Usage } from "portico";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
 import type { AgentSettings, Parts } from "../parts.ts";
+import { inParagraphs, type Listen } from "./progress.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
@@ -31,7 +32,7 @@ export interface TurnInput {
   /** On whose behalf the model is asked; default the owner. */
   client?: Client;
   signal: AbortSignal;
-  onDelta(): ((text: string) => void) | undefined;
+  onDelta(): Listen | undefined;
 }
 
 export interface TurnEnd {
@@ -79,6 +80,7 @@ function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBod
   return { content, untrusted: [{ label: body.untrusted?.[0]?.label ?? body.source, text: content }] };
 }
 
+/** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens. */
 export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> {
   const { body, settings, signal } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
@@ -86,7 +88,10 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
     ...rest,
     text: [...(body.notes ?? []), text].filter((part) => part !== "").join("\n\n"),
   });
+  const onDelta = inParagraphs(input.onDelta);
+  for (const note of body.notes ?? []) onDelta()?.(note);
   if (body.reply !== undefined) {
+    onDelta()?.(body.reply);
     const answer: ChatMessage = { role: "assistant", content: body.reply };
     const messages = [prompt, answer];
     return ended(body.reply, { model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages });
@@ -130,7 +135,7 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
         { sessionKey: sessionId },
       );
     },
-    onDelta: input.onDelta,
+    onDelta,
   });
   const { content, messages, ...rest } = result;
   return ended(content, { ...rest, messages: [prompt, ...messages] });

@@ -25,6 +25,12 @@ test("portico agent shows the answer, and its session holds it", async () => {
   assert.match(again.stderr, /no session cli-test/);
 });
 
+test("portico agent shows what a hook answers", async () => {
+  const undo = g.gateway.bus.on("message:received", () => ({ reply: "pong" }), {});
+  assert.is((await run("agent", "ping")).stdout, "pong\n");
+  await undo();
+});
+
 test("portico agent takes commands, leaves with --detach, and says what failed", async () => {
   assert.match((await run("agent", "/new")).stdout, /new session/);
   const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as { turnId: string };

@@ -2,7 +2,8 @@
 import type { ChatMessage, ChatRequest } from "portico";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
-export type Say = string | Partial<ChatMessage> | Promise<string>;
+/** An iterable is streamed piece by piece, and may break off. */
+export type Say = string | Partial<ChatMessage> | AsyncIterable<string> | Promise<string>;
 export type Script = (request: ChatRequest, info: { signal: AbortSignal; sessionKey: string }) => Say | Promise<Say>;
 
 const SLOT = Symbol.for("portico.test.model");
@@ -21,6 +22,17 @@ export default definePlugin({
         return {
           id: info.id, object: "chat.completion", created: info.created, model: "scripted",
           choices: [{ index: 0, message, finish_reason: message.tool_calls ? "tool_calls" : "stop" }],
+          usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+        };
+      },
+      async *stream(request, info) {
+        const said = await answer(request, info);
+        if (said?.[Symbol.asyncIterator]) return yield* said;
+        const { content, tool_calls: calls } = typeof said === "string" ? { content: said } : said;
+        const delta = { role: "assistant", content, tool_calls: calls?.map((call, index) => ({ index, ...call })) };
+        yield {
+          id: info.id, object: "chat.completion.chunk", created: info.created, model: "scripted",
+          choices: [{ index: 0, delta, finish_reason: calls ? "tool_calls" : "stop" }],
           usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
         };
       },

@@ -307,6 +307,67 @@ test("POST /agent streams the answer where it is asked to", async () => {
   assert.match(text, /event: end\ndata: .*"result":"word by word"/);
 });
 
+/** The events of a streamed `POST /agent`, without `tool`. */
+async function streamed(message: string, rest: Record<string, unknown> = {}): Promise<[string, any][]> {
+  const answer = await g.request("POST", "/agent", { message, stream: true, session: newSession(), ...rest });
+  return [...(await answer.text()).matchAll(/^event: (.*)\ndata: (.*)$/gm)]
+    .map(([, event, data]): [string, any] => [event as string, JSON.parse(data as string)])
+    .filter(([event]) => event !== "tool");
+}
+const said = (events: [string, any][]) =>
+  events.filter(([event]) => event === "delta").map(([, { text }]) => text as string);
+
+test("what no model has said is streamed too: a hook's answer, its notes, the notice of a limit", async () => {
+  const undo = g.gateway.bus.on(
+    "message:received",
+    (event) => {
+      event.messages.push("a note");
+      return event.context.content === "ping" ? { reply: "pong" } : undefined;
+    },
+    {},
+  );
+  const replied = await streamed("ping");
+  assert.is(said(replied).join(""), "a note\n\npong");
+  assert.is(replied.at(-1)?.[1].result, "a note\n\npong");
+  let n = 0;
+  g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
+  const limited = await streamed("go");
+  const notice = "[Stopped: the limit of 4 steps was reached.]";
+  assert.is(said(limited).join(""), `a note\n\nLook 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n${notice}`);
+  assert.is(limited.at(-1)?.[1].result, `a note\n\nLook 4.\n\n${notice}`);
+  await undo();
+});
+
+test("a new attempt is told before its first words", async () => {
+  let attempts = 0;
+  g.script(async function* () {
+    yield ++attempts === 1 ? "Half an" : "The whole answer.";
+    if (attempts === 1) throw new Error("connection reset");
+  } as never);
+  const events = await streamed("go");
+  assert.equal(
+    events.slice(1, -1).map(([event, data]) => [event, data.text ?? data.attempt]),
+    [
+      ["delta", "Half an"],
+      ["attempt", 2],
+      ["delta", "The whole answer."],
+    ],
+  );
+  assert.is(events.at(-1)?.[1].result, "The whole answer.");
+});
+
+test("the stream of the model agent says everything once", async () => {
+  let n = 0;
+  g.script(() => ({ ...call("lookup", { key: `k${n++}` }), content: `Look ${n}.` }));
+  const body = { model: "agent", stream: true, messages: [{ role: "user", content: "go" }] };
+  const text = await (await g.request("POST", "/v1/chat/completions", body)).text();
+  const chunks = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data as string));
+  assert.is(
+    chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join(""),
+    "Look 1.\n\nLook 2.\n\nLook 3.\n\nLook 4.\n\n[Stopped: the limit of 4 steps was reached.]",
+  );
+});
+
 test("bad requests say what is wrong", async () => {
   for (const [body, status, expected] of [
     [{}, 400, "message"],
