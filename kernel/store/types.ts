@@ -195,13 +195,19 @@ export interface Store {
   open(): Promise<void>;
   /** Never rejects: says what is wrong. */
   health(): Promise<StoreHealth>;
-  /** Integrity problems in plain words; none: empty. */
+  /** Integrity problems in plain words; none: empty. Runs beside other work. */
   check(): Promise<string[]>;
-  /** A consistent copy, written beside running work. The file must not exist. */
+  /**
+   * A consistent copy, written beside running work: as `<file>.part`, which gets its name when it is whole. Rejects with
+   * `conflict` where the file exists. A copy that fails says nothing about the store, whose health stays what it was.
+   */
   backup(file: string): Promise<{ bytes: number }>;
   /** Forgets keys, values and rate limits whose time is over. */
   sweep(): Promise<void>;
-  /** Gives free space back to the disk. */
+  /**
+   * Gives free space back to the disk. Reads go on; writes wait for its end, in order, so that leases are renewed before
+   * anybody can claim them. Needs up to twice the store's size in free space.
+   */
   compact(): Promise<{ before: number; after: number }>;
   /** Writes what waits and closes. Later calls reject. */
   close(): Promise<void>;

@@ -111,20 +111,36 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
   };
 }
 
-/** What moves the log into the file, as far as it goes without disturbing anybody, in another thread. */
+/** A connection whose every statement runs in another thread, so that long ones stop nobody here. */
+export interface BackgroundConnection {
+  exec(sql: string): Promise<void>;
+  all(sql: string): Promise<Row[]>;
+  close(): void;
+}
+
+/** `busyMs`: how long its thread waits for a lock. */
+export async function connectInBackground(file: string, busyMs = BUSY_MS): Promise<BackgroundConnection> {
+  const { default: Libsql } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
+  const db = new Libsql(file, { timeout: busyMs });
+  return {
+    exec: (sql) => db.exec(sql),
+    all: async (sql) => (await db.prepare(sql)).all(),
+    close: () => db.close(),
+  };
+}
+
+/** What moves the log into the file, as far as it goes without disturbing anybody. */
 export interface Checkpointer {
   run(): Promise<void>;
   close(): void;
 }
 
 export async function openCheckpointer(file: string): Promise<Checkpointer> {
-  const { default: Libsql } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
-  const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
-  const statement = await db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  const connection = await connectInBackground(file, BUSY_INSIDE_MS);
   return {
     async run() {
-      await statement.all();
+      await connection.all("PRAGMA wal_checkpoint(PASSIVE)");
     },
-    close: () => db.close(),
+    close: () => connection.close(),
   };
 }

@@ -12,6 +12,7 @@ import { createCheckpoints } from "./checkpoints.ts";
 import { perform, performBatch, type Write } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
+import { createMaintenance } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
 
 interface Waiting extends Write {
@@ -37,6 +38,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   const { file, log, clock } = options;
   const listeners = new Map<string, Set<() => void>>();
   const checkpoints = createCheckpoints(file, log);
+  const maintenance = createMaintenance(file);
+  const heldBy = () => maintenance.held ?? checkpoints.held;
   let current: Connection | undefined;
   let opening: Promise<Connection> | undefined;
   let waiting: Waiting[] = [];
@@ -99,7 +102,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   async function flush(): Promise<void> {
     try {
-      if (checkpoints.held) await checkpoints.held;
+      for (let held = heldBy(); held; held = heldBy()) await held;
       await use((connection) => {
         const batch = waiting.splice(0, BATCH);
         if (batch.length === 0) return;
@@ -214,29 +217,25 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
       }
     },
-    check: () =>
-      outside((connection) =>
-        connection
-          .once("PRAGMA integrity_check")
-          .map((row) => String(row.integrity_check))
-          .filter((line) => line !== "ok"),
-      ),
+    async check() {
+      await use(() => {});
+      return maintenance.check();
+    },
     async backup(target) {
-      await outside((connection) => connection.once("VACUUM INTO ?", target));
+      await use(() => {});
+      await maintenance.copy(target);
       return { bytes: sizeOf(target) };
     },
     async compact() {
+      await use(() => {});
       const before = sizeWithLog(file);
-      await checkpoints.stop();
-      await outside((connection) => {
-        connection.exec("VACUUM");
-        connection.once("PRAGMA wal_checkpoint(TRUNCATE)");
-      });
+      await maintenance.compact();
       return { before, after: sizeWithLog(file) };
     },
     async close() {
       while (waiting.length > 0 || writing) await (writing ?? flush());
       closed = true;
+      await maintenance.ended();
       await opening?.catch(() => {});
       await checkpoints.stop();
       current?.close();

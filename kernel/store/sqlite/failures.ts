@@ -32,7 +32,7 @@ export function storeUnavailable(message: string, cause?: unknown): PorticoError
   return new PorticoError("store_unavailable", message, { ...retryAfter, ...(cause === undefined ? {} : { cause }) });
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -242,6 +242,62 @@ test("a copy holds what was written, and the original goes on", async () => {
   await opened.close();
   assert.ok((await store.compact()).after > 0);
   assert.is(await store.kv.get("n", "k"), 2);
+});
+
+/** Large enough for work on the whole file to take longer than some writes. */
+async function fill(): Promise<void> {
+  for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
+}
+
+test("copies and checks are made beside running work", async () => {
+  await fill();
+  for (const work of [() => store.backup(join(t.dir, "copy.db")), () => store.check()]) {
+    let running = true;
+    const done = work().finally(() => {
+      running = false;
+    });
+    await store.kv.set("n", "k", 1);
+    assert.ok(running, "a write waited for the whole work");
+    await done;
+  }
+});
+
+test("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
+  await fill();
+  for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
+  const order: string[] = [];
+  const note = (name: string) => () => void order.push(name);
+  const compacted = store.compact().then(({ before, after }) => {
+    assert.ok(after < before);
+    order.push("compacted");
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([
+    compacted,
+    store.kv.get("large", "k20").then(note("read")),
+    store.kv.set("n", "k", 1).then(note("written")),
+  ]);
+  assert.equal(order[0], "read");
+  assert.is(await store.kv.get("n", "k"), 1);
+  assert.is((await store.kv.list("large")).length, 16);
+});
+
+test("a copy that cannot be written says so, and leaves the store well", async () => {
+  await store.kv.set("n", "k", 1);
+  const refusal = (target: string) =>
+    store.backup(target).then(
+      () => ({ code: "none", message: "the copy was written" }),
+      (error: { code: string; message: string }) => error,
+    );
+  const nowhere = await refusal(join(t.dir, "nowhere", "copy.db"));
+  assert.is(nowhere.code, "store_unavailable");
+  assert.match(nowhere.message, /could not be copied/);
+  assert.ok((await store.health()).ok);
+  const taken = join(t.dir, "taken.db");
+  writeFileSync(taken, "mine");
+  assert.is((await refusal(taken)).code, "conflict");
+  assert.is(readFileSync(taken, "utf8"), "mine");
+  assert.ok((await store.health()).ok);
 });
 
 test("nobody reads what is not durable yet", async () => {
