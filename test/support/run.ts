@@ -28,7 +28,15 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
   .sort();
 
-await prepareMachine();
+/** The groups of what runs now: each file with the gateways and browsers it has started. */
+const running = new Set<number>();
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    for (const group of running) endGroup(group);
+    process.kill(process.pid, signal);
+  });
+
+prepareMachine(files);
 const results = await runAll(files);
 const failures = results.filter((result) => result.failed > 0);
 for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
@@ -63,36 +71,41 @@ function runFile(file: string): Promise<FileResult> {
       env: { ...process.env, FORCE_COLOR: "0", NODE_ENV: "test" },
       detached: true,
     });
+    const group = child.pid;
+    if (group) running.add(group);
     let output = "";
+    let late = false;
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));
     const timer = setTimeout(() => {
+      late = true;
       output += `\nstill running after ${fileTimeoutMs / 1000} s: killed`;
-      endGroup(child.pid);
+      endGroup(group);
     }, fileTimeoutMs);
     child.on("close", (code) => {
       clearTimeout(timer);
-      endGroup(child.pid);
-      resolve({ file, ...count(output, code), ms: Date.now() - began, output });
+      endGroup(group);
+      if (group) running.delete(group);
+      resolve({ file, ...count(output, code === 0 && !late), ms: Date.now() - began, output });
     });
   });
 }
 
 /** What a test left running goes with it. */
-function endGroup(pid: number | undefined): void {
+function endGroup(group: number | undefined): void {
   try {
-    if (pid) process.kill(-pid, "SIGKILL");
+    if (group) process.kill(-group, "SIGKILL");
   } catch {
     // Nothing was left.
   }
 }
 
-/** Reads uvu's summary; a file without one, or that ended badly after it, counts as a failure. */
-function count(output: string, code: number | null): { passed: number; failed: number } {
+/** Reads uvu's summary; a file without one, or that ended badly or too late after it, counts as a failure. */
+function count(output: string, endedWell: boolean): { passed: number; failed: number } {
   const total = /^\s*Total:\s+(\d+)/m.exec(output);
   const good = /^\s*Passed:\s+(\d+)/m.exec(output);
   const passed = Number(good?.[1] ?? 0);
   const failed = Number(total?.[1] ?? 0) - passed;
   if (!total || Number(total[1]) === 0) return { passed: 0, failed: 1 };
-  return { passed, failed: code === 0 ? failed : Math.max(1, failed) };
+  return { passed, failed: endedWell ? failed : Math.max(1, failed) };
 }
