@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -119,7 +119,6 @@ test("a torn tail of the log costs at most what lay in the tail", async () => {
 });
 
 test("every acknowledged batch was synced, as seen from outside the process", async () => {
-  if (spawnSync("strace", ["-V"]).error) execFileSync("apt-get", ["install", "-y", "strace"], { stdio: "ignore" });
   const syncs = async (callers: string, each: string) => {
     const trace = join(t.dir, `trace-${callers}`);
     const file = join(t.dir, `synced-${callers}.db`);
