@@ -10,7 +10,7 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
-export { isSecretHeader, isSecretName, maskNamed } from "./config/secrets.ts";
+export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export * from "./confine.ts";
 export { runBounded } from "./extensions/bounded.ts";
 export { type LateParts, startLate } from "./plugins/late-start.ts";

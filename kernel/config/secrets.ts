@@ -2,7 +2,8 @@ import type { TSchema } from "@sinclair/typebox";
 import type { KeyPath } from "../key-path.ts";
 import { schemaAt } from "./compose.ts";
 
-const MASK = "********";
+/** What stands in the place of a secret. */
+export const MASK = "********";
 /** What a secret is called. `author`, `authority` and `keyboard` are none. */
 const WORDS =
   "token|passw(?:or)?d|passphrase|secret|(?:api|access|private)[-_]?key|auth(?:ori[sz]ation|entication)?(?![a-z])|cookie|credential|signature";
@@ -47,15 +48,17 @@ export function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
   return schema !== undefined && schemaAt(schema, path)?.["secret"] === true;
 }
 
+/** A text with the credentials of an address in it (before the host, and in the query) masked. */
+export function maskAddress(text: string): string {
+  return text.replace(URL_CREDENTIALS, `$1${MASK}@`).replace(URL_SECRET_PARAMETER, `$1${MASK}`);
+}
+
 /**
  * A copy of a part of the configuration that may be shown: secrets are masked, and in addresses the credentials.
  * `at` is where the part lies in the whole.
  */
 export function maskSecrets(value: unknown, schema?: TSchema, at: KeyPath = []): unknown {
-  return mapStrings(value, at, (text, path) => {
-    const shown = text.replace(URL_CREDENTIALS, `$1${MASK}@`).replace(URL_SECRET_PARAMETER, `$1${MASK}`);
-    return text !== "" && isSecretPath(path, schema) ? MASK : shown;
-  });
+  return mapStrings(value, at, (text, path) => (text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text)));
 }
 
 /** Every secret that a configuration holds, for the log's redaction. */

@@ -1,6 +1,7 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
 import {
   createScheduleBook,
+  MASK,
   newEntryId,
   type PluginContext,
   PorticoError,
@@ -9,7 +10,7 @@ import {
 } from "portico";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
-import { identityOf, KIND, MASK, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
+import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";
 import { compileIgnored } from "./sources/ignore.ts";
 import { compileSelector } from "./sources/select.ts";
@@ -53,14 +54,23 @@ function checkSource(source: Source): void {
   compileIgnored(source.ignore);
 }
 
-/** A masked header that comes back from a listing means the one that is there. */
+/** What comes back masked from a listing means what is there. Throws 400 for a mask that stands for nothing. */
 function withoutMasks(next: Source, before: Source | undefined): Source {
-  if (next.headers === undefined) return next;
-  const headers = Object.entries(next.headers).map(([name, value]) => [
+  const shown = before && masked(before);
+  const unmasked = (value: string, seen: string | undefined, meant: string | undefined, param: string): string => {
+    if (!value.includes(MASK)) return value;
+    if (value === seen && meant !== undefined) return meant;
+    throw invalid(`${param} holds ${MASK} in the place of a secret: write the secret out.`, param);
+  };
+  const headers = Object.entries(next.headers ?? {}).map(([name, value]) => [
     name,
-    value === MASK ? (before?.headers?.[name] ?? value) : value,
+    unmasked(value, shown?.headers?.[name], before?.headers?.[name], `source.headers.${name}`),
   ]);
-  return { ...next, headers: Object.fromEntries(headers) };
+  return {
+    ...next,
+    ...(next.url === undefined ? {} : { url: unmasked(next.url, shown?.url, before?.url, "source.url") }),
+    ...(next.headers === undefined ? {} : { headers: Object.fromEntries(headers) }),
+  };
 }
 
 export function createBook({ ctx, tools, settings, changed }: BookOptions) {

@@ -1,6 +1,15 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { isoDate, type PayloadSpec, type Run, type Schedule, type ScheduleSpec } from "portico";
+import {
+  isoDate,
+  isSecretHeader,
+  MASK,
+  maskAddress,
+  type PayloadSpec,
+  type Run,
+  type Schedule,
+  type ScheduleSpec,
+} from "portico";
 import type { Source } from "./schema.ts";
 import type { Validators } from "./sources/source.ts";
 
@@ -72,15 +81,18 @@ export function identityOf({ kind, url, path, items, key, selector, ignore, remo
   return JSON.stringify([kind, url, path, items, key, selector, ignore, remove, match]);
 }
 
-export const placeOf = (source: Source): string => source.url ?? source.path ?? "";
+/** Where a source lies, as it may be shown. */
+export const placeOf = ({ url, path }: Source): string => (url === undefined ? (path ?? "") : maskAddress(url));
 
-const SECRET = /authorization|cookie|token|secret|key|password/i;
-export const MASK = "***";
-
-function masked(source: Source): Source {
-  if (source.headers === undefined) return source;
-  const headers = Object.entries(source.headers).map(([name, value]) => [name, SECRET.test(name) ? MASK : value]);
-  return { ...source, headers: Object.fromEntries(headers) };
+/** A source as it may be shown. */
+export function masked(source: Source): Source {
+  const { url, headers } = source;
+  const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
+  return {
+    ...source,
+    ...(url === undefined ? {} : { url: maskAddress(url) }),
+    ...(headers === undefined ? {} : { headers: Object.fromEntries(shown) }),
+  };
 }
 
 /** A poll as its routes answer it, secrets masked. */

@@ -2,7 +2,7 @@
 import type { Guard } from "portico";
 import { lineDiff } from "./diff.ts";
 import { type Item, newItems } from "../identity.ts";
-import type { CheckStatus, Cursor } from "../poll.ts";
+import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
 import { type Answered, type Asked, CheckFailed } from "../sources/source.ts";
 
@@ -72,11 +72,10 @@ export async function check(options: CheckOptions): Promise<Checked> {
   if (hash === "absent" && !first && cursor.hash !== "absent") throw new CheckFailed("The file is gone.");
   const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
   const diff = changed ? lineDiff(first ? "" : (cursor.text ?? ""), text) : undefined;
-  const place = source.url ?? source.path;
   return {
     status: changed ? "changed" : first ? "baseline" : "unchanged",
     cursor: { kind: "text", hash, ...(text.length <= TEXT_KEPT ? { text } : {}), ...kept },
-    news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: place, hash }] : [],
+    news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
     ...(diff === undefined ? {} : { diff }),
     sample: [],
     text,

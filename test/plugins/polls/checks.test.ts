@@ -343,7 +343,7 @@ test("bad definitions are refused with the field", async () => {
 
 test("polls of the configuration are read-only, their secrets masked", async () => {
   const conf = await gateway.json("GET", "/polls/conf");
-  assert.equal(conf.source.headers, { "X-Api-Key": "***" });
+  assert.equal(conf.source.headers, { "X-Api-Key": "********" });
   assert.is(conf.origin, "config");
   for (const [method, path] of [
     ["PATCH", ""],
@@ -381,6 +381,35 @@ test("test shows what would be found and sent, and leaves no trace", async () =>
   assert.is((await p.run()).count, 1, "the dry run took nothing away");
   answer("nope", {}, 500);
   assert.is((await gateway.request("POST", "/polls/test", { source })).status, 502);
+});
+
+test("a secret in the address goes to the source and nowhere else", async () => {
+  answer("one");
+  const p = await poll({
+    source: { kind: "http", url: `${at}/feed?page=1&api_token=s3cr3t` },
+    payload: text("{name} {url}"),
+  });
+  const heard: string[] = [];
+  const quiet = gateway.gateway.bus.on("poll:changed", ({ context }) => void heard.push(JSON.stringify(context)));
+  await p.run();
+  answer("two");
+  const { eventIds } = await p.run();
+  await until("the event", () => heard.length > 0);
+  await quiet();
+  const url = `${at}/feed?page=1&api_token=********`;
+  const shown = await gateway.json("GET", `/polls/${p.id}`);
+  assert.is(shown.source.url, url);
+  const told = JSON.stringify([heard, await store.items.get(eventIds![0]!), await gateway.json("GET", "/polls")]);
+  assert.not.match(told, "s3cr3t");
+  assert.match(told, url);
+
+  hits = [];
+  await gateway.json("PATCH", `/polls/${p.id}`, { source: shown.source });
+  assert.is((await p.run()).status, "unchanged", "what comes back masked is the same source");
+  assert.ok(hits.length > 0 && hits.every((hit) => hit.url === "/feed?page=1&api_token=s3cr3t"));
+  const moved = { ...shown.source, url: url.replace("page=1", "page=2") };
+  const refused = await gateway.request("PATCH", `/polls/${p.id}`, { source: moved });
+  assert.is(refused.status, 400, "a mask must not become part of the address");
 });
 
 test("a poll on its own interval, with the event for hooks", async () => {
