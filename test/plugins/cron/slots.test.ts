@@ -1,6 +1,7 @@
 /** Every schedule, walked through summer time, date lines, sleeps and steps of the clock with a clock of the test's own. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { nextSlot } from "../../../plugins/cron/job.ts";
 import { makeCron } from "./fake-gateway.ts";
 
 const text = { kind: "systemEvent", text: "tick" } as const;
@@ -229,11 +230,24 @@ test("an interval starts anew after a step back, instead of waiting for the old 
   await cron.close();
 });
 
-test("jitter delays a slot by the same amount on every gateway, and keeps the slot's name", async () => {
+test("jitter spreads jobs over its span, each by the same amount on every gateway", () => {
+  const slotAt = Date.parse("2026-05-01T08:00:00Z");
+  const { payload, schedule } = job("it", "0 * * * *", "UTC");
+  const how = { missed: "skip", overlap: "skip", source: "api", anchorMs: 0 } as const;
+  const body = { payload, schedule, jitterMs: 600_000, ...how };
+  const delays = ["a", "b", "c", "d"].map((id) => {
+    const slot = nextSlot(id, body, slotAt - 300_000);
+    assert.equal(nextSlot(id, body, slotAt - 1), slot);
+    assert.is(slot?.slotAt, slotAt);
+    return slot!.nextAt - slotAt;
+  });
+  assert.is(new Set(delays).size, 4, `${delays}`);
+  for (const delay of delays) assert.ok(delay >= 0 && delay < 600_000, `${delays}`);
+});
+
+test("jitter keeps the slot's name", async () => {
   const cron = makeCron("2026-05-01T07:55:00Z");
-  const { row } = await cron.book.add(job("it", "0 * * * *", "UTC", { jitterMs: 600_000 }), "api");
-  const slot = Date.parse("2026-05-01T08:00:00Z");
-  assert.ok(row.nextAt! >= slot && row.nextAt! < slot + 600_000);
+  await cron.book.add(job("it", "0 * * * *", "UTC", { jitterMs: 600_000 }), "api");
   await cron.walk("2026-05-01T08:30:00Z");
   assert.equal(await cron.fired("it"), ["2026-05-01T08:00:00.000Z"]);
   await cron.close();
