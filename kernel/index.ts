@@ -29,6 +29,7 @@ export { newId } from "./ids.ts";
 export * from "./models/index.ts";
 export { didYouMean } from "./nearest.ts";
 export { compile } from "./schema.ts";
+export { absolutePath } from "./paths.ts";
 export * from "./schedules/index.ts";
 export type * from "./store/types.ts";
 export * from "./stream/index.ts";

@@ -6,12 +6,6 @@ import { fileURLToPath } from "node:url";
 import { PorticoError } from "./errors.ts";
 import type { Paths } from "./types.ts";
 
-export interface PathOptions {
-  home?: string | undefined;
-  workspace?: string | undefined;
-  config?: string | undefined;
-}
-
 /** The options of the command line that say where things lie. */
 export interface PathOptions {
   home?: string | undefined;
@@ -24,12 +18,12 @@ export interface PathOptions {
  * Touches no file; `createHome` does.
  */
 export function resolvePaths(options: PathOptions = {}, env: Record<string, string | undefined> = process.env): Paths {
-  const home = absolute(options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"), env);
+  const home = absolutePath(options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"), env);
   return {
     home,
-    config: absolute(options.config || env["PORTICO_CONFIG"] || join(home, "portico.json"), env),
+    config: absolutePath(options.config || env["PORTICO_CONFIG"] || join(home, "portico.json"), env),
     state: join(home, "state"),
-    workspace: absolute(options.workspace || join(home, "workspace"), env),
+    workspace: absolutePath(options.workspace || join(home, "workspace"), env),
     tmp: join(tmpdir(), "portico"),
     package: packageRoot(),
   };
@@ -76,7 +70,8 @@ async function makeMissing(path: string, mode: number): Promise<boolean> {
   return true;
 }
 
-function absolute(path: string, env: Record<string, string | undefined>): string {
+/** A path as a person writes it: `~` is the user's home, anything else is relative to the working directory. */
+export function absolutePath(path: string, env: Record<string, string | undefined> = process.env): string {
   return resolve(/^~(?=\/|$)/.test(path) ? (env["HOME"] || homedir()) + path.slice(1) : path);
 }
 

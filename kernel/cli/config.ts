@@ -6,12 +6,12 @@ import { ConfigError, problemText } from "../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { maskSecrets } from "../config/secrets.ts";
+import { AT_NEXT_START } from "../gateway/next-start.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
 import { type PathOptions, resolvePaths } from "../paths.ts";
+import { withWorkspace } from "../workspace.ts";
 import { readRunning } from "./client.ts";
 import type { Command, CommandIO } from "./types.ts";
-
-const AT_NEXT_START = ["gateway.port", "gateway.bind", "store.url"];
 
 const command: Command = {
   name: "config",
@@ -147,8 +147,9 @@ function readValue(words: string): unknown {
 
 /** The file with the sections of all plugins that this home would load. */
 async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
-  const paths = resolvePaths(io.options as PathOptions, io.env);
-  const config = await openConfig({ file: file ?? paths.config, env: io.env });
+  const given = resolvePaths(io.options as PathOptions, io.env);
+  const config = await openConfig({ file: file ?? given.config, env: io.env });
+  const paths = withWorkspace(given, config.raw, io.env);
   const [{ Type }, { discover }, { createPackageLoader }, { loadDefinitions, pluginEntryNames, pluginRoots }] =
     await Promise.all([
       import("@sinclair/typebox"),

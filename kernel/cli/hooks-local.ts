@@ -5,9 +5,11 @@ import type { CheckReport } from "../hooks/check.ts";
 import { type EventOutline, knownEvents } from "../hooks/known-events.ts";
 import type { HookRecord } from "../hooks/record.ts";
 import { writeHook } from "../hooks/scaffold.ts";
+import { readConfigFile } from "../config/read.ts";
 import { didYouMean } from "../nearest.ts";
 import { type PathOptions, resolvePaths } from "../paths.ts";
 import type { EventSpec, Paths } from "../types.ts";
+import { withWorkspace } from "../workspace.ts";
 import type { CommandIO } from "./types.ts";
 
 export interface CheckOutcome {
@@ -79,10 +81,11 @@ async function eventsOf(io: CommandIO): Promise<Record<string, EventOutline>> {
 // "--workspace" here is a flag and not the directory that it is elsewhere.
 function homePaths(io: CommandIO): Paths {
   const { home, config } = io.options as PathOptions;
-  return resolvePaths({ home, config }, io.env);
+  const paths = resolvePaths({ home, config }, io.env);
+  return withWorkspace(paths, readConfigFile(paths.config), io.env);
 }
 
-/** The home's paths; the workspace may have been moved by the configuration of the gateway that runs from it. */
+/** The home's paths; the gateway that runs from it may have been started with another workspace. */
 async function pathsOf(io: CommandIO): Promise<Paths> {
   const paths = homePaths(io);
   try {

@@ -93,9 +93,11 @@ async function findTopCommand(word: string, options: CliOptions): Promise<Comman
 async function pluginCommands(options: CliOptions, only?: string): Promise<Record<string, LazyCommand>> {
   const { discover } = await import("../extensions/discover.ts");
   const { loadDefinitions, pluginEntryNames, pluginRoots } = await import("../plugins/definitions.ts");
-  const given = optionsIn(options.argv);
-  const paths = resolvePaths(given, options.env);
-  const roots = pluginRoots(paths, await readTrust(paths));
+  const { readConfigFile } = await import("../config/read.ts");
+  const { withWorkspace } = await import("../workspace.ts");
+  const given = resolvePaths(optionsIn(options.argv), options.env);
+  const raw = readConfigFile(given.config) as { plugins?: { trust?: string } };
+  const roots = pluginRoots(withWorkspace(given, raw, options.env), raw.plugins?.trust ?? "home");
   const loader = await options.loader();
   if (only) {
     const namesakes = discover(roots, pluginEntryNames).filter((found) => found.name === only);
@@ -109,12 +111,6 @@ function collect(loaded: Awaited<ReturnType<typeof import("../plugins/definition
   const commands: Record<string, LazyCommand> = {};
   for (const { definition } of loaded) Object.assign(commands, definition?.commands);
   return commands;
-}
-
-async function readTrust(paths: Paths): Promise<string> {
-  const { readConfigFile } = await import("../config/read.ts");
-  const raw = readConfigFile(paths.config) as { plugins?: { trust?: string } };
-  return raw.plugins?.trust ?? "home";
 }
 
 /** `--home` and `--config` wherever they stand: they decide which plugins there are. */

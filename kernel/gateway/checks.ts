@@ -1,19 +1,10 @@
 /** What is looked at before a gateway opens its door. */
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import { PorticoError } from "../errors.ts";
+import { isLoopback } from "../http/address.ts";
 import { parseKeyPath, valueAt } from "../key-path.ts";
-import type { Logger, Paths } from "../types.ts";
-
-/** `--workspace` wins over `agents.defaults.workspace`, which decides where the workspace's hooks and plugins are too. */
-export function withWorkspace(paths: Paths, config: ConfigStore): Paths {
-  const { agents } = config.raw as { agents?: { defaults?: { workspace?: unknown } } };
-  const configured = agents?.defaults?.workspace;
-  if (typeof configured !== "string" || paths.workspace !== join(paths.home, "workspace")) return paths;
-  return { ...paths, workspace: resolve(configured.replace(/^~(?=\/|$)/, homedir())) };
-}
+import type { Logger } from "../types.ts";
 
 /** What the file says must be right. A section that it lacks is its plugin's affair: that one fails alone. */
 export function checkAtStart(config: ConfigStore, log: Logger): void {
@@ -29,8 +20,7 @@ export function checkAtStart(config: ConfigStore, log: Logger): void {
 
 /** A token made at this start does not count: whoever opens the door to others shall have chosen the key. */
 export function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; password?: string } }): void {
-  const isLoopback = bind === "localhost" || bind === "::1" || bind.startsWith("127.");
-  if (isLoopback || auth.token || auth.password) return;
+  if (bind === "localhost" || isLoopback(bind) || auth.token || auth.password) return;
   throw new PorticoError(
     "config_error",
     `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,

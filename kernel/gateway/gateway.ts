@@ -15,8 +15,10 @@ import { pluginRoots } from "../plugins/definitions.ts";
 import { createPluginHost } from "../plugins/host.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { openStore } from "../store/index.ts";
-import { checkAtStart, refuseOpenDoor, withWorkspace } from "./checks.ts";
+import { withWorkspace } from "../workspace.ts";
+import { checkAtStart, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
+import { AT_NEXT_START } from "./next-start.ts";
 import { mountKernelRoutes } from "./routes.ts";
 import { createServers } from "./servers.ts";
 import type { Gateway, GatewayOptions } from "./types.ts";
@@ -28,7 +30,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { version, loader } = options;
   const startedAt = Date.now();
   const config = await openConfig({ file: options.paths.config, env: options.env });
-  const paths = withWorkspace(options.paths, config);
+  const paths = withWorkspace(options.paths, config.raw, options.env);
   await createHome(paths);
   const logBook = createLog({
     file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
@@ -160,7 +162,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   async function applyConfig({ keys }: { keys: string[] }): Promise<void> {
     logBook.setLevel(config.kernel.log.level);
     for (const secret of config.secrets()) logBook.addSecret(secret);
-    for (const key of ["gateway.port", "gateway.bind", "store.url"]) {
+    for (const key of AT_NEXT_START) {
       if (keys.includes(key)) log.warn({ key }, `${key} takes effect at the next start`);
     }
     await plugins.reconfigure(keys);

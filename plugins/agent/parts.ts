@@ -1,5 +1,5 @@
 /** What the agent's files share: where they are, how they are set up, what they run. */
-import { PorticoError } from "portico";
+import { absolutePath, PorticoError } from "portico";
 import type { PluginContext, Store } from "portico";
 import type { AgentList, Defaults } from "./schema.ts";
 
@@ -39,7 +39,8 @@ export function createParts(ctx: PluginContext, config: () => AgentConfig): Part
         throw new PorticoError("model_not_found", `There is no agent ${agentId}: name it in agents.list first.`);
       }
       const { tools, ...rest } = own ?? {};
-      const workspace = rest.workspace ?? defaults.workspace ?? ctx.paths.workspace;
+      // that of the defaults is already in the paths
+      const workspace = rest.workspace === undefined ? ctx.paths.workspace : absolutePath(rest.workspace);
       return { ...defaults, ...rest, id: agentId, workspace, tools: { ...defaults.tools, ...tools } };
     },
   };
