@@ -40,8 +40,3 @@ export function tokenUsage({ prompt, completion, total, cached, written, reasoni
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
 }
-
-/** An embedding as `encoding_format: "base64"` wants it: 32-bit floats, little-endian. */
-export function packEmbedding(values: readonly number[]): string {
-  return Buffer.from(Float32Array.from(values).buffer).toString("base64");
-}

@@ -1,6 +1,15 @@
 /** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
 import type { NativeForm, NativeRequest, PorticoError, StreamDecoder, Target, WireRequest } from "portico";
-import { createDecoder, createSseParser, cutShort, notJson, originOf, parseObject, upstreamError } from "portico";
+import {
+  createDecoder,
+  createSseParser,
+  cutShort,
+  errorInAnswer,
+  notJson,
+  originOf,
+  parseObject,
+  withHeaders,
+} from "portico";
 import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { headersFor, type Sent } from "./request.ts";
@@ -15,7 +24,7 @@ function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
   return {
     method: "POST",
     url: `${target.baseUrl}/v1/messages`,
-    headers: { ...headersFor(target), ...headers, ...target.headers, "content-type": "application/json" },
+    headers: withHeaders({ ...headersFor(target), ...headers, "content-type": "application/json" }, target.headers),
     body: JSON.stringify({ ...body, model: target.model, messages: (body.messages as Block[]).map(withoutForeign) }),
     dropped: [],
     state,
@@ -61,7 +70,7 @@ function decoder(): StreamDecoder {
       return;
     }
     if (type === "error") {
-      failure = upstreamError(readProblem(0, data), 0);
+      failure = errorInAnswer(readProblem(0, data));
       return;
     }
     out.push(`event: ${type}\ndata: ${data.toString("utf8")}\n\n`);

@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { readOpenAiProblem, upstreamError, withHeaders } from "portico";
+import { pathSegment, readOpenAiProblem, upstreamError, withHeaders } from "portico";
 import { fits, fitted } from "./request.ts";
 
 /**
@@ -32,7 +32,7 @@ function post(method: string, request: object, target: Target): WireRequest {
 function addressOf(method: string, target: Target): string {
   const version = target.options.apiVersion;
   if (typeof version !== "string") return `${target.baseUrl}/openai/v1/${method}`;
-  const deployment = encodeURIComponent(target.model);
+  const deployment = pathSegment(target.model);
   return `${target.baseUrl}/openai/deployments/${deployment}/${method}?api-version=${encodeURIComponent(version)}`;
 }
 

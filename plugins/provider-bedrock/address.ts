@@ -1,5 +1,5 @@
 import type { Target } from "portico";
-import { PorticoError, withHeaders } from "portico";
+import { pathSegment, PorticoError, withHeaders } from "portico";
 import { signRequest } from "./signature.ts";
 
 /** Stands for "none was given": the region's own host is used then. */
@@ -22,7 +22,7 @@ export function methodUrl(target: Target, method: string, surroundings: Surround
     target.baseUrl === DEFAULT_BASE_URL
       ? `https://bedrock-runtime.${regionOf(target, surroundings)}.amazonaws.com`
       : target.baseUrl;
-  return `${host}/model/${encodeURIComponent(target.model)}/${method}`;
+  return `${host}/model/${pathSegment(target.model)}/${method}`;
 }
 
 /** Where models are listed: another host than where they run. */

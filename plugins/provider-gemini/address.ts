@@ -1,29 +1,38 @@
 import type { Target } from "portico";
-import { withHeaders } from "portico";
+import { pathSegments, withHeaders } from "portico";
 
 export const AI_STUDIO = "https://generativelanguage.googleapis.com";
 
-export interface Address {
-  vertex: boolean;
-  /** The collection of models. */
-  models: string;
-  /** Where a model's methods hang: `…/models/gemini-3-flash`. */
-  model: string;
+/** Vertex AI's addressing, where the channel names a `project`; else AI Studio's. */
+export function isVertex(target: Target): boolean {
+  return typeof target.options.project === "string";
 }
 
-/** AI Studio's addressing, or Vertex AI's where the channel names a `project`. */
-export function addressOf(target: Target): Address {
-  const { project, location } = target.options;
-  if (typeof project !== "string") {
-    const root = `${target.baseUrl}/v1beta`;
-    const name = target.model.includes("/") ? target.model : `models/${target.model}`;
-    return { vertex: false, models: `${root}/models`, model: `${root}/${name}` };
+/** Where models are listed. */
+export function listUrl(target: Target): string {
+  if (!isVertex(target)) return `${target.baseUrl}/v1beta/models?pageSize=1000`;
+  return `${hostOf(target)}/v1beta1/publishers/google/models`;
+}
+
+/** The address of a model's method: `…/models/gemini-3-flash:generateContent`. */
+export function methodUrl(target: Target, method: string): string {
+  const { model } = target;
+  if (!isVertex(target)) {
+    const name = model.includes("/") ? model : `models/${model}`;
+    return `${target.baseUrl}/v1beta/${pathSegments(name)}:${method}`;
   }
-  const region = typeof location === "string" ? location : "global";
-  const host = target.baseUrl === AI_STUDIO ? vertexHost(region) : target.baseUrl;
-  const google = `${host}/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(region)}/publishers/google`;
-  const model = target.model.replace(/^(publishers\/google\/)?(models\/|google\/)?/, "");
-  return { vertex: true, models: `${host}/v1beta1/publishers/google/models`, model: `${google}/models/${model}` };
+  const where = `projects/${encodeURIComponent(String(target.options.project))}/locations/${encodeURIComponent(regionOf(target))}`;
+  const name = model.replace(/^(publishers\/google\/)?(models\/|google\/)?/, "");
+  return `${hostOf(target)}/v1/${where}/publishers/google/models/${pathSegments(name)}:${method}`;
+}
+
+function regionOf(target: Target): string {
+  const { location } = target.options;
+  return typeof location === "string" ? location : "global";
+}
+
+function hostOf(target: Target): string {
+  return target.baseUrl === AI_STUDIO ? vertexHost(regionOf(target)) : target.baseUrl;
 }
 
 function vertexHost(region: string): string {
@@ -33,8 +42,7 @@ function vertexHost(region: string): string {
 /** API keys go in a header of their own; what is not one is an OAuth access token. */
 export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
-  const { vertex } = addressOf(target);
-  const token = vertex ? !key?.startsWith("AIza") : key?.startsWith("ya29.");
+  const token = isVertex(target) ? !key?.startsWith("AIza") : key?.startsWith("ya29.");
   const own: Record<string, string> = {};
   if (key !== undefined && token) own.authorization = `Bearer ${key}`;
   else if (key !== undefined) own["x-goog-api-key"] = key;

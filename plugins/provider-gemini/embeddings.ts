@@ -1,14 +1,13 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer, packEmbedding, parseObject, refused } from "portico";
-import { addressOf, headersFor } from "./address.ts";
+import { errorInAnswer, parseObject, refused } from "portico";
+import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 
 /** `POST /v1/embeddings` as `batchEmbedContents` (AI Studio). */
 export const embeddings: NonNullable<WireProvider["embeddings"]> = { encode, decode };
 
 function encode(request: Record<string, unknown>, target: Target): WireRequest {
-  const address = addressOf(target);
-  if (address.vertex) throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
+  if (isVertex(target)) throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (input.length === 0 || !input.every((one) => typeof one === "string")) {
     throw refused("input", "input must be a text or a list of texts");
@@ -21,22 +20,20 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
   }));
   return {
     method: "POST",
-    url: `${target.baseUrl}/v1beta/${model}:batchEmbedContents`,
+    url: methodUrl(target, "batchEmbedContents"),
     headers: { ...headersFor(target), "content-type": "application/json" },
     body: JSON.stringify({ requests }),
     dropped: typeof request.user === "string" ? ["user"] : [],
-    state: { base64: request.encoding_format === "base64" },
   };
 }
 
-function decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> {
+function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
   const answer = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
   if (!Array.isArray(answer?.embeddings)) throw errorInAnswer(readProblem(200, body));
-  const { base64 } = sent.state as { base64: boolean };
   const data = answer.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",
     index,
-    embedding: base64 ? packEmbedding(values) : values,
+    embedding: values,
   }));
-  return { object: "list", data, model: target.model, usage: { prompt_tokens: 0, total_tokens: 0 } };
+  return { object: "list", data, model: target.model };
 }

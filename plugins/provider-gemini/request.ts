@@ -10,7 +10,7 @@ import {
   refused,
   wantsUsage,
 } from "portico";
-import { addressOf, headersFor } from "./address.ts";
+import { headersFor, methodUrl } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
 import { encodeThinking } from "./thinking.ts";
 
@@ -56,7 +56,7 @@ export async function encodeGenerate(request: ChatRequest, target: Target): Prom
   const method = request.stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
   return {
     method: "POST",
-    url: `${addressOf(target).model}:${method}`,
+    url: methodUrl(target, method),
     headers: { ...headersFor(target), "content-type": "application/json" },
     body: JSON.stringify(body),
     dropped: fields.dropped(),

@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { addressOf, headersFor } from "./address.ts";
+import { headersFor, listUrl } from "./address.ts";
 import { decodeAnswer } from "./answer.ts";
 import { embeddings } from "./embeddings.ts";
 import { readProblem } from "./problem.ts";
@@ -19,9 +19,7 @@ export const gemini: WireProvider = {
 };
 
 function encodeModelList(target: Target): WireRequest {
-  const address = addressOf(target);
-  const query = address.vertex ? "" : "?pageSize=1000";
-  return { method: "GET", url: `${address.models}${query}`, headers: headersFor(target), dropped: [] };
+  return { method: "GET", url: listUrl(target), headers: headersFor(target), dropped: [] };
 }
 
 function decodeModelList(body: Buffer): string[] {

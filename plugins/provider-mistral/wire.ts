@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { bearerHeaders, errorInAnswer, packEmbedding, parseObject } from "portico";
+import { bearerHeaders, errorInAnswer, parseObject } from "portico";
 import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";
@@ -40,18 +40,11 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
       ...(typeof dimensions === "number" && { output_dimension: dimensions }),
     }),
     dropped: typeof request.user === "string" ? ["user"] : [],
-    state: { base64: request.encoding_format === "base64" },
   };
 }
 
-function decodeEmbeddings(body: Buffer, sent: WireRequest): Record<string, unknown> {
+function decodeEmbeddings(body: Buffer): Record<string, unknown> {
   const answer = parseObject(body);
   if (!Array.isArray(answer?.data)) throw errorInAnswer(readProblem(200, body));
-  const { base64 } = sent.state as { base64: boolean };
-  if (!base64) return answer;
-  const data = (answer.data as { embedding: number[] }[]).map((one) => ({
-    ...one,
-    embedding: packEmbedding(one.embedding),
-  }));
-  return { ...answer, data };
+  return answer;
 }

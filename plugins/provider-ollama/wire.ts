@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { bearerHeaders, packEmbedding, parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
+import { bearerHeaders, parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
 import { decodeAnswer } from "./answer.ts";
 import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";
@@ -43,21 +43,20 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
     headers: { ...bearerHeaders(target), "content-type": "application/json" },
     body: JSON.stringify(body),
     dropped: typeof request.user === "string" ? ["user"] : [],
-    state: { base64: request.encoding_format === "base64" },
   };
 }
 
-function decodeEmbed(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown> {
+function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
   const answer = parseObject(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
   if (!Array.isArray(answer?.embeddings)) {
     throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
   }
-  const { base64 } = sent.state as { base64: boolean };
   const data = answer.embeddings.map((values, index) => ({
     object: "embedding",
     index,
-    embedding: base64 ? packEmbedding(values) : values,
+    embedding: values,
   }));
-  const tokens = answer.prompt_eval_count ?? 0;
-  return { object: "list", data, model: target.model, usage: { prompt_tokens: tokens, total_tokens: tokens } };
+  const tokens = answer.prompt_eval_count;
+  const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
+  return { object: "list", data, model: target.model, ...usage };
 }

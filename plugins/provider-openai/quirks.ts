@@ -1,5 +1,5 @@
 /** Fits a request to what a server takes. */
-import type { ChatMessage, ChatRequest } from "portico";
+import { type ChatMessage, type ChatRequest, hasForeignFields, withoutForeignFields } from "portico";
 import type { Quirks } from "./presets.ts";
 
 /** True where the request may be sent as it is. */
@@ -50,16 +50,4 @@ export function adapt(quirks: Quirks | undefined, request: ChatRequest): { reque
 
 function bringsReasoningBack(message: ChatMessage): boolean {
   return message.role === "assistant" && message.reasoning_content != null && (message.tool_calls ?? []).length === 0;
-}
-
-function hasForeignFields(message: ChatMessage): boolean {
-  if (message.role !== "assistant") return false;
-  if (message.reasoning_content != null || message["extra_content"] != null) return true;
-  return message.tool_calls?.some((call) => call.extra_content != null) ?? false;
-}
-
-function withoutForeignFields(message: ChatMessage): ChatMessage {
-  const { reasoning_content: _, extra_content: __, ...rest } = message;
-  const calls = rest.tool_calls?.map(({ extra_content: ___, ...call }) => call);
-  return calls === undefined ? rest : { ...rest, tool_calls: calls };
 }

@@ -52,7 +52,13 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   const usage = usageOf(answer["usage"]);
   meter?.({ status: 200, firstByteMs, usage: answer["usage"] == null ? undefined : usage });
   report({ status: 200, firstByteMs, usage });
-  return reply(200, inFormat(answer, request["encoding_format"]), traceOf(job));
+  // Clients read the field; a provider that gave none counts as unmetered all the same.
+  const { prompt_tokens, total_tokens } = usage;
+  const whole = {
+    ...inFormat(answer, request["encoding_format"]),
+    usage: answer["usage"] ?? { prompt_tokens, total_tokens },
+  };
+  return reply(200, whole, traceOf(job));
 }
 
 /** The provider as one that is asked for embeddings where chat would be asked. */

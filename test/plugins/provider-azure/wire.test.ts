@@ -56,11 +56,18 @@ test("what must change does not pass through: max_tokens of reasoning models, si
 
   const extra_content = { google: { thought_signature: "s" } };
   const call = { id: "call_1", type: "function", function: { name: "now", arguments: "{}" } };
-  const message = { role: "assistant", content: null, extra_content, tool_calls: [{ ...call, extra_content }] };
+  const custom = { id: "call_2", type: "custom", custom: { name: "grep", input: "x" } };
+  const message = {
+    role: "assistant",
+    content: null,
+    reasoning_content: "hm",
+    extra_content,
+    tool_calls: [{ ...call, extra_content }, custom],
+  };
   const signed = { ...request, messages: [...request.messages, message] };
   assert.is(azure.passThrough?.(v1, signed), undefined);
   const sent = JSON.parse(String((await azure.encode(signed, v1)).body));
-  assert.equal(sent.messages[1], { role: "assistant", content: null, tool_calls: [call] });
+  assert.equal(sent.messages[1], { role: "assistant", content: null, tool_calls: [call, custom] });
 });
 
 test("embeddings: an error dressed as an answer is one", () => {

@@ -207,9 +207,10 @@ test("models and embeddings", async () => {
   const embed = await ollama.embeddings!.encode({ input: "a", encoding_format: "base64" }, target);
   assert.equal(JSON.parse(String(embed.body)), { model: "llama3", input: ["a"] });
   const answer = ollama.embeddings!.decode(Buffer.from('{"embeddings":[[1,2]],"prompt_eval_count":1}'), embed, target);
-  const [first] = answer.data as { embedding: string }[];
-  const bytes = Buffer.from(first!.embedding, "base64");
-  assert.equal([bytes.readFloatLE(0), bytes.readFloatLE(4)], [1, 2]);
+  assert.equal(answer.data, [{ object: "embedding", index: 0, embedding: [1, 2] }]);
+  assert.equal(answer.usage, { prompt_tokens: 1, total_tokens: 1 });
+  const unmetered = ollama.embeddings!.decode(Buffer.from('{"embeddings":[[1,2]]}'), embed, target);
+  assert.is("usage" in unmetered, false);
 });
 
 test.run();

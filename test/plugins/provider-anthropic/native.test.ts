@@ -1,0 +1,28 @@
+/** What goes to Anthropic in the caller's own form, and comes back in it. */
+import { isUpstreamError } from "portico";
+import { test } from "uvu";
+import * as assert from "uvu/assert";
+import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
+import { makeTarget } from "../../support/target.ts";
+
+const { encode, decoder } = anthropic.native!.anthropic!;
+const body = { model: "x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
+const headers = { "anthropic-beta": "callers-2026" };
+
+test("a channel's header wins over the caller's, in any spelling, and is sent once", () => {
+  const target = makeTarget({ headers: { "Anthropic-Version": "2030-01-01", "Anthropic-Beta": "channels-2026" } });
+  const sent = encode({ form: "anthropic", body, headers }, target)!;
+  const named = Object.entries(sent.headers).filter(([name]) => /^anthropic-/i.test(name));
+  assert.equal(Object.fromEntries(named), { "anthropic-version": "2030-01-01", "anthropic-beta": "channels-2026" });
+  assert.is(encode({ form: "anthropic", body, headers }, makeTarget({}))!.headers["anthropic-beta"], "callers-2026");
+});
+
+test("an error event is the upstream's failure, whatever it says of the request", () => {
+  const target = makeTarget({});
+  const stream = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+  const event = { type: "error", error: { type: "invalid_request_error", message: "no" } };
+  const push = () => stream.push(Buffer.from(`event: error\ndata: ${JSON.stringify(event)}\n\n`));
+  assert.throws(push, (error: unknown) => isUpstreamError(error) && error.status === 502);
+});
+
+test.run();
