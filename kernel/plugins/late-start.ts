@@ -16,20 +16,32 @@ export interface LateStartOptions<C, P extends LateParts<C>> {
   start(settings: () => C): Promise<P>;
 }
 
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
 /**
  * Holds a plugin's parts that the start of the gateway must not wait for, and their configuration. What could not start
- * is tried again at the next use. Call it last in `setup`: its clean-up stops the parts while all else is still there.
+ * is tried again at the next use, and by itself after 1 s, doubling up to a minute; until then the gateway is not ready.
+ * Call it last in `setup`: its clean-up stops the parts while all else is still there.
  */
 export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options: LateStartOptions<C, P>) {
   let { settings } = options;
   let started: Promise<P> | undefined;
-  const parts = (): Promise<P> =>
-    (started ??= options
-      .start(() => settings)
-      .catch((error: unknown) => {
-        started = undefined;
-        throw error;
-      }));
+  let failure: Error | undefined;
+  const parts = (): Promise<P> => (started ??= start());
+
+  async function start(): Promise<P> {
+    try {
+      const made = await options.start(() => settings);
+      failure = undefined;
+      return made;
+    } catch (error) {
+      started = undefined;
+      if ((error as Error).message !== failure?.message) ctx.log.error({ err: error }, `${ctx.name} could not start`);
+      failure = error as Error;
+      throw error;
+    }
+  }
 
   ctx.onConfig(async (next: Record<string, unknown>) => {
     const before = settings;
@@ -41,9 +53,16 @@ export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options
       throw error;
     }
   });
-  const timer = setTimeout(() => {
-    parts().catch((error: unknown) => ctx.log.error({ err: error }, `${ctx.name} could not start`));
-  }, options.afterMs).unref();
+  let timer: NodeJS.Timeout;
+  function startIn(ms: number, pauseMs: number): void {
+    timer = setTimeout(() => {
+      parts().catch(() => {
+        if (!ctx.signal.aborted) startIn(pauseMs, Math.min(pauseMs * 2, LONGEST_PAUSE_MS));
+      });
+    }, ms).unref();
+  }
+  startIn(options.afterMs, FIRST_PAUSE_MS);
+  ctx.readiness(() => failure && `${ctx.name} could not start: ${failure.message}`);
   ctx.defer(async () => {
     clearTimeout(timer);
     await (await started?.catch(() => undefined))?.stop();

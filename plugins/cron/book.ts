@@ -1,6 +1,7 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import { createScheduleBook, newEntryId, type PluginContext, PorticoError, wantsEnabled } from "portico";
 import { parseSchedule } from "./dates.ts";
+import { declareHookEvent } from "./firing/payload.ts";
 import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 
@@ -39,6 +40,7 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
       anchorMs: now,
     };
     for (const key of SETTINGS) if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
+    if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
     return body;
   }
 

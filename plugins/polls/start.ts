@@ -33,6 +33,8 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     settings: settings(),
     definitions: ({ entries }) => entries,
     async prepare() {
+      for (const { body } of await book.list())
+        if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
       await book.freeLeases();
       await book.rewindIntervals(store().now());
     },

@@ -115,6 +115,7 @@ test("hooks hear of every run, and a hook payload reaches them directly", async 
     schedule: "@daily",
     payload: { kind: "hook", event: "report:daily", context: { pages: 3 } },
   });
+  assert.ok(gateway.gateway.bus.spec("report:daily" as never), "the event is known before it is first emitted");
   await gateway.json("POST", "/cron/jobs/daily/run");
   await until(
     "the run's end",
