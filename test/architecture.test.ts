@@ -37,7 +37,7 @@ const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
   chokidar: ["kernel/extensions/watch.ts"],
   "gray-matter": ["kernel/hooks/on-disk/front-matter.ts"],
-  pino: ["kernel/log.ts"],
+  pino: ["kernel/log/log.ts"],
   esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
   libsql: ["kernel/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/playwright.ts"],

@@ -9,7 +9,7 @@ import { loadBounded } from "../extensions/bounded-load.ts";
 import { watchRoots } from "../extensions/watch.ts";
 import { createHookHost } from "../hooks/host.ts";
 import { parseKeyPath, valueAt } from "../key-path.ts";
-import { createLog } from "../log.ts";
+import { createLog } from "../log/log.ts";
 import { createHome } from "../paths.ts";
 import { pluginRoots } from "../plugins/definitions.ts";
 import { createPluginHost } from "../plugins/host.ts";

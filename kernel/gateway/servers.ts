@@ -3,7 +3,7 @@ import type { ConfigStore } from "../config/config.ts";
 import { createAuth } from "../http/auth.ts";
 import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
-import type { LogBook } from "../log.ts";
+import type { LogBook } from "../log/log.ts";
 import type { ContributionRegistry } from "../registry.ts";
 import type { Logger } from "../types.ts";
 

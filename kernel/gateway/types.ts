@@ -3,7 +3,7 @@ import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
 import type { Loader } from "../extensions/load.ts";
 import type { HookHost } from "../hooks/host.ts";
-import type { LogBook } from "../log.ts";
+import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../plugins/host.ts";
 import type { Paths, ServiceName, Services } from "../types.ts";
 

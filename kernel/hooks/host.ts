@@ -4,6 +4,7 @@
 import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { PorticoError } from "../errors.ts";
 import { formatKeyPath } from "../key-path.ts";
+import { withoutSecrets } from "../log/redaction.ts";
 import { loadVersion } from "./in-force/activation.ts";
 import type { Candidate } from "./on-disk/candidate.ts";
 import { type CheckReport, checkCandidate } from "./check.ts";
@@ -117,8 +118,9 @@ export function createHookHost(options: HookHostOptions) {
     roots,
     list: (): HookRecord[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(describeSlot),
     info,
+    /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
-      hideSecrets(find(name).ring.lines().slice(-count), options.config.secrets()),
+      withoutSecrets(find(name).ring.lines().slice(-count), options.config.secrets()),
     /** Turns a hook on for good, and wakes one that rests. */
     async enable(name: string): Promise<HookRecord> {
       const slot = find(name);
@@ -187,13 +189,3 @@ export function createHookHost(options: HookHostOptions) {
   };
 }
 export type HookHost = ReturnType<typeof createHookHost>;
-
-/** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
-function hideSecrets(lines: HookLogLine[], secrets: Iterable<string>): HookLogLine[] {
-  let text = JSON.stringify(lines);
-  for (const secret of secrets) {
-    const written = JSON.stringify(secret).slice(1, -1);
-    if (secret.length >= 6) text = text.replaceAll(written, "[redacted]");
-  }
-  return JSON.parse(text) as HookLogLine[];
-}

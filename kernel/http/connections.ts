@@ -1,7 +1,7 @@
 /** What runs on which connection: the count of answers under way, the access log, and an orderly end. */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { AccessEntry } from "../log.ts";
+import type { AccessEntry } from "../log/log.ts";
 import type { Exchange } from "./exchange.ts";
 
 export interface Connections {

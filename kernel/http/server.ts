@@ -6,7 +6,7 @@ import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
-import type { AccessEntry } from "../log.ts";
+import type { AccessEntry } from "../log/log.ts";
 import type { Access, Dispose, ErrorForm, Logger, Method, Mount, RouteHandler, RouteOptions } from "../types.ts";
 import { createAnswers, setHeaders } from "./answers.ts";
 import type { Auth } from "./auth.ts";

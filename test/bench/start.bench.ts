@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createBus } from "../../kernel/bus.ts";
-import { createLog } from "../../kernel/log.ts";
+import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import type { Bench } from "./run.ts";
 import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";

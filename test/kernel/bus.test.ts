@@ -2,7 +2,7 @@ import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createBus } from "../../kernel/bus.ts";
 import type { Bus } from "../../kernel/bus.ts";
-import { createLog } from "../../kernel/log.ts";
+import { createLog } from "../../kernel/log/log.ts";
 import type { BusHandler, EventMode } from "../../kernel/types.ts";
 
 declare module "portico" {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type RootWatch, type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
-import { createLog } from "../../../kernel/log.ts";
+import { createLog } from "../../../kernel/log/log.ts";
 
 interface Watched {
   base: string;

@@ -9,7 +9,7 @@ import { createLoader } from "../../../kernel/extensions/load.ts";
 import { cacheName } from "../../../kernel/extensions/package-loader.ts";
 import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";
 import type { HookSettings } from "../../../kernel/hooks/settings.ts";
-import { createLog } from "../../../kernel/log.ts";
+import { createLog } from "../../../kernel/log/log.ts";
 import { createServices, type ServiceRegistry } from "../../../kernel/registry.ts";
 import type { EmitResult, Paths } from "../../../kernel/types.ts";
 

@@ -1,9 +1,9 @@
 /** The log: pino lines to standard output, to a file, and to whoever follows. The only importer of pino. */
-import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from "node:fs";
-import { dirname } from "node:path";
 import pino from "pino";
+import type { Logger } from "../types.ts";
+import { openLogFile } from "./file.ts";
 import { RecentLines } from "./recent-lines.ts";
-import type { Logger } from "./types.ts";
+import { createRedaction, redactKeys } from "./redaction.ts";
 
 /** One answer to one request. */
 export interface AccessEntry {
@@ -34,36 +34,25 @@ export interface LogBook {
 
 export interface LogOptions {
   level?: string;
-  /** Where lines are kept; a file of more than 10 MB moves to `<file>.1` at the next start. */
+  /** Where lines are kept; a file of 10 MB moves to `<file>.1`. */
   file?: string;
   /** Standard output or a test's collector; absent: none. */
   write?: (line: string) => void;
 }
 
-const secretKeys = new Set([
-  "token",
-  "password",
-  "apiKey",
-  "secret",
-  "authorization",
-  "cookie",
-  "x-api-key",
-  "x-service-token",
-  "x-service-password",
-]);
-/** How deep fields are looked through for secrets. */
-const redactDepth = 3;
 const keptLines = 1000;
-const maxFileBytes = 10 * 1024 * 1024;
-/** Lines may wait this long for others on their way to the file: each write takes a thread of the pool. */
-const fileDelayMs = 20;
 
-/** Redaction by key catches what is named, by value (`addSecret`) what slipped into a message or an error. */
 export function createLog(options: LogOptions = {}): LogBook {
   const recent = new RecentLines(keptLines);
   const followers = new Set<(line: string) => void>();
-  const secrets = new Set<string>();
-  const file = options.file ? openFile(options.file) : undefined;
+  const redaction = createRedaction();
+  // standard output still has the lines
+  const file = options.file
+    ? openLogFile({
+        file: options.file,
+        onError: (error) => log.warn({ err: error }, "the log file cannot be written: its lines are missing there"),
+      })
+    : undefined;
 
   const clock = createClock();
   const log = pino(
@@ -74,37 +63,34 @@ export function createLog(options: LogOptions = {}): LogBook {
       // pino's own redaction takes 20 µs a line for this many paths; most lines have nothing to hide.
       formatters: {
         level: (label) => ({ level: label }),
-        log: (fields) => redact(fields),
-        bindings: (fields) => redact(fields),
+        log: (fields) => redactKeys(fields),
+        bindings: (fields) => redactKeys(fields),
       },
       serializers: { err: describeError },
     },
-    { write: (line: string) => keep(hideSecrets(line, secrets)) },
+    { write: (line: string) => keep(redaction.hide(line)) },
   );
 
   // pino's formatter of bindings is for the root only; children of children inherit this one.
   const { child } = log;
   log.child = function (this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
-    return Reflect.apply(child, this, [redact(bindings), more]);
+    return Reflect.apply(child, this, [redactKeys(bindings), more]);
   } as unknown as typeof child;
 
   function keep(line: string): void {
     recent.add(line);
     options.write?.(line);
-    toFile(line);
-    for (const follower of followers) follower(line.trimEnd());
-  }
-
-  let forFile = "";
-  function toFile(line: string): void {
-    if (!file) return;
-    if (forFile === "") setTimeout(flushFile, fileDelayMs);
-    forFile += line;
-  }
-  function flushFile(): void {
-    const lines = forFile;
-    forFile = "";
-    if (lines !== "") file?.write(lines);
+    file?.write(line);
+    const text = line.trimEnd();
+    for (const follower of followers) {
+      try {
+        follower(text);
+      } catch (error) {
+        // whoever logs is not to blame, and has no use for it
+        followers.delete(follower);
+        queueMicrotask(() => log.error({ err: error }, "a follower of the log failed and gets no further lines"));
+      }
+    }
   }
 
   function access({ id, method, path, status, ms, bytes, cut }: AccessEntry): void {
@@ -112,7 +98,7 @@ export function createLog(options: LogOptions = {}): LogBook {
     const line =
       `{"level":"info"${clock()},"id":${quoted(id)},"method":"${method}","path":${quoted(path)}` +
       `,"status":${status},"ms":${ms},"bytes":${bytes}${cut ? ',"cut":true' : ""},"msg":"request"}\n`;
-    keep(hideSecrets(line, secrets));
+    keep(redaction.hide(line));
   }
 
   return {
@@ -123,16 +109,11 @@ export function createLog(options: LogOptions = {}): LogBook {
       followers.add(follower);
       return () => void followers.delete(follower);
     },
-    addSecret(secret) {
-      if (secret.length >= 6) secrets.add(secret);
-    },
+    addSecret: redaction.add,
     setLevel(level) {
       log.level = level;
     },
-    close() {
-      flushFile();
-      return new Promise((resolve) => (file ? file.end(() => resolve()) : resolve()));
-    },
+    close: async () => file?.close(),
   };
 }
 
@@ -156,49 +137,10 @@ function quoted(text: string): string {
   return /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** The fields with the values of secret keys replaced; the very same object where there are none. */
-function redact(fields: Record<string, unknown>, depth = redactDepth): Record<string, unknown> {
-  let shown = fields;
-  for (const key in fields) {
-    const value = fields[key];
-    let safe = value;
-    if (secretKeys.has(key)) safe = value === undefined ? undefined : "[redacted]";
-    // Errors have a serializer of their own, and what has `toJSON` says itself what it shows.
-    else if (depth > 1 && isPlain(value)) safe = redact(value, depth - 1);
-    if (safe === value) continue;
-    if (shown === fields) shown = { ...fields };
-    shown[key] = safe;
-  }
-  return shown;
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
-
-function hideSecrets(line: string, secrets: ReadonlySet<string>): string {
-  let shown = line;
-  for (const secret of secrets) {
-    if (shown.includes(secret)) shown = shown.replaceAll(secret, "[redacted]");
-  }
-  return shown;
-}
-
 /** Only these fields: an error's own properties may hold a request with its credentials. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, code } = error as Error & { code?: unknown };
   const cause = error.cause instanceof Error ? describeError(error.cause) : undefined;
   return { type: name, message, code, stack, cause };
-}
-
-function openFile(file: string): WriteStream | undefined {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > maxFileBytes) renameSync(file, `${file}.1`);
-  const stream = createWriteStream(file, { flags: "a", mode: 0o600 });
-  stream.on("error", () => {}); // a full disk must not stop the gateway; standard output still has the lines
-  return stream;
 }

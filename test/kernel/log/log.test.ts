@@ -1,7 +1,7 @@
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLog } from "../../kernel/log.ts";
-import { RecentLines } from "../../kernel/recent-lines.ts";
+import { createLog } from "../../../kernel/log/log.ts";
+import { RecentLines } from "../../../kernel/log/recent-lines.ts";
 
 function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
   const lines: string[] = [];
@@ -19,6 +19,39 @@ test("a secret shows nowhere: not by key, not in a message, not in an error", ()
   for (const secret of ["canary-7f3a", "other-secret", "x-y-z", "sk-child", '"deep"', "leak"]) {
     assert.not.match(text, new RegExp(secret), secret);
   }
+  assert.is(lines.length, 3);
+});
+
+test("a secret is found as JSON writes it, and only in strings: a line stays JSON", () => {
+  const { lines, book } = collect();
+  for (const secret of ['pa"ss\\word', "12345678", "two\nlines", "nested"]) book.addSecret(secret);
+  book.log.info({ n: 12345678, s: "id 12345678", deep: ['pa"ss\\word'] }, 'with pa"ss\\word');
+  // what looks like a secret here begins within an escape
+  book.log.info({ text: "a\nested" }, "two\nlines");
+  book.access({ id: "r", method: "GET", path: "/12345678", status: 200, ms: 12345678, bytes: 1, cut: false });
+  const [first, second, third] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.equal(
+    [first?.n, first?.s, first?.deep, first?.msg],
+    [12345678, "id [redacted]", ["[redacted]"], "with [redacted]"],
+  );
+  assert.equal([second?.text, second?.msg], ["a\nested", "[redacted]"]);
+  assert.equal([third?.path, third?.ms], ["/[redacted]", 12345678]);
+});
+
+test("a follower that throws harms neither the caller nor other followers", async () => {
+  const { lines, book } = collect();
+  const followed: string[] = [];
+  book.follow(() => {
+    throw new Error("gone");
+  });
+  book.follow((line) => followed.push(line));
+  book.log.info("one");
+  await Promise.resolve();
+  book.log.info("two");
+  assert.equal(
+    followed.map((line) => (JSON.parse(line) as { msg: string }).msg),
+    ["one", "a follower of the log failed and gets no further lines", "two"],
+  );
   assert.is(lines.length, 3);
 });
 

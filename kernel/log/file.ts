@@ -1,0 +1,92 @@
+/** The log's file: written in the background, kept small, and taken up again after an error. */
+import { mkdirSync } from "node:fs";
+import { type FileHandle, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+
+const MAX_BYTES = 10 * 1024 * 1024;
+/** Lines may wait this long for others: each write takes a thread of the pool. */
+const DELAY_MS = 20;
+/** An error is told once in this time: a full disk has one for every write. */
+const SILENCE_MS = 60_000;
+
+export interface LogFile {
+  /** Never throws. Lines that cannot be written are lost to the file. */
+  write(line: string): void;
+  /** Writes what waits. */
+  close(): Promise<void>;
+}
+
+export interface LogFileOptions {
+  file: string;
+  /** A file that has reached this moves to `<file>.1`, whose place it takes. */
+  maxBytes?: number;
+  /** Called from the background. */
+  onError(error: unknown): void;
+}
+
+export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOptions): LogFile {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  let handle: FileHandle | undefined;
+  let bytes = 0;
+  let waiting = "";
+  let scheduled: NodeJS.Timeout | undefined;
+  let writing: Promise<void> = Promise.resolve();
+  let torn = false;
+  let toldAt = Number.NEGATIVE_INFINITY;
+
+  function flush(): Promise<void> {
+    clearTimeout(scheduled);
+    scheduled = undefined;
+    writing = writing.then(append);
+    return writing;
+  }
+
+  async function append(): Promise<void> {
+    if (waiting === "") return;
+    const lines = Buffer.from(torn ? `\n${waiting}` : waiting);
+    waiting = "";
+    try {
+      handle ??= await reopen();
+      if (bytes >= maxBytes) handle = await turn(handle);
+      torn = true;
+      await handle.appendFile(lines);
+      torn = false;
+      bytes += lines.length;
+    } catch (error) {
+      await handle?.close().catch(() => {});
+      handle = undefined;
+      tell(error);
+    }
+  }
+
+  async function reopen(): Promise<FileHandle> {
+    const opened = await open(file, "a", 0o600);
+    bytes = (await opened.stat()).size;
+    return opened;
+  }
+
+  async function turn(full: FileHandle): Promise<FileHandle> {
+    handle = undefined;
+    await full.close();
+    await rename(file, `${file}.1`).catch(tell);
+    return reopen();
+  }
+
+  function tell(error: unknown): void {
+    if (performance.now() - toldAt < SILENCE_MS) return;
+    toldAt = performance.now();
+    onError(error);
+  }
+
+  return {
+    write(line) {
+      waiting += line;
+      scheduled ??= setTimeout(() => void flush(), DELAY_MS);
+    },
+    async close() {
+      await flush();
+      await handle?.close().catch(() => {});
+      handle = undefined;
+    },
+  };
+}
