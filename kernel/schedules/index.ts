@@ -1,3 +1,4 @@
 export * from "./book.ts";
+export * from "./claim-loop.ts";
 export * from "./live.ts";
 export * from "./routes.ts";

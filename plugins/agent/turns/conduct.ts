@@ -1,9 +1,9 @@
 /** One claimed turn from its beginning to what is written of its end. */
-import { PorticoError } from "portico";
+import { PorticoError, Stopped } from "portico";
 import type { Batch, Claim, ClaimOutcome, NewMessage } from "portico";
 import type { Heartbeat } from "../heartbeat.ts";
 import { loadHistory } from "./history.ts";
-import { outcomeOf, Stopped } from "./outcome.ts";
+import { outcomeOf } from "./outcome.ts";
 import { MAIN_SESSION, type Parts, shownError } from "../parts.ts";
 import type { Progress } from "./progress.ts";
 import { received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
@@ -13,22 +13,25 @@ const MOST_CUT_OFF = 40;
 const FINISH_TRIES = 30;
 const FINISH_PAUSE_MS = 1000;
 
-/** Runs claimed turns. The returned function never rejects; aborting its controller with a `Stopped` says why. */
+/** Runs claimed turns. The returned function never rejects; a `Stopped` as the reason of its signal says why it is to end. */
 export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Progress) {
   const { ctx } = parts;
 
   /** Never rejects. */
-  async function conduct(claim: Claim<TurnBody>, controller: AbortController): Promise<void> {
+  async function conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
     const { item } = claim;
+    const late = new AbortController();
+    const signal = AbortSignal.any([stop, late.signal]);
     const began = performance.now();
     let body = item.body;
     progress.started(item.id);
     try {
       const settings = parts.settings(body.agent);
       const timeoutMs = body.timeoutMs ?? settings.timeoutMs;
-      const late = new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`);
-      const deadline = setTimeout(() => controller.abort(late), timeoutMs);
-      const { signal } = controller;
+      const deadline = setTimeout(
+        () => late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`)),
+        timeoutMs,
+      );
       try {
         if (item.attempts - item.failures > MOST_CUT_OFF) {
           throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, { status: 500 });
@@ -60,7 +63,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
         clearTimeout(deadline);
       }
     } catch (error) {
-      await failed(claim, body, controller.signal.aborted ? controller.signal.reason : error);
+      await failed(claim, body, signal.aborted ? signal.reason : error);
     } finally {
       progress.ended(item.id);
     }

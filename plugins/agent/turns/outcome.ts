@@ -1,14 +1,5 @@
 /** What becomes of a turn that did not end well. */
-import type { ClaimOutcome, WorkItem } from "portico";
-
-/** Why a running turn was aborted. */
-export class Stopped extends Error {
-  readonly why: "cancelled" | "lost" | "shutdown";
-  constructor(why: "cancelled" | "lost" | "shutdown") {
-    super(why);
-    this.why = why;
-  }
-}
+import { type ClaimOutcome, Stopped, type WorkItem } from "portico";
 
 /** Tried again, dead or cancelled. */
 export function outcomeOf(
