@@ -25,6 +25,7 @@ export { inBurst } from "./http/burst.ts";
 export { reply } from "./http/reply.ts";
 export { openSse } from "./http/sse.ts";
 export { createThrottle } from "./http/throttle.ts";
+export { acceptSocket, closeSocket, dialSocket, readMessages, type WebSocket } from "./http/web-socket.ts";
 export { newId } from "./ids.ts";
 export * from "./models/index.ts";
 export { didYouMean } from "./nearest.ts";

@@ -44,6 +44,7 @@ const importers: Record<string, string[]> = {
   croner: ["plugins/cron/dates.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   re2js: ["plugins/webhooks/patterns.ts"],
+  ws: ["kernel/http/web-socket.ts"],
 };
 
 test("there are sources and imports to judge", () => {

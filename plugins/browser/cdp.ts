@@ -1,7 +1,9 @@
 /** The DevTools protocol over a WebSocket, for what must work without the automation library. */
-import { MAX_MESSAGE_BYTES, WebSocket } from "./socket.ts";
-import { PorticoError } from "portico";
+import { dialSocket, PorticoError, type WebSocket } from "portico";
 import { within } from "./deadline.ts";
+
+/** Snapshots and pictures of large pages come as one message. */
+export const MAX_MESSAGE_BYTES = 256 << 20;
 
 /** Something that answers DevTools commands: a raw connection, or a session of the automation library. */
 export interface CdpSession {
@@ -28,11 +30,7 @@ export class Cdp implements CdpSession {
 
   /** Connects. 504 `timeout` where the handshake takes longer than `timeoutMs`, 409 where nobody listens. */
   static async connect(url: string, options: { timeoutMs: number; headers?: Record<string, string> }): Promise<Cdp> {
-    const socket = new WebSocket(url, {
-      headers: options.headers ?? {},
-      maxPayload: MAX_MESSAGE_BYTES,
-      perMessageDeflate: false,
-    });
+    const socket = await dialSocket(url, { headers: options.headers ?? {}, maxMessageBytes: MAX_MESSAGE_BYTES });
     const open = new Promise<void>((resolve, reject) => {
       socket.once("open", resolve);
       socket.once("error", (error) =>
@@ -46,7 +44,6 @@ export class Cdp implements CdpSession {
     try {
       await within(options.timeoutMs, "The handshake with the browser's debugging socket", open);
     } catch (error) {
-      socket.on("error", () => {});
       socket.terminate();
       throw error;
     }
@@ -56,7 +53,7 @@ export class Cdp implements CdpSession {
   send<T = Record<string, unknown>>(method: string, params: object = {}, sessionId?: string): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      if (this.#socket.readyState !== WebSocket.OPEN) {
+      if (this.#socket.readyState !== this.#socket.OPEN) {
         reject(new Error("Connection closed"));
         return;
       }

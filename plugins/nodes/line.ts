@@ -1,11 +1,10 @@
-/** One end of the connection between gateway and node: messages, parts of files, heartbeat. The only importer of ws. */
-import type { IncomingMessage } from "node:http";
+/** One end of the connection between gateway and node: messages, parts of files, heartbeat. */
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import { PorticoError } from "portico";
-import { WebSocket, WebSocketServer } from "ws";
+import { closeSocket, dialSocket, PorticoError, readMessages, type WebSocket } from "portico";
 import { type Chunk, CHUNK, MAX_MESSAGE, packChunk, unpackChunk } from "./wire.ts";
 
+/** A frame is a message, or a part of a file with its head. */
+export const MAX_FRAME = MAX_MESSAGE + 1024;
 const HANDSHAKE_MS = 10_000;
 const SILENT_AFTER = 2.5;
 
@@ -30,19 +29,14 @@ export class Line {
     };
     socket.on("ping", seen);
     socket.on("pong", seen);
-    socket.on("error", () => {});
     socket.on("close", (code, reason) => {
       clearInterval(this.#timer);
       events.closed(code, reason.toString("utf8"));
     });
-    socket.on("message", (data: Buffer, isBinary: boolean) => {
-      seen();
-      try {
-        if (isBinary) void this.#take(events.chunk(unpackChunk(data)));
-        else events.message(JSON.parse(data.toString("utf8")) as never);
-      } catch {
-        this.close(1002, "not understood");
-      }
+    socket.on("message", seen);
+    readMessages(socket, {
+      json: (message) => events.message(message as never),
+      binary: (content) => void this.#take(events.chunk(unpackChunk(content))),
     });
   }
 
@@ -76,7 +70,7 @@ export class Line {
   }
 
   get open(): boolean {
-    return this.#socket.readyState === WebSocket.OPEN;
+    return this.#socket.readyState === this.#socket.OPEN;
   }
 
   /** Settles when the message has left this process; never rejects: `closed` tells of a connection that is gone. */
@@ -109,22 +103,12 @@ export class Line {
   }
 
   close(code: number, reason: string): void {
-    this.#socket.close(code, reason);
-    // A side that does not answer the farewell is cut off.
-    setTimeout(() => this.#socket.terminate(), 1000).unref();
+    closeSocket(this.#socket, code, reason);
   }
 
   terminate(): void {
     this.#socket.terminate();
   }
-}
-
-const OPTIONS = { maxPayload: MAX_MESSAGE + 1024, perMessageDeflate: false } as const;
-const server = new WebSocketServer({ noServer: true, ...OPTIONS });
-
-/** Takes an upgrade over. */
-export function acceptSocket(req: IncomingMessage, socket: Duplex, head: Buffer, ready: (ws: WebSocket) => void): void {
-  server.handleUpgrade(req, socket, head, ready);
 }
 
 /** The gateway's answer was no WebSocket. */
@@ -138,14 +122,14 @@ export interface Refusal {
  * Connects out; `opened` gets the socket before anything was read from it. Rejects with a `PorticoError` whose details
  * hold the `Refusal` where the gateway answered one.
  */
-export function dial<T>(
+export async function dial<T>(
   url: string,
   headers: Record<string, string>,
   signal: AbortSignal,
   opened: (socket: WebSocket) => T,
 ): Promise<T> {
+  const socket = await dialSocket(url, { headers, handshakeMs: HANDSHAKE_MS, maxMessageBytes: MAX_FRAME });
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(url, { headers, handshakeTimeout: HANDSHAKE_MS, followRedirects: false, ...OPTIONS });
     const abort = (): void => socket.terminate();
     signal.addEventListener("abort", abort, { once: true });
     const done = (): void => signal.removeEventListener("abort", abort);
@@ -160,7 +144,6 @@ export function dial<T>(
       });
       res.once("close", () => {
         done();
-        socket.on("error", () => {});
         socket.terminate();
         reject(refused({ status: res.statusCode ?? 0, ...said(Buffer.concat(chunks).toString("utf8")) }));
       });

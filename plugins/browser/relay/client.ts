@@ -3,7 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
-import type { WebSocket } from "../socket.ts";
+import { closeSocket, type WebSocket } from "portico";
 import type { AttachedTab, Hello } from "./link.ts";
 
 /** What the client needs of the relay. */
@@ -112,8 +112,7 @@ export class CdpClient {
   }
 
   close(reason: string): void {
-    this.#socket.close(1001, reason);
-    setTimeout(() => this.#socket.terminate(), 1000).unref();
+    closeSocket(this.#socket, 1001, reason);
   }
 
   async #take({ id, method, params = {}, sessionId }: Request): Promise<void> {

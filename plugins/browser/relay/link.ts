@@ -1,5 +1,5 @@
 /** The relay's side of the extension's socket: questions with answers, events, and a heartbeat. */
-import type { WebSocket } from "../socket.ts";
+import { closeSocket, type WebSocket } from "portico";
 
 /** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
 export interface AttachedTab {
@@ -79,8 +79,7 @@ export class ExtensionLink {
   }
 
   close(code: number, reason: string): void {
-    this.#socket.close(code, reason);
-    setTimeout(() => this.#socket.terminate(), 1000).unref();
+    closeSocket(this.#socket, code, reason);
   }
 
   #taken(id: number): void {

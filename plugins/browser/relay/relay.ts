@@ -1,6 +1,5 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
-import { type Logger, PorticoError } from "portico";
-import type { WebSocket } from "../socket.ts";
+import { type Logger, PorticoError, type WebSocket } from "portico";
 import { CdpClient, type Tabs } from "./client.ts";
 import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 

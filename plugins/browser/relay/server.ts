@@ -3,7 +3,8 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import { type Call, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import { acceptSocket, type Call, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
 import type { AttachedTab } from "./link.ts";
@@ -94,10 +95,10 @@ export function openRelay(options: RelayOptions): RelayControl {
     checkExtension(req, named("token."));
     const instance = named("instance.") ?? "";
     relay.checkExtension(instance);
-    import("../socket.ts")
-      .then(({ acceptSocket }) => acceptSocket(req, socket, head, PROTOCOL))
-      .then((accepted) => relay.takeExtension(accepted, instance))
-      .catch((error: unknown) => log.debug({ err: error }, "the extension did not complete its connection"));
+    const accepting = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
+    acceptSocket(req, socket, head, accepting, (accepted) => relay.takeExtension(accepted, instance)).catch(
+      (error: unknown) => log.debug({ err: error }, "the extension did not complete its connection"),
+    );
   });
 
   server.route("GET", "/json/version", { access: "own" }, (call: Call) => {
@@ -122,13 +123,12 @@ export function openRelay(options: RelayOptions): RelayControl {
   server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
     checkClient(req);
     const giveBack = relay.reserveClient();
-    import("../socket.ts")
-      .then(({ acceptSocket }) => acceptSocket(req, socket, head))
-      .then((accepted) => relay.takeClient(accepted))
-      .catch((error: unknown) => {
-        giveBack();
-        log.debug({ err: error }, "a client did not complete its connection");
-      });
+    acceptSocket(req, socket, head, { maxMessageBytes: MAX_MESSAGE_BYTES }, (accepted) =>
+      relay.takeClient(accepted),
+    ).catch((error: unknown) => {
+      giveBack();
+      log.debug({ err: error }, "a client did not complete its connection");
+    });
   });
 
   control.route("GET", "/extension", { access: "control", summary: "The relay's extension" }, () => ({

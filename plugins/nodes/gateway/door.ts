@@ -1,6 +1,6 @@
 /** Where nodes come in: a WebSocket on the gateway's own port. */
 import type { IncomingMessage } from "node:http";
-import { type PluginContext, PorticoError } from "portico";
+import { acceptSocket, type PluginContext, PorticoError } from "portico";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { Arrival, Registry } from "./registry.ts";
 
@@ -10,9 +10,11 @@ export function openDoor(ctx: PluginContext, registry: Registry): void {
     const arrival = arrivalOf(ctx, req);
     registry.admit(arrival);
     const loading = Promise.all([import("../line.ts"), registry.prepare()]);
-    void loading.then(([{ acceptSocket }, connect]) => {
-      if (!socket.destroyed) acceptSocket(req, socket, head, (ws) => connect(arrival, ws));
-    });
+    loading
+      .then(([{ MAX_FRAME }, connect]) =>
+        acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => connect(arrival, ws)),
+      )
+      .catch((error: unknown) => ctx.log.debug({ err: error }, "a node did not complete its connection"));
   });
 }
 

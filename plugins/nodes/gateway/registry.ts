@@ -1,6 +1,5 @@
 /** The nodes of a gateway: who is connected, who was, and who answers which request. */
-import { type NodesService, type NodeStatus, type PluginContext, PorticoError } from "portico";
-import type { WebSocket } from "ws";
+import { type NodesService, type NodeStatus, type PluginContext, PorticoError, type WebSocket } from "portico";
 import type { NodesConfig } from "../schema.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";
 import type { FromNode, Hello, ToNode } from "../wire.ts";
