@@ -10,6 +10,7 @@ export * from "./images.ts";
 export * from "./read-chat.ts";
 export * from "./read-value.ts";
 export * from "./inside-answer.ts";
+export * from "./model-list.ts";
 export * from "./parse-object.ts";
 export * from "./sealed-extras.ts";
 export * from "./strict-schema.ts";

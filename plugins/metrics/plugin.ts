@@ -22,7 +22,10 @@ export default definePlugin({
     }
 
     ctx.route("GET", "/metrics", { access: "gateway", summary: "Metrics for Prometheus" }, async () => {
-      scrape ??= prepare();
+      scrape ??= prepare().catch((error: unknown) => {
+        scrape = undefined; // tried again at the next scrape
+        throw error;
+      });
       const { CONTENT_TYPE } = await import("./exposition.ts");
       return reply(200, await (await scrape)(), { "content-type": CONTENT_TYPE, "cache-control": "no-store" });
     });

@@ -7,19 +7,16 @@ const DEADLINE_MS = 5_000;
 
 export async function scrape(sources: readonly MetricSource[], log: Logger): Promise<string> {
   const parts = await Promise.all(sources.map((source) => collect(source, log)));
-  const ups = parts.map(({ name, text }): [number, Record<string, string>] => [
-    text === undefined ? 0 : 1,
-    { source: name },
-  ]);
-  const families = parts.flatMap(({ families: own, text }) => (text === undefined ? [] : own));
+  const ups = parts.map(({ name, isWhole }): [number, Record<string, string>] => [isWhole ? 1 : 0, { source: name }]);
+  const families = parts.flatMap((part) => part.families);
   return render([...families, gauge("portico_metrics_source_up", "0 where a source of metrics failed.", ...ups)]);
 }
 
 interface Part {
   name: string;
   families: readonly MetricFamily[];
-  /** Undefined where the source failed, or gave what cannot be written. */
-  text: string | undefined;
+  /** False where the source failed, or gave what cannot be written. */
+  isWhole: boolean;
 }
 
 async function collect(source: MetricSource, log: Logger): Promise<Part> {
@@ -29,10 +26,11 @@ async function collect(source: MetricSource, log: Logger): Promise<Part> {
   });
   try {
     const families = await Promise.race([(async () => source.collect())(), late]);
-    return { name: source.name, families, text: render(families) };
+    render(families); // throws for what cannot be written, which would take the others along
+    return { name: source.name, families, isWhole: true };
   } catch (error) {
     log.warn({ source: source.name, err: error }, "a source of metrics failed");
-    return { name: source.name, families: [], text: undefined };
+    return { name: source.name, families: [], isWhole: false };
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
+import { readModelList } from "portico";
 import { decodeMessage } from "./answer.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";
@@ -12,7 +13,7 @@ export const anthropic: WireProvider = {
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   native: { anthropic: nativeMessages },
-  listModels: { encode: encodeModelList, decode: decodeModelList },
+  listModels: { encode: encodeModelList, decode: readModelList },
 };
 
 function encodeModelList(target: Target): WireRequest {
@@ -22,9 +23,4 @@ function encodeModelList(target: Target): WireRequest {
     headers: headersFor(target),
     dropped: [],
   };
-}
-
-function decodeModelList(body: Buffer): string[] {
-  const parsed = JSON.parse(body.toString("utf8")) as { data?: { id?: unknown }[] };
-  return (parsed.data ?? []).flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
 }

@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { pathSegment, readOpenAiProblem, upstreamError, withHeaders } from "portico";
+import { pathSegment, readModelList, readOpenAiProblem, upstreamError, withHeaders } from "portico";
 import { fits, fitted } from "./request.ts";
 
 /**
@@ -16,7 +16,7 @@ export const azure: WireProvider = {
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
     encode: (target) => ({ method: "GET", url: modelsAddress(target), headers: headersFor(target), dropped: [] }),
-    decode: (body) => modelIds(parse(body)),
+    decode: readModelList,
   },
   embeddings: {
     encode: (request, target) => post("embeddings", { ...request, model: target.model }, target),
@@ -53,11 +53,6 @@ function headersFor(target: Target): Record<string, string> {
   if (key?.startsWith("eyJ")) own.authorization = `Bearer ${key}`;
   else if (key !== undefined) own["api-key"] = key;
   return withHeaders(own, target.headers);
-}
-
-function modelIds(answer: Record<string, unknown>): string[] {
-  const list = Array.isArray(answer.data) ? (answer.data as { id?: unknown }[]) : [];
-  return list.flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
 }
 
 function parse(body: Buffer): Record<string, unknown> {

@@ -1,5 +1,5 @@
 import type { Target, WireProvider, WireRequest } from "portico";
-import { bearerHeaders, errorInAnswer, parseObject } from "portico";
+import { bearerHeaders, errorInAnswer, parseObject, readModelList } from "portico";
 import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";
@@ -18,15 +18,10 @@ export const mistral: WireProvider = {
       headers: bearerHeaders(target),
       dropped: [],
     }),
-    decode: decodeModelList,
+    decode: readModelList,
   },
   embeddings: { encode: encodeEmbeddings, decode: decodeEmbeddings },
 };
-
-function decodeModelList(body: Buffer): string[] {
-  const parsed = parseObject(body) as { data?: { id?: unknown }[] } | undefined;
-  return (parsed?.data ?? []).flatMap((one) => (typeof one.id === "string" ? [one.id] : []));
-}
 
 function encodeEmbeddings(request: Record<string, unknown>, target: Target): WireRequest {
   const { input, dimensions } = request;

@@ -1,5 +1,13 @@
 /** The way to a server of OpenAI's format: bytes pass as they are wherever that is right. */
-import { type ChatProvider, readOpenAiProblem, type Target, upstreamError, type WireRequest } from "portico";
+import {
+  type ChatProvider,
+  parseObject,
+  readModelList,
+  readOpenAiProblem,
+  type Target,
+  upstreamError,
+  type WireRequest,
+} from "portico";
 import type { Preset } from "./presets.ts";
 import { adapt, fits } from "./quirks.ts";
 
@@ -29,14 +37,14 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
             headers: headersOf(target),
             dropped: [],
           }),
-          decode: readModels,
+          decode: readModelList,
         },
       }),
       embeddings: {
         encode: (request, target) => post(target, "/embeddings", { ...request, model: target.model }, []),
         decode(body) {
-          const value = parse(body);
-          if (isObject(value) && Array.isArray(value["data"])) return value;
+          const value = parseObject(body);
+          if (Array.isArray(value?.["data"])) return value;
           throw upstreamError(
             {
               kind: "upstream",
@@ -69,29 +77,4 @@ function headersOf(target: Target): Record<string, string> {
   if (target.apiKey !== undefined && target.apiKey !== "") headers["authorization"] = `Bearer ${target.apiKey}`;
   for (const name in target.headers) headers[name.toLowerCase()] = target.headers[name]!;
   return headers;
-}
-
-/** `{data:[{id}]}`, or a bare list as Together has it. */
-function readModels(body: Buffer): string[] {
-  const value = parse(body);
-  const list = Array.isArray(value)
-    ? value
-    : isObject(value) && Array.isArray(value["data"])
-      ? value["data"]
-      : undefined;
-  if (list === undefined)
-    throw upstreamError({ kind: "upstream", message: "The upstream's list of models could not be read." }, 200);
-  return list.flatMap((entry: unknown) => (isObject(entry) && typeof entry["id"] === "string" ? [entry["id"]] : []));
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
