@@ -1,7 +1,7 @@
 /** `portico config`: the configuration file, read and written without a running gateway. */
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type ConfigStore, openConfig } from "../config/config.ts";
+import { type ConfigStore, openConfig, type ReloadProblem } from "../config/config.ts";
 import { ConfigError, problemText } from "../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
 import { explainUnknown } from "../config/evaluate.ts";
@@ -100,11 +100,18 @@ async function setWords(config: ConfigStore, path: KeyPath, words: string): Prom
   }
 }
 
-/** A gateway that runs from this home has the change in force when the command ends, instead of a moment later. */
+/**
+ * A gateway that runs from this home has the change in force when the command ends, instead of a moment later. Throws
+ * where it does not take the file as it is now.
+ */
 async function tellGateway(io: CommandIO): Promise<void> {
   if (!readRunning(resolvePaths(io.options as PathOptions, io.env).state)) return;
   // One that cannot be asked (its token has just been changed, say) still watches the file.
-  await io.gateway.request("POST", "/kernel/config/refresh", undefined, { timeoutMs: 5000 }).catch(() => {});
+  const answer = await io.gateway
+    .request<{ problem: ReloadProblem | null }>("POST", "/kernel/config/refresh", undefined, { timeoutMs: 20_000 })
+    .catch(() => undefined);
+  if (answer?.problem)
+    throw new Error(`It is written, but the running gateway goes on without it: ${answer.problem.message}`);
 }
 
 async function validate(io: CommandIO): Promise<void> {

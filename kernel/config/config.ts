@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { PorticoError } from "../errors.ts";
+import { createTurns } from "../in-turn.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema, printable } from "./compose.ts";
@@ -27,6 +28,8 @@ export interface ConfigChange {
   keys: string[];
   next: Readonly<Record<string, unknown>>;
   previous: Readonly<Record<string, unknown>>;
+  /** Somebody refused the change before: whoever took it goes back to what was in force. */
+  back: boolean;
 }
 
 /** Why the file on disk is not in force. */
@@ -59,7 +62,8 @@ export interface ConfigStore {
   /**
    * Writes one key back, atomically and with mode 0600; comments, order and references of the file stay. Strings are
    * taken as in the file: `${NAME}` is a reference. Throws a `ConfigError`, and writes nothing, where the result
-   * would not be right. Once this has resolved, the change is in force.
+   * would not be right; throws `config_error`, and takes back what it wrote, where somebody refuses it. Once this has
+   * resolved, the change is in force.
    */
   set(path: string | KeyPath, value: unknown): Promise<void>;
   /** Removes one key, so that its default is in force; answers whether it was there. */
@@ -69,8 +73,9 @@ export interface ConfigStore {
   /** What is wrong with the file on disk, while the last good configuration stays in force. */
   readonly problem: ReloadProblem | undefined;
   /**
-   * Applies the file whenever it changes; what is wrong with it is logged. During `onChange`, `current` already is the new one; when it throws, the
-   * previous one is back. It must not wait for `set` or `unset`, which wait for their turn behind it.
+   * Applies the file whenever it changes; what is wrong with it is logged. During `onChange`, `current` already is the
+   * new one; when it throws, the previous one is back and `onChange` is called once more, with `back`. It must not wait
+   * for `set` or `unset`, which wait for their turn behind it.
    */
   watch(onChange: (change: ConfigChange) => Promise<void>, log?: Logger): Promise<Dispose>;
 }
@@ -86,7 +91,7 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   let problem: ReloadProblem | undefined;
   let applying: ((change: ConfigChange) => Promise<void>) | undefined;
   let log: Logger | undefined;
-  let tail: Promise<unknown> = Promise.resolve();
+  const inTurn = createTurns();
 
   const initial = await readText(file);
   if (initial !== undefined) reading = named(() => read(initial, env));
@@ -107,11 +112,6 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
       if (options.onSecret) for (const secret of secretsIn(evaluated.value, schema())) options.onSecret(secret);
     }
     return evaluated;
-  };
-  const inTurn = <T>(job: () => Promise<T>): Promise<T> => {
-    const next = tail.then(job, job);
-    tail = next.catch(() => {});
-    return next;
   };
   const complain = (problems: readonly ConfigProblem[]): void => {
     if (problems.length > 0) throw new ConfigError(problems, name);
@@ -154,31 +154,31 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
     reading = next;
     evaluated = undefined;
     inForce();
-    if (keys.length === 0 || !applying) return;
+    const tell = applying;
+    if (keys.length === 0 || !tell) return;
     try {
-      await applying({ keys, next: inForce().value, previous: before.value });
-    } catch (error) {
+      await tell({ keys, next: inForce().value, previous: before.value, back: false });
+    } catch (cause) {
       reading = before.reading;
       evaluated = undefined;
-      throw new PorticoError(
-        "config_error",
-        `${name} is right, but could not be applied: ${(error as Error).message}`,
-        {
-          status: 500,
-          cause: error,
-        },
+      await tell({ keys, next: inForce().value, previous: result.value, back: true }).catch((error: Error) =>
+        log?.error({ err: error }, `not everything went back to the configuration in force: ${error.message}`),
       );
+      const message = `${name} is right, but could not be applied: ${(cause as Error).message}`;
+      throw new PorticoError("config_error", message, { status: 500, cause });
     }
   }
 
-  async function reload(text: string | undefined): Promise<void> {
-    if ((text ?? "") === reading.text && problem === undefined) return;
+  /** Answers why the text is not in force: a `ConfigError` where it is wrong, another where somebody refused it. */
+  async function reload(text: string | undefined): Promise<Error | undefined> {
+    if ((text ?? "") === reading.text && problem === undefined) return undefined;
     try {
       if (text === undefined) throw new ConfigError([{ key: "", message: "the file is gone or cannot be read" }], name);
       if (text.trim() === "") throw new ConfigError([{ key: "", message: "the file is empty" }], name);
       await apply(text);
       if (problem) log?.info(`${name} is right again and in force`);
       problem = undefined;
+      return undefined;
     } catch (error) {
       const line =
         error instanceof ConfigError ? error.problems.find((one) => one.line !== undefined)?.line : undefined;
@@ -187,6 +187,7 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
         { ...(line === undefined ? {} : { line }), err: error },
         `the changed configuration is not in force: ${problem.message}`,
       );
+      return error as Error;
     }
   }
 
@@ -212,14 +213,19 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
         ),
       );
       if (!(await writeText(file, changed, async () => ((await readText(file)) ?? "") !== text))) continue;
-      if (applying) {
-        await reload(changed);
-        if (problem) throw new PorticoError("config_error", problem.message, { status: 500 });
-      } else {
+      if (!applying) {
         reading = after;
         evaluated = undefined;
+        return true;
       }
-      return true;
+      const failure = await reload(changed);
+      if (!failure) return true;
+      // Where the file was wrong before, one fault is mended and stays so; what was refused does not stay.
+      if (!(failure instanceof ConfigError)) {
+        await writeText(file, text, async () => (await readText(file)) !== changed);
+        await reload(await readText(file));
+      }
+      throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });
     }
   }
 
@@ -254,7 +260,7 @@ export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
       const steps = typeof path === "string" ? parseKeyPath(path) : path;
       return inTurn(() => write(steps, (text) => unsetInText(text, steps)));
     },
-    refresh: () => inTurn(async () => reload(await readText(file).catch(() => undefined))),
+    refresh: () => inTurn(async () => void (await reload(await readText(file).catch(() => undefined)))),
     get problem() {
       return problem;
     },

@@ -110,6 +110,42 @@ test("an apply that fails brings the previous one back", async () => {
   await stop();
 });
 
+test("whoever took a change that another refused is told to go back; the same keys, the other way round", async () => {
+  let taken = 0;
+  const { config, changes, write, stop } = await watching("{ gateway: { port: 1 } }", ({ next, back }) => {
+    taken = (next["gateway"] as { port: number }).port;
+    if (taken === 2 && !back) throw new Error("port 2 is cursed");
+  });
+  write("{ gateway: { port: 2 } }");
+  await until("the problem", () => config.problem);
+  assert.is(taken, 1);
+  assert.equal(
+    changes.map(({ keys, back, next }) => [keys, back, (next["gateway"] as { port: number }).port]),
+    [
+      [["gateway.port"], false, 2],
+      [["gateway.port"], true, 1],
+    ],
+  );
+  await stop();
+});
+
+test("set leaves nothing on the disk that could not be applied", async () => {
+  const { config, text, stop } = await watching("{ gateway: { port: 1 } } // mine", ({ next, back }) => {
+    if ((next["gateway"] as { port: number }).port === 2 && !back) throw new Error("port 2 is cursed");
+  });
+  const complaint = await config.set("gateway.port", 2).then(
+    () => "none",
+    (error: Error) => error.message,
+  );
+  assert.match(complaint, "port 2 is cursed");
+  assert.is(text(), "{ gateway: { port: 1 } } // mine");
+  assert.is(config.kernel.gateway.port, 1);
+  assert.is(config.problem, undefined);
+  await config.set("gateway.port", 3);
+  assert.is(config.kernel.gateway.port, 3);
+  await stop();
+});
+
 test("set is in force, applied once, when it resolves", async () => {
   const { config, changes, write, stop } = await watching("{}");
   await config.set("gateway.port", 7);
