@@ -1,4 +1,8 @@
+import { withDeadline } from "./deadline.ts";
 import type { Dispose } from "./types.ts";
+
+/** How long a disposal waits for one undo. */
+export const undoLimitMs = 5_000;
 
 /** What one owner has registered: an ordered list of undos, run last to first, each exactly once. */
 export class Scope {
@@ -31,13 +35,14 @@ export class Scope {
     };
   }
 
-  /** Runs every undo, also when one throws; the errors are answered. */
-  async dispose(): Promise<Error[]> {
+  /** Runs every undo, also when one throws or is not done after `limitMs`; the errors are answered. */
+  async dispose(limitMs = undoLimitMs): Promise<Error[]> {
     this.#controller.abort();
     const errors: Error[] = [];
     for (let entry = this.#undos.pop(); entry; entry = this.#undos.pop()) {
       try {
-        await entry.undo();
+        const { label } = entry;
+        await withDeadline(entry.undo(), limitMs, () => new Error(`"${label}" was not undone in ${limitMs} ms`));
       } catch (error) {
         errors.push(error instanceof Error ? error : new Error(String(error)));
       }

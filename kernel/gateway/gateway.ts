@@ -3,8 +3,9 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { createBus } from "../bus.ts";
-import { openConfig } from "../config/config.ts";
+import { type ConfigChange, openConfig } from "../config/config.ts";
 import { ensureToken } from "../config/token.ts";
+import { endOrLate } from "../deadline.ts";
 import { loadBounded } from "../extensions/bounded-load.ts";
 import { watchRoots } from "../extensions/watch.ts";
 import { createHookHost } from "../hooks/host.ts";
@@ -25,6 +26,8 @@ import type { Gateway, GatewayOptions } from "./types.ts";
 import { createWorkload } from "./workload.ts";
 
 const disposeTimeoutMs = 5_000;
+/** Each plugin's clean-up has limits of its own; this is for what may stand before them in the queue. */
+const pluginsTimeoutMs = 30_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { version, loader } = options;
@@ -159,15 +162,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     return [...plugins.unready(), ...work.unready()];
   }
 
-  async function applyConfig({ keys }: { keys: string[] }): Promise<void> {
+  async function applyConfig({ keys, back }: ConfigChange): Promise<void> {
     logBook.setLevel(config.kernel.log.level);
     for (const secret of config.secrets()) logBook.addSecret(secret);
     for (const key of AT_NEXT_START) {
-      if (keys.includes(key)) log.warn({ key }, `${key} takes effect at the next start`);
+      if (keys.includes(key) && !back) log.warn({ key }, `${key} takes effect at the next start`);
     }
     await plugins.reconfigure(keys);
     await hooks.reconfigure(keys);
-    void bus.emit("config:changed", { keys });
+    if (!back) void bus.emit("config:changed", { keys });
   }
 
   /** The package's own plugins change with an update, which is a restart; those of the user while we run. */
@@ -190,27 +193,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const graceMs = settings().shutdownTimeoutMs;
     log.info({ reason }, "portico stops");
     void bus.emit("gateway:shutdown", { reason });
-    await within(graceMs, Promise.all([servers.drain(graceMs), work.ended(), bus.drain()]));
-    await within(disposeTimeoutMs, hooks.stop());
-    await within(disposeTimeoutMs, plugins.stop());
-    await within(disposeTimeoutMs, server.close(0));
-    for (const undo of undos.reverse()) await within(disposeTimeoutMs, Promise.resolve(undo()));
+    await endOrLate(Promise.all([servers.drain(graceMs), work.ended(), bus.drain()]), graceMs);
+    await endOrLate(hooks.stop(), disposeTimeoutMs);
+    await endOrLate(plugins.stop(), pluginsTimeoutMs);
+    await endOrLate(server.close(0), disposeTimeoutMs);
+    for (const undo of undos.reverse()) await endOrLate(Promise.resolve(undo()), disposeTimeoutMs);
     await logBook.close();
   }
-}
-
-/** Waits for the work, but no longer than `ms`; its errors are its own affair. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([
-    work.then(
-      () => {},
-      () => {},
-    ),
-    late,
-  ]);
-  clearTimeout(timer);
 }

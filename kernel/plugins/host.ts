@@ -1,8 +1,10 @@
 /** The plugins of a gateway: found, loaded, set up in the order of their needs, reloaded, replaced and taken down. */
+import { endOrLate, withDeadline } from "../deadline.ts";
 import { PorticoError } from "../errors.ts";
 import { discover, type Found, type Root } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load.ts";
-import type { Scope } from "../scope.ts";
+import { createTurns } from "../in-turn.ts";
+import { type Scope, undoLimitMs } from "../scope.ts";
 import type { ConfigSchemas, Dispose, ServiceName } from "../types.ts";
 import type { PluginParts } from "./context.ts";
 import { type Loaded, loadPlugin, pluginEntryNames } from "./definitions.ts";
@@ -16,25 +18,24 @@ export interface PluginHostOptions {
   loader: Loader;
   parts: PluginParts;
   enabled: (name: string) => boolean;
+  /** How long one undo of a plugin may take, and its taking of a changed configuration. */
+  limits?: { undoMs: number; configMs: number };
 }
+
+const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
 export function createPluginHost(options: PluginHostOptions) {
   const { parts, loader } = options;
-  const log = parts.log;
+  const { log } = parts;
+  const limits = options.limits ?? defaultLimits;
   const outlook = { isWanted, missing };
   /** By directory: two directories may claim one name. */
   const slots = new Map<string, Slot>();
   const defined = new Map<string, Dispose>();
-  let work: Promise<unknown> = Promise.resolve();
+  /** Scans, reloads and configuration changes never overlap. */
+  const inTurn = createTurns();
   let stopping = false;
   let settled = false;
-
-  /** Scans, reloads and configuration changes never overlap. */
-  function inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const next = work.then(job, job);
-    work = next.catch(() => {});
-    return next;
-  }
 
   /** Brings definitions in line with the disk; the configuration can be checked afterwards. */
   async function refresh(force?: string): Promise<void> {
@@ -50,23 +51,23 @@ export function createPluginHost(options: PluginHostOptions) {
     slots.set(found.dir, slot);
     slot.found = found;
     slot.refused = found.refused !== undefined;
-    if (slot.refused) return void Object.assign(slot, { loaded: undefined, error: found.refused });
+    if (slot.refused) return void Object.assign(slot, { loaded: undefined, loadError: found.refused });
     try {
       const forced = slot.loaded !== undefined && slot.loaded.definition.name === force;
       // The package's own files change with an update, which is a restart.
       if (found.root.name === "bundled" && slot.loaded && !forced) return;
       const { hash } = await loader.compile(found.entry);
-      if (slot.loaded?.module.hash === hash && !slot.error && !forced) return;
+      if (slot.loaded?.module.hash === hash && !forced) return void (slot.loadError = undefined);
       slot.loaded = await loadPlugin(found, loader);
-      slot.error = undefined;
+      slot.loadError = undefined;
       slot.generation++;
       define(found.dir, slot.loaded.definition.config ?? {});
     } catch (thrown) {
       const { message } = thrown as Error;
       // Every scan tries again; it is news only once.
-      if (slot.error !== message)
+      if (slot.loadError !== message)
         log.error({ plugin: found.name, err: thrown }, `plugin ${found.name} does not load: ${message}`);
-      slot.error = message;
+      slot.loadError = message;
       // Its section of the configuration must not become an unknown key.
       if (!slot.loaded) define(found.dir, { [found.name]: parts.anySchema });
     }
@@ -79,15 +80,14 @@ export function createPluginHost(options: PluginHostOptions) {
 
   /** Sets up what should run and is not, reloads what changed, takes down what should not. */
   async function activate(): Promise<void> {
-    // a changed configuration may still be on its way when the gateway has stopped
-    if (stopping) return;
-    for (const slot of slots.values()) if (slot.active && !isWanted(slot)) await takeDown(slot);
-    for (;;) {
+    for (const slot of slots.values()) if (!isWanted(slot)) await takeDown(slot);
+    // a changed configuration may still be on its way when the gateway stops
+    while (!stopping) {
       const ready = [...slots.values()].filter(
         (slot) => isWanted(slot) && slot.tried !== slot.loaded && !missing(slot).length,
       );
       if (ready.length === 0) return;
-      await Promise.all(ready.map(replace));
+      await Promise.all(ready.map(setUpNewest));
     }
   }
 
@@ -99,34 +99,37 @@ export function createPluginHost(options: PluginHostOptions) {
     return (slot.loaded?.definition.needs ?? []).filter((need) => !parts.services.find(need));
   }
 
-  /** Two phases: the new version is set up beside the old one, which is taken down only when that succeeded. */
-  async function replace(slot: Slot): Promise<void> {
+  async function setUpNewest(slot: Slot): Promise<void> {
     const loaded = slot.loaded as Loaded;
-    const { name } = loaded.definition;
     slot.tried = loaded;
     try {
-      const next = await setUp(parts, loaded, slot.generation);
-      const old = slot.active;
-      slot.active = next;
-      slot.error = undefined;
-      if (old) void disposeScope(name, old.scope);
+      await replace(slot, loaded, slot.generation);
+      slot.setupError = undefined;
     } catch (thrown) {
-      slot.error = (thrown as Error).message;
+      slot.setupError = (thrown as Error).message;
       return;
     }
-    if (settled) log.info({ plugin: name, generation: slot.generation }, `plugin ${name} is active`);
+    const plugin = nameOf(slot);
+    if (settled) log.info({ plugin, generation: slot.generation }, `plugin ${plugin} is active`);
+  }
+
+  /** Two phases: the version is set up beside what runs, which is taken down only when that succeeded. */
+  async function replace(slot: Slot, loaded: Loaded, generation: number): Promise<void> {
+    const next = await setUp(parts, loaded, generation);
+    const old = slot.active;
+    slot.active = next;
+    if (old) void disposeScope(old.loaded.definition.name, old.scope);
   }
 
   async function takeDown(slot: Slot): Promise<void> {
     const { active } = slot;
-    slot.active = undefined;
-    slot.tried = undefined;
-    if (active) await disposeScope(nameOf(slot), active.scope);
+    Object.assign(slot, { active: undefined, tried: undefined, setupError: undefined });
+    if (active) await disposeScope(active.loaded.definition.name, active.scope);
   }
 
   async function disposeScope(name: string, scope: Scope): Promise<void> {
-    for (const error of await scope.dispose())
-      log.error({ plugin: name, err: error }, `plugin ${name}: clean-up failed`);
+    for (const error of await scope.dispose(limits.undoMs))
+      log.error({ plugin: name, err: error }, `plugin ${name}: clean-up failed: ${error.message}`);
   }
 
   async function drop(dir: string): Promise<void> {
@@ -137,23 +140,30 @@ export function createPluginHost(options: PluginHostOptions) {
     defined.delete(dir);
   }
 
-  /** After a change of the configuration: plugins take it themselves, or are set up anew. */
+  /**
+   * After a change of the configuration. Every plugin is asked, also after one has refused: when the change goes back,
+   * all must hear of that. Throws what the refusing ones say.
+   */
   async function reconfigure(keys: readonly string[]): Promise<void> {
+    const refusals: string[] = [];
     for (const slot of slots.values()) {
-      const { active } = slot;
-      if (!active || !isWanted(slot)) continue;
-      const { definition } = active.loaded;
-      if (!isConcerned(definition, keys)) continue;
-      const next = sectionsOf(definition, parts.config.section);
-      if (active.onConfig) {
-        await active.onConfig(next as never, active.config as never);
-        active.config = next;
-      } else {
-        await replace(slot);
-        if (slot.error) throw new Error(`plugin ${nameOf(slot)}: ${slot.error}`);
-      }
+      await take(slot, keys).catch((error: Error) => refusals.push(`plugin ${nameOf(slot)}: ${error.message}`));
     }
+    if (refusals.length) throw new Error(refusals.join("; "));
     await activate();
+  }
+
+  /** The plugin takes the change itself, or is set up anew. */
+  async function take(slot: Slot, keys: readonly string[]): Promise<void> {
+    const { active, loaded } = slot;
+    // What has changed may be what its setup failed for.
+    if (loaded && slot.setupError && isConcerned(loaded.definition, keys)) slot.tried = undefined;
+    if (!active || !isWanted(slot) || !isConcerned(active.loaded.definition, keys)) return;
+    if (!active.onConfig) return replace(slot, active.loaded, active.generation);
+    const next = sectionsOf(active.loaded.definition, parts.config.section);
+    const taken = active.onConfig(next as never, active.config as never);
+    await withDeadline(taken, limits.configMs, () => new Error(`its onConfig was not done in ${limits.configMs} ms`));
+    active.config = next;
   }
 
   parts.services.onProvide(() => {
@@ -186,11 +196,18 @@ export function createPluginHost(options: PluginHostOptions) {
       }),
     reconfigure: (keys: readonly string[]) => inTurn(() => reconfigure(keys)),
     /** Takes every plugin down, the latest first. */
-    stop: () =>
-      inTurn(async () => {
-        stopping = true;
-        for (const slot of [...slots.values()].reverse()) await takeDown(slot);
-      }),
+    stop(): Promise<void> {
+      stopping = true;
+      return inTurn(async () => {
+        const latestFirst = [...slots.values()].reverse();
+        const takeAllDown = async (isBundled: boolean) => {
+          for (const slot of latestFirst) if ((slot.found.root.name === "bundled") === isBundled) await takeDown(slot);
+        };
+        // However many of a user's clean-ups hang: those of the package (which close browsers, say) still run.
+        await endOrLate(takeAllDown(false), 2 * limits.undoMs);
+        await takeAllDown(true);
+      });
+    },
     list: (): PluginRecord[] => [...slots.values()].map(record).sort((a, b) => a.name.localeCompare(b.name)),
     info,
     /** Wanted plugins that are not active, for `/ready`. */

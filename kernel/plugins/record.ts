@@ -1,6 +1,6 @@
 /** What is shown of a plugin. */
 import type { ServiceName } from "../types.ts";
-import { nameOf, type Slot } from "./slot.ts";
+import { errorOf, nameOf, type Slot } from "./slot.ts";
 
 export type PluginState = "active" | "waiting" | "failed" | "stale" | "disabled" | "shadowed" | "refused";
 
@@ -32,8 +32,8 @@ export interface Outlook {
 export function stateOf(slot: Slot, { isWanted }: Pick<Outlook, "isWanted">): PluginState {
   if (slot.refused) return "refused";
   if (slot.shadowedBy) return "shadowed";
-  if (slot.active) return slot.error ? "stale" : "active";
-  if (slot.error) return "failed";
+  if (slot.active) return errorOf(slot) ? "stale" : "active";
+  if (errorOf(slot)) return "failed";
   return isWanted(slot) ? "waiting" : "disabled";
 }
 
@@ -46,7 +46,7 @@ export function describe(slot: Slot, outlook: Outlook): PluginRecord {
     description: loaded?.definition.description,
     state,
     error:
-      slot.error ?? (lacking.length ? `it needs ${lacking.join(", ")}, which no active plugin provides` : undefined),
+      errorOf(slot) ?? (lacking.length ? `it needs ${lacking.join(", ")}, which no active plugin provides` : undefined),
     root: found.root.name,
     dir: found.dir,
     shadowedBy: slot.shadowedBy,

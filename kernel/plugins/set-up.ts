@@ -1,4 +1,5 @@
 /** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
+import { withDeadline } from "../deadline.ts";
 import { Scope } from "../scope.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import type { Loaded } from "./definitions.ts";
@@ -26,7 +27,10 @@ export async function setUp(parts: PluginParts, loaded: Loaded, generation: numb
     },
   });
   try {
-    await bounded(definition.name, async () => definition.setup(ctx, config as never));
+    await withDeadline((async () => definition.setup(ctx, config as never))(), setupTimeoutMs, () => {
+      const hint = "does it await something that never ends?";
+      return new Error(`setup of ${definition.name} did not finish in ${setupTimeoutMs / 1000} s: ${hint}`);
+    });
   } catch (thrown) {
     const errors = await scope.dispose();
     const message = `setup failed: ${(thrown as Error).message}`;
@@ -38,24 +42,4 @@ export async function setUp(parts: PluginParts, loaded: Loaded, generation: numb
   }
   active.setupMs = performance.now() - began;
   return active;
-}
-
-async function bounded(name: string, job: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new Error(
-            `setup of ${name} did not finish in ${setupTimeoutMs / 1000} s: does it await something that never ends?`,
-          ),
-        ),
-      setupTimeoutMs,
-    );
-  });
-  try {
-    await Promise.race([job(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -19,12 +19,20 @@ export interface Slot {
   found: Found;
   loaded?: Loaded;
   active?: Active;
-  /** The version whose setup was last tried: a failed one is tried again only when told, or once it changed. */
+  /** The version whose setup was last tried: a failed one is tried again when told, or once it or its configuration changed. */
   tried?: Loaded;
-  error?: string;
+  /** Why the version on disk cannot be loaded, or must not be. */
+  loadError?: string;
+  /** Why the version that was last tried is not set up. */
+  setupError?: string;
   refused?: boolean;
   shadowedBy?: string;
   generation: number;
+}
+
+/** Why the newest version does not run. */
+export function errorOf(slot: Slot): string | undefined {
+  return slot.loadError ?? slot.setupError;
 }
 
 export function nameOf(slot: Slot): string {

@@ -33,6 +33,16 @@ test("an undo that throws does not keep the others from running", async () => {
   );
 });
 
+test("an undo that never ends is named, and the others still run", async () => {
+  const scope = new Scope();
+  const undone: string[] = [];
+  scope.add("first", () => void undone.push("first"));
+  scope.add("stuck", () => new Promise<void>(() => {}));
+  const errors = await scope.dispose(5);
+  assert.equal(undone, ["first"]);
+  assert.match(errors.map(({ message }) => message).join(), '"stuck" was not undone in 5 ms');
+});
+
 test("what is registered after disposal is undone at once", async () => {
   const scope = new Scope();
   await scope.dispose();

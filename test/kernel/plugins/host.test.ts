@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite("plugins");
@@ -171,6 +172,95 @@ test("a changed section of the configuration reaches the plugin", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   await gateway.gateway.config.set("greeter.name", "Grace");
   assert.equal(await greet(), { text: "hello Grace" });
+});
+
+const taker = (name: string, refuses = "never") => `
+  import { definePlugin, Type } from "portico";
+  export default definePlugin({
+    name: "${name}",
+    config: { ${name}: Type.Object({ word: Type.String({ default: "old" }) }) },
+    setup(ctx, config) {
+      let { word } = config.${name};
+      ctx.onConfig((next) => {
+        if (next.${name}.word === "${refuses}") throw new Error("not this word");
+        word = next.${name}.word;
+      });
+      ctx.route("GET", "/${name}", { access: "gateway" }, () => ({ word }));
+    },
+  });`;
+const words = () =>
+  Promise.all(["early", "late"].map(async (name) => (await gateway.json("GET", `/${name}`)).word as string));
+
+test("a change that one plugin refuses is in force for none", async () => {
+  gateway = await startGateway({
+    files: {
+      "plugins/early/plugin.ts": taker("early"),
+      "plugins/late/plugin.ts": taker("late", "bad"),
+      [file]: greeter("hello"),
+    },
+  });
+  const before = readFileSync(join(gateway.home, "portico.json"), "utf8");
+  const changed = (extra: object) => JSON.stringify({ ...JSON.parse(before), ...extra });
+  gateway.write("portico.json", changed({ early: { word: "new" }, greeter: { name: "Ada" }, late: { word: "bad" } }));
+  const problem = await until("the refusal", () => gateway.gateway.config.problem);
+  assert.match(problem.message, "plugin late: not this word");
+  assert.equal(await words(), ["old", "old"]);
+  assert.equal(await greet(), { text: "hello world" });
+  gateway.write("portico.json", before);
+  await until("the mending", () => gateway.gateway.config.problem === undefined);
+  assert.equal(await words(), ["old", "old"]);
+
+  gateway.write("portico.json", changed({ early: { word: "new" }, late: { word: "good" } }));
+  await until("the next change", async () => (await words()).join() === "new,good");
+});
+
+test("portico config set says that the running gateway refuses what it wrote", async () => {
+  gateway = await startGateway({ files: { "plugins/late/plugin.ts": taker("late", "bad") } });
+  const refused = await portico(gateway.home, ["config", "set", "late.word", "bad"]);
+  assert.is(refused.code, 1);
+  assert.match(refused.stderr, /^portico: .*not this word.*\n$/);
+  assert.is((await portico(gateway.home, ["config", "set", "late.word", "good"])).code, 0);
+  assert.is((await gateway.json("GET", "/late")).word, "good");
+});
+
+test("a setup that failed is tried again only when told, or when its configuration or its files changed", async () => {
+  const failing = (hint = "") => `
+    import { definePlugin, Type } from "portico";
+    export default definePlugin({
+      name: "picky",
+      config: { picky: Type.Object({ mood: Type.String({ default: "bad" }) }) },
+      setup(ctx, config) {
+        globalThis.__tries.push("${hint}" + config.picky.mood);
+        if (config.picky.mood === "bad") throw new Error("in a bad mood");
+      },
+    });`;
+  const tries: string[] = [];
+  Object.assign(globalThis, { __tries: tries });
+  gateway = await startGateway({ files: { "plugins/picky/plugin.ts": failing() } });
+  const picky = () => gateway.json("GET", "/kernel/plugins/picky");
+  const rescan = () => gateway.json("POST", "/kernel/plugins/rescan");
+  assert.match((await picky()).error, /in a bad mood/);
+  await rescan();
+  await rescan();
+  assert.equal(tries, ["bad"]);
+
+  await gateway.json("POST", "/kernel/plugins/picky/reload");
+  assert.equal(tries.splice(0), ["bad", "bad"]);
+  gateway.write("plugins/picky/plugin.ts", failing("changed, "));
+  await rescan();
+  assert.equal(tries.splice(0), ["changed, bad"]);
+  await gateway.gateway.config.set("picky.mood", "good");
+  assert.equal(tries, ["changed, good"]);
+  assert.is((await picky()).state, "active");
+});
+
+test("one whose setup failed is off when it is turned off, and tried again when it is turned on", async () => {
+  gateway = await startGateway({ files: { [file]: greeter("hello", `throw new Error("no luck");`) } });
+  assert.is((await info()).state, "failed");
+  assert.is((await gateway.json("POST", "/kernel/plugins/greeter/disable")).state, "disabled");
+  const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
+  assert.is(enabled.state, "failed");
+  assert.match(enabled.error, /no luck/);
 });
 
 test.run();
