@@ -82,9 +82,12 @@ export interface PluginContext extends Mount {
     options: { everyMs: number; immediately?: boolean },
     run: (signal: AbortSignal) => unknown,
   ): Dispose;
-  /** A clean-up of the plugin's own, awaited at unloading. */
+  /** A clean-up of the plugin's own, awaited at unloading for up to 5 s. */
   defer(undo: Dispose): void;
-  /** Takes a changed configuration without a reload of the plugin; a throw keeps the old one. Without it, the plugin is reloaded. */
+  /**
+   * Takes a changed configuration without a reload of the plugin. A throw (or no end after 15 s) refuses it: `apply` is
+   * called once more, with what was in force, as in every plugin that took it. Without it, the plugin is reloaded.
+   */
   onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
   /**
    * Writes one key of a section that the plugin declares into the configuration file; `undefined` removes it. Once this
