@@ -2,12 +2,12 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { suite } from "uvu";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createBus } from "../../../kernel/bus.ts";
 import { createLoader } from "../../../kernel/extensions/load.ts";
 import { cacheName } from "../../../kernel/extensions/package-loader.ts";
-import { createLog } from "../../../kernel/log.ts";
+import { createLog } from "../../../kernel/log/log.ts";
 import type { PluginParts } from "../../../kernel/plugins/context.ts";
 import { createPluginHost } from "../../../kernel/plugins/host.ts";
 import { createContributions, createServices } from "../../../kernel/registry.ts";
