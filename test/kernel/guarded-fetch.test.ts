@@ -138,7 +138,26 @@ test("secrets do not follow a redirect to another origin; a 303 becomes a GET", 
   assert.equal(seen, { same: ["POST", "Bearer x"], other: ["GET", undefined, undefined, "a/b"] });
 });
 
-test("ends in time: silent server, endless headers, caller's abort", async () => {
+test("headers without an end fail: those that flood at once, those that trickle in time", async () => {
+  for (const [pauseMs, code] of [
+    [0, "upstream_error"],
+    [5, "upstream_timeout"],
+  ] as const) {
+    const raw = createTcpServer((socket) => {
+      socket.on("error", () => {}).write("HTTP/1.1 200 OK\r\n");
+      const line = `x-more: ${"x".repeat(pauseMs === 0 ? 1000 : 1)}\r\n`;
+      const writing = setInterval(() => socket.write(line), pauseMs);
+      socket.on("close", () => clearInterval(writing)).resume();
+    });
+    await new Promise<void>((resolve) => raw.listen(0, "127.0.0.1", resolve));
+    const { port: rawPort } = raw.address() as AddressInfo;
+    const timeoutMs = pauseMs === 0 ? 60_000 : 200;
+    assert.is(await codeOf(guardedFetch(guard, `http://pub.test:${rawPort}/`, { timeoutMs })), code);
+    await new Promise((resolve) => raw.close(resolve));
+  }
+});
+
+test("ends in time: silent server, stalling body, caller's abort", async () => {
   handler = () => {};
   assert.is(await codeOf(guardedFetch(guard, at("/"), { timeoutMs: 80 })), "upstream_timeout");
   handler = (_req, res) => void res.write("begins and stops");

@@ -1,6 +1,7 @@
 import { networkInterfaces } from "node:os";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { createGuards } from "../../../kernel/http/guards.ts";
 import { ask, closeAll, codeOf, exchange, head, startServer } from "./harness.ts";
 
 test.after(closeAll);
@@ -169,6 +170,17 @@ test("OPTIONS that is no preflight is an ordinary request", async () => {
   assert.is(answer.status, 405);
   assert.is(answer.headers["allow"], "GET, HEAD, POST");
   assert.is((await ask(one, "OPTIONS", "/nothing")).status, 404);
+});
+
+test("loopbackOnly goes by the peer's address", async () => {
+  const { settings } = await guarded();
+  const guards = createGuards({ settings: () => settings, loopbackOnly: true, origins: [] });
+  guards.bind("0.0.0.0", 1);
+  const from = (remoteAddress: string) =>
+    guards.check({ socket: { remoteAddress }, headers: { host: "localhost:1" }, rawHeaders: [] } as never);
+  for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"]) from(address);
+  for (const address of ["192.0.2.7", "::ffff:192.0.2.7", "2001:db8::7", ""])
+    assert.throws(() => from(address), /its own machine only/, address);
 });
 
 test("loopbackOnly refuses peers from elsewhere, wherever the server is bound", async () => {

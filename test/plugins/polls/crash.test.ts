@@ -13,11 +13,14 @@ import { openStore } from "../../../kernel/store/index.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";
+import { makePolls } from "./fake-polls.ts";
 
 const KILLS = 20;
+/** The first check finds this many items, which are no news. */
+const KNOWN = 5;
 
 test("no item lost, none twice, over 20 kills", async () => {
-  let size = 3;
+  let size = KNOWN - 2;
   const rows = () => JSON.stringify(Array.from({ length: size }, (_, id) => ({ id })));
   const source = createServer((_req, res) => {
     size += 2;
@@ -54,12 +57,11 @@ test("no item lost, none twice, over 20 kills", async () => {
       child = undefined;
     }
     // One last look in peace: whatever was cut off is found now.
-    const seen = await lastLook(file, url, dir);
+    const seen = await lastLook(file, dir);
     assert.is(new Set(seen).size, seen.length, "none twice");
-    const first = Math.min(...seen);
     assert.equal(
       [...seen].sort((a, b) => a - b),
-      Array.from({ length: size - first }, (_, i) => first + i),
+      Array.from({ length: size - KNOWN }, (_, i) => KNOWN + i),
       "none lost",
     );
     assert.ok(seen.length > KILLS * 2);
@@ -73,15 +75,13 @@ test("no item lost, none twice, over 20 kills", async () => {
 });
 
 /** The ids of all events, after one more check. */
-async function lastLook(file: string, url: string, dir: string): Promise<number[]> {
-  const { makePolls } = await import("./fake-polls.ts");
+async function lastLook(file: string, dir: string): Promise<number[]> {
   const store = openStore({ url: `file:${file}`, log: quietLog() });
   const polls = await makePolls(store, dir);
   await polls.book.freeLeases();
   await polls.runner.runNow(await polls.book.find("grows"));
   const items = await store.items.list({ kind: "wake", limit: 1_000 });
   await store.close();
-  assert.ok(url);
   return items.map(({ body }) => Number((body as { text: string }).text));
 }
 

@@ -230,7 +230,7 @@ for (const [query, param] of [
   test(`refuses ?${query}`, async () => {
     const answer = await gateway.request("GET", `/usage?${query}`);
     const { error } = (await answer.json()) as any;
-    assert.equal([answer.status, error.code, error.param ?? param], [400, "invalid_request_error", param]);
+    assert.equal([answer.status, error.code, error.param], [400, "invalid_request_error", param]);
   });
 }
 
