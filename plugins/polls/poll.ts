@@ -132,6 +132,7 @@ export interface CheckData {
   bytes?: number;
   items?: number;
   count?: number;
+  /** Why it failed; of a check that found something, why a hook did. */
   error?: string;
   eventIds?: string[];
   turnIds?: string[];

@@ -3,6 +3,7 @@ import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } fr
 import { createBook } from "./book.ts";
 import { createOperations, type Operations } from "./operations.ts";
 import { KIND } from "./poll.ts";
+import { startHooks } from "./checking/hooks.ts";
 import { createRunner } from "./checking/runner.ts";
 import type { PollsConfig } from "./schema.ts";
 
@@ -39,6 +40,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
       await book.rewindIntervals(store().now());
     },
   });
+  const hooks = startHooks(ctx);
 
   return {
     operations: createOperations({ ctx, book, runner, settings }),
@@ -46,6 +48,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     async stop() {
       await live.stop();
       await runner.idle();
+      await hooks.stop();
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Turns what is new into deliveries of the payload. */
 import type { PayloadDelivery, PayloadSpec, ScheduleTools, TurnRequest } from "portico";
 import { digest } from "../poll.ts";
+import { HOOK, type HookBody } from "./hooks.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
 
 const DATA_CHARS = 20_000;
@@ -19,16 +20,12 @@ export interface News {
   place: string;
   /** Unique to this check. */
   checkKey: string;
+  /** Its entry in the history. */
+  runId: string;
   items: readonly unknown[];
   diff?: string;
   maxItems: number;
   payload: PayloadSpec;
-}
-
-export interface Deliveries {
-  deliveries: PayloadDelivery[];
-  /** For hook payloads: what to emit once the check is committed. */
-  hooks: { event: string; context: Record<string, unknown> }[];
 }
 
 const clip = (text: string, chars: number): string => (text.length > chars ? `${text.slice(0, chars)} …` : text);
@@ -48,14 +45,20 @@ export function defaultPayload(kind: string): PayloadSpec {
 }
 
 /** One delivery for each item, oldest first; from `maxItems` on, the rest come in one that lists them all. */
-export function deliverNews(tools: ScheduleTools, news: News): Deliveries {
+export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[] {
   const { items, maxItems } = news;
   const single = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
   const rest = items.slice(single.length);
-  const result: Deliveries = { deliveries: [], hooks: [] };
-  for (const [index, item] of single.entries()) deliverOne(tools, news, item, index, result);
-  if (rest.length > 0) deliverRest(tools, news, rest, result);
-  return result;
+  const deliveries = single.map((item, index) => deliverOne(tools, news, item, index));
+  if (rest.length > 0) deliveries.push(deliverRest(tools, news, rest));
+  return deliveries;
+}
+
+/** `poll:changed` comes with every change anyway, and is not delivered a second time. */
+function deliverHook({ pollId, runId }: News, key: string, event: string, context: object): PayloadDelivery {
+  if (event === "poll:changed") return { items: [] };
+  const body: HookBody = { event, context: { ...context, deliveryId: key }, runId };
+  return { items: [{ id: `hook_${key}`, lane: `poll:${pollId}`, kind: HOOK, body }] };
 }
 
 function valuesOf({ pollId, name, place, items, diff }: News, item: unknown): TemplateValues {
@@ -70,17 +73,14 @@ const metadataOf = ({ pollId, name, place, items }: News): Record<string, unknow
   count: items.length,
 });
 
-function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: number, result: Deliveries): void {
+function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: number): PayloadDelivery {
   const { payload } = news;
   const values = valuesOf(news, item);
   const key = `poll_${digest(`${news.checkKey} ${index}`)}`;
   if (payload.kind === "hook") {
     const { name, pollId, place: url, items, diff } = news;
-    result.hooks.push({
-      event: payload.event,
-      context: { pollId, name, url, item, count: items.length, ...(diff ? { diff } : {}), ...payload.context },
-    });
-    return;
+    const context = { pollId, name, url, item, count: items.length, ...(diff ? { diff } : {}), ...payload.context };
+    return deliverHook(news, key, payload.event, context);
   }
   const order = {
     source: "poll",
@@ -89,12 +89,11 @@ function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: numb
     defaultSession: `poll:${news.pollId}:${key.slice(5, 13)}`,
   };
   if (payload.kind === "systemEvent") {
-    result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } }));
-    return;
+    return tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } });
   }
   const session = payload.session === undefined ? {} : { session: render(payload.session, values) };
   const { message, untrusted } = prompt(payload.message, values, news);
-  result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, ...session, message }, untrusted }));
+  return tools.deliver({ ...order, payload: { ...payload, ...session, message }, untrusted });
 }
 
 /**
@@ -117,15 +116,12 @@ function prompt(
   return { message, untrusted };
 }
 
-function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[], result: Deliveries): void {
+function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[]): PayloadDelivery {
   const { payload, name, pollId, place: url, items } = news;
   const key = `poll_${digest(`${news.checkKey} rest`)}`;
   if (payload.kind === "hook") {
-    result.hooks.push({
-      event: payload.event,
-      context: { pollId, name, url, items: rest, count: items.length, summary: true, ...payload.context },
-    });
-    return;
+    const context = { pollId, name, url, items: rest, count: items.length, summary: true, ...payload.context };
+    return deliverHook(news, key, payload.event, context);
   }
   const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
   // All are named, however many: the more there are, the shorter each one's line.
@@ -138,12 +134,9 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[],
     defaultSession: `poll:${pollId}:${key.slice(5, 13)}`,
   };
   if (payload.kind === "systemEvent") {
-    result.deliveries.push(tools.deliver({ ...order, payload: { ...payload, text: `${intro}\n${lines}` } }));
-    return;
+    return tools.deliver({ ...order, payload: { ...payload, text: `${intro}\n${lines}` } });
   }
   const { session: _, ...task } = payload;
   const message = `${payload.message}\n\n(This is for all of the ${rest.length} remaining items of a poll, which are listed below.)`;
-  result.deliveries.push(
-    tools.deliver({ ...order, payload: { ...task, message }, untrusted: [{ label: intro, text: lines }] }),
-  );
+  return tools.deliver({ ...order, payload: { ...task, message }, untrusted: [{ label: intro, text: lines }] });
 }

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { isPorticoError, type NewItem, type PluginContext, type Run, type ScheduleTools } from "portico";
 import { backoffMs, jittered } from "./backoff.ts";
 import { type Checked, check } from "./check.ts";
-import { type Deliveries, deliverNews } from "./deliver.ts";
+import { deliverNews } from "./deliver.ts";
 import { guardOf } from "../policy.ts";
 import {
   type CheckData,
@@ -22,7 +22,6 @@ import { CheckFailed } from "../sources/source.ts";
 /** Beyond the deadline of the check itself: for the comparison and the commit. */
 const LEASE_MARGIN_MS = 30_000;
 const ITEMS_IN_EVENT = 50;
-const HOOK_TIMEOUT_MS = 60_000;
 /** Short intervals are meant exactly. */
 const JITTER_FROM_MS = 60_000;
 
@@ -136,21 +135,23 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     const state = newState(poll, outcome, status, at, now);
     const news = "checked" in outcome ? outcome.checked.news : [];
     const checkKey = `${row.id} ${row.createdAt} ${rev}`;
-    const fired: Deliveries =
+    const runId = `run_poll_${randomBytes(10).toString("hex")}`;
+    const fired =
       "checked" in outcome && status === "changed"
         ? deliverNews(tools, {
             pollId: row.id,
             name: row.name ?? row.id,
             place: placeOf(body.source),
             checkKey,
+            runId,
             items: news,
             ...(outcome.checked.diff === undefined ? {} : { diff: outcome.checked.diff }),
             maxItems: body.maxItems ?? settings().maxItems,
             payload: body.payload,
           })
-        : { deliveries: [], hooks: [] };
-    const eventIds = fired.deliveries.flatMap(({ eventId }) => eventId ?? []);
-    const turnIds = fired.deliveries.flatMap(({ turnId }) => turnId ?? []);
+        : [];
+    const eventIds = fired.flatMap(({ eventId }) => eventId ?? []);
+    const turnIds = fired.flatMap(({ turnId }) => turnId ?? []);
     const data: CheckData = {
       pollId: row.id,
       trigger,
@@ -166,7 +167,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       ...(turnIds.length > 0 ? { turnIds } : {}),
     };
     const run: Run = {
-      id: `run_poll_${randomBytes(10).toString("hex")}`,
+      id: runId,
       owner: `${KIND}:${row.id}`,
       at,
       status,
@@ -185,11 +186,11 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
         ...("checked" in outcome && outcome.checked.cursor ? { cursor: outcome.checked.cursor } : {}),
         ...(next === null ? { enabled: false } : {}),
       },
-      { items: fired.deliveries.flatMap(({ items }) => items) as NewItem[], runs: [run] },
+      { items: fired.flatMap(({ items }) => items) as NewItem[], runs: [run] },
     );
     if (committed === undefined) return undefined;
     if (state.checks % 10 === 0) await store().runs.prune(run.owner, settings().keepRuns);
-    if (status === "changed") await announce(poll, run, outcome as { checked: Checked }, fired);
+    if (status === "changed") await announce(poll, run, (outcome as { checked: Checked }).checked);
     return {
       runId: run.id,
       status,
@@ -200,12 +201,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     };
   }
 
-  async function announce(
-    { row, body }: Poll,
-    run: Run,
-    { checked }: { checked: Checked },
-    fired: Deliveries,
-  ): Promise<void> {
+  async function announce({ row, body }: Poll, run: Run, checked: Checked): Promise<void> {
     await ctx.emit(
       "poll:changed",
       {
@@ -220,15 +216,6 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       },
       { sessionKey: `poll:${row.id}` },
     );
-    if (fired.hooks.length === 0) return;
-    // Asked for anew: events are declared by the plugin that is loaded now.
-    const current = await ctx.use("schedule").load();
-    for (const { event, context } of fired.hooks) {
-      if (event === "poll:changed") continue;
-      await current.emitHook(event, context, HOOK_TIMEOUT_MS).catch((error: unknown) => {
-        ctx.log.warn({ err: error, poll: row.name, event }, "a hook of a poll failed");
-      });
-    }
   }
 
   /** Takes the slot for as long as the check may last; `undefined` where somebody else has it. */

@@ -412,6 +412,22 @@ test("a secret in the address goes to the source and nowhere else", async () => 
   assert.is(refused.status, 400, "a mask must not become part of the address");
 });
 
+test("a hook payload reaches the handlers of its event", async () => {
+  const heard: Record<string, unknown>[] = [];
+  answer("[1]");
+  const p = await poll({ source: { kind: "json", url: at }, payload: { kind: "hook", event: "number:new" } });
+  const quiet = gateway.gateway.bus.on("number:new" as never, ({ context }) => void heard.push(context as never));
+  await p.run();
+  answer("[1, 2]");
+  await p.run();
+  await until("the event", () => heard.length > 0);
+  await quiet();
+  assert.equal(
+    heard.map(({ item }) => item),
+    [2],
+  );
+});
+
 test("a poll on its own interval, with the event for hooks", async () => {
   answer(rows(1));
   const seen: { count: number; items: unknown[] }[] = [];

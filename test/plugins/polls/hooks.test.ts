@@ -1,0 +1,92 @@
+/** Events of hook payloads: written with their check, emitted afterwards, whatever happens in between. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { HOOK, startHooks } from "../../../plugins/polls/checking/hooks.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import { type TemporaryStore, temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { makePolls } from "./fake-polls.ts";
+
+const test = suite("hooks of polls");
+let t: TemporaryStore;
+let polls: Awaited<ReturnType<typeof makePolls>>;
+let hooks: ReturnType<typeof startHooks> | undefined;
+let heard: Record<string, unknown>[];
+
+test.before.each(async () => {
+  t = temporaryStore();
+  polls = await makePolls(t.store, t.dir);
+  heard = [];
+  mkdirSync(join(t.dir, "inbox"));
+  for (const name of ["a", "b", "c"]) writeFileSync(join(t.dir, "inbox", name), name);
+  const payload = { kind: "hook" as const, event: "file:new", context: { own: "words" } };
+  const source = { kind: "file" as const, path: "inbox" };
+  await polls.book.add({ name: "inbox", every: "1h", source, fireOnFirst: true, payload }, "api");
+});
+test.after.each(async () => {
+  await hooks?.stop();
+  hooks = undefined;
+  await t.remove();
+});
+
+const listen = (fail: (name: string) => boolean = () => false) =>
+  polls.bus.on("file:new" as never, ({ context }: { context: Record<string, unknown> }) => {
+    heard.push(context);
+    if (fail(nameOf(context))) throw new Error("the printer burns");
+  });
+const nameOf = (context: Record<string, unknown>) => (context["item"] as { name: string }).name;
+const check = async () => polls.runner.runNow(await polls.book.find("inbox"));
+const ended = (state: "done" | "dead", count: number) =>
+  until(`${count} ${state}`, async () => (await t.store.items.list({ kind: HOOK, state })).length === count);
+
+test("what a check fires is heard though the process ended right after its commit", async () => {
+  listen();
+  assert.is((await check())?.count, 3);
+  assert.equal(heard, [], "nothing runs inside the check");
+  hooks = startHooks(polls.ctx);
+  await ended("done", 3);
+  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
+  assert.is(new Set(heard.map((context) => context["deliveryId"])).size, 3);
+  assert.ok(heard.every((context) => context["name"] === "inbox" && context["own"] === "words"));
+  assert.is((await check())?.status, "unchanged");
+  assert.is(heard.length, 3);
+});
+
+test("handlers that were cut off hear it again, with the same id", async () => {
+  listen();
+  await check();
+  // A process that took the first one and is gone.
+  const [cut] = await t.store.claim("gone", 1, 30_000, [HOOK]);
+  t.clock.now += 30_000;
+  hooks = startHooks(polls.ctx);
+  await ended("done", 3);
+  assert.is(`hook_${heard[0]!["deliveryId"]}`, cut!.item.id);
+  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
+});
+
+test("one that ends the process each time is given up, and the others go on", async () => {
+  listen();
+  const result = await check();
+  for (let i = 0; i < 3; i++) {
+    await t.store.claim("gone", 1, 30_000, [HOOK]);
+    t.clock.now += 30_000;
+  }
+  hooks = startHooks(polls.ctx);
+  await Promise.all([ended("dead", 1), ended("done", 2)]);
+  assert.equal(heard.map(nameOf), ["b", "c"]);
+  assert.match(JSON.stringify(await t.store.runs.get(result!.runId)), /ended 3 times/);
+});
+
+test("a handler that fails stands in the check's history", async () => {
+  listen((name) => name === "b");
+  hooks = startHooks(polls.ctx);
+  const result = await check();
+  await Promise.all([ended("dead", 1), ended("done", 2)]);
+  assert.equal(heard.map(nameOf), ["a", "b", "c"]);
+  const run = await t.store.runs.get(result!.runId);
+  assert.is(run?.status, "changed");
+  assert.match((run!.data as { error: string }).error, /file:new: .*the printer burns/);
+});
+
+test.run();
