@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, realpath, rename, unlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { PorticoError } from "./errors.ts";
+import { isPorticoError, PorticoError } from "./errors.ts";
 
 const refusal = (message: string): PorticoError =>
   new PorticoError("invalid_request_error", message, { param: "path" });
@@ -113,10 +113,21 @@ export async function writeConfined(root: string, userPath: string, content: str
 }
 
 /**
- * The real path of an existing file below `root` that may be handed on: a regular file with one name only (a second
- * hard link could be somebody else's file), reached without leaving the root. Throws 400 with `param: "path"`.
+ * The real path of an existing file below `root` (the upload directory) that may be handed on: a regular file with one
+ * name only (a second hard link could be somebody else's file), reached without leaving the root. Throws 400 with
+ * `param`: where in the request the path stands.
  */
-export async function checkUpload(root: string, userPath: string): Promise<string> {
+export async function checkUpload(root: string, userPath: string, param = "path"): Promise<string> {
+  try {
+    return await uploadPath(root, userPath);
+  } catch (error) {
+    if (!isPorticoError(error)) throw error;
+    const message = `${error.message} Files for pages must lie in <tmp>/portico/uploads.`;
+    throw new PorticoError(error.code, message, { param, cause: error });
+  }
+}
+
+async function uploadPath(root: string, userPath: string): Promise<string> {
   const full = spelledInside(root, userPath);
   const missing = refusal("There is no such file in the upload directory.");
   const realRoot = await realpath(root).catch(() => Promise.reject(missing));

@@ -16,6 +16,7 @@ export { runBounded } from "./extensions/bounded.ts";
 export { type LateParts, startLate } from "./plugins/late-start.ts";
 export { startEgressProxy } from "./egress-proxy.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
+export { portFree } from "./free-port.ts";
 export { guardedFetch } from "./guard/fetch.ts";
 export { createGuard } from "./guard/guard.ts";
 export type * from "./guard/types.ts";
@@ -29,6 +30,7 @@ export { acceptSocket, closeSocket, dialSocket, readMessages, type WebSocket } f
 export { newId } from "./ids.ts";
 export * from "./models/index.ts";
 export { didYouMean } from "./nearest.ts";
+export { plainName, thinOut } from "./own-files.ts";
 export { compile } from "./schema.ts";
 export { absolutePath } from "./paths.ts";
 export * from "./schedules/index.ts";

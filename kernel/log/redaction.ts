@@ -58,7 +58,8 @@ export function createRedaction(secrets: Iterable<string> = []): Redaction {
   function hideIn(quoted: string): string {
     let text = JSON.parse(quoted) as string;
     // a longer one first: it may begin with another
-    for (const secret of [...written.keys()].sort((a, b) => b.length - a.length)) text = text.replaceAll(secret, REDACTED);
+    for (const secret of [...written.keys()].sort((a, b) => b.length - a.length))
+      text = text.replaceAll(secret, REDACTED);
     return JSON.stringify(text);
   }
 

@@ -2,8 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { PorticoError } from "portico";
-import { portFree } from "./connect/launch.ts";
+import { portFree, PorticoError } from "portico";
 import type { BrowserConfig, ProfileConfig } from "./schema.ts";
 
 export type DriverKind = "managed" | "remote" | "extension";

@@ -11,16 +11,7 @@ import type { Op } from "../operations/op.ts";
 /** The files' real paths. 400 with `paths[i]` for one that may not be handed on. */
 export async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
   const root = await tmpDir(op, "uploads");
-  return Promise.all(
-    paths.map((path, index) =>
-      checkUpload(root, path).catch((error: PorticoError) => {
-        throw new PorticoError(error.code, `${error.message} Files for pages must lie in ${"<tmp>/portico/uploads"}.`, {
-          param: `paths[${index}]`,
-          cause: error,
-        });
-      }),
-    ),
-  );
+  return Promise.all(paths.map((path, index) => checkUpload(root, path, `paths[${index}]`)));
 }
 
 /** Sets a file input, or clicks what opens a chooser and answers that. */

@@ -1,7 +1,6 @@
 /** Starts a browser of our own and ends it again. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { PorticoError } from "portico";
@@ -118,15 +117,6 @@ function flags(options: LaunchOptions): string[] {
         ]),
     "about:blank",
   ];
-}
-
-/** True when nobody listens on that port of 127.0.0.1. */
-export function portFree(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => server.close(() => resolve(true)));
-  });
 }
 
 /** What the browser's last words mean, for the person who must act. */

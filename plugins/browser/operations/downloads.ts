@@ -1,6 +1,6 @@
 /** Downloads: started by a click or already under way, saved under the download directory. */
 import { stat, statfs } from "node:fs/promises";
-import { openConfined, PorticoError } from "portico";
+import { openConfined, plainName, PorticoError } from "portico";
 import { left, within } from "../deadline.ts";
 import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../playwright.ts";
@@ -17,15 +17,6 @@ export interface DownloadInput extends Common {
 const DOWNLOAD_MS = 120_000;
 /** Less than this is a full disk, however small the download was to be. */
 const ROOM_BYTES = 64 << 10;
-
-/** A name that a file system takes, whatever the page suggests. */
-export function safeName(suggested: string): string {
-  const name = suggested
-    .replace(/[\u0000-\u001f\u007f/\\:*?"<>|]/g, "_")
-    .replace(/^[\s.]+/, "_")
-    .slice(-120);
-  return name.trim() === "" ? "download" : name;
-}
 
 interface Watch {
   tooLarge(): boolean;
@@ -74,7 +65,7 @@ async function save(
   timeoutMs: number,
 ): Promise<object> {
   const watch = watchSize(op, tab, download);
-  const suggestedFilename = safeName(download.suggestedFilename());
+  const suggestedFilename = plainName(download.suggestedFilename(), "download");
   const root = await tmpDir(op, "downloads");
   const file = await openConfined(root, wanted ?? suggestedFilename).catch(async (error: unknown) => {
     watch.stop();

@@ -1,14 +1,12 @@
 /** Files of a request: what goes to the node with it, and where on this machine that comes to lie which comes back. */
 import { createReadStream } from "node:fs";
-import { readdir, stat, unlink } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { checkUpload, confinedPath, ensureTmpRoot, PorticoError } from "portico";
+import { checkUpload, confinedPath, ensureTmpRoot, plainName, PorticoError, thinOut } from "portico";
 import { fileSink, type Sink } from "../incoming.ts";
 import type { BrowserRequest } from "../types.ts";
 import { FILE_ANSWERS, type FileHead, type Place, setAt, uploadPlaces, valueAt } from "../wire.ts";
 
-/** Screenshots and PDFs that nobody named are kept up to this many. */
-const KEPT = 200;
 const MOST_FILES = 1000;
 
 export interface Packed {
@@ -21,15 +19,6 @@ export interface Packed {
   at: Place | undefined;
   /** Takes that file. */
   sink(name: string): Promise<Sink>;
-}
-
-/** A name without anything that leads elsewhere. */
-export function plainName(name: string): string {
-  const plain = basename(name)
-    .replace(/[^\p{L}\p{N} ._()-]/gu, "_")
-    .replace(/^[\s.]+/, "_")
-    .slice(-120);
-  return plain === "" ? "file" : plain;
 }
 
 /** Checks the files that a request names, as the control API here would, before anything is sent. */
@@ -47,9 +36,10 @@ export async function pack(given: BrowserRequest, node: string, tmp: string, max
     read: (i) => createReadStream(paths[i] as string, { highWaterMark: 256 * 1024 }),
     at: rule?.at,
     async sink(name) {
-      const own = rule?.wanted ? plainName(name) : plainName(`${node}-${plainName(name)}`);
-      if (rule?.wanted === false) await thinOut(dir).catch(() => {});
-      return fileSink(dir, wanted ?? own);
+      const own = basename(name);
+      if (rule?.wanted) return fileSink(dir, wanted ?? plainName(own));
+      const sink = await fileSink(dir, plainName(`${node}-${own}`));
+      return { ...sink, end: () => sink.end().finally(() => void thinOut(dir).catch(() => {})) };
     },
   };
 }
@@ -79,12 +69,7 @@ async function packUploads(
   const paths: string[] = [];
   for (const at of places) {
     const param = spelled(at);
-    const path = await checkUpload(root, valueAt(request.body, at) as string).catch((error: PorticoError) => {
-      throw new PorticoError(error.code, `${error.message} Files for pages must lie in <tmp>/portico/uploads.`, {
-        param,
-        cause: error,
-      });
-    });
+    const path = await checkUpload(root, valueAt(request.body, at) as string, param);
     const { size } = await stat(path);
     if (size > maxFileBytes) {
       throw new PorticoError(
@@ -94,7 +79,7 @@ async function packUploads(
       );
     }
     setAt(request.body, at, "");
-    files.push({ at, name: plainName(path), size });
+    files.push({ at, name: plainName(basename(path)), size });
     paths.push(path);
   }
   return { files, paths };
@@ -102,12 +87,3 @@ async function packUploads(
 
 const spelled = (at: Place): string =>
   at.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");
-
-async function thinOut(dir: string): Promise<void> {
-  const names = await readdir(dir);
-  if (names.length < KEPT) return;
-  const files = await Promise.all(names.map(async (name) => ({ name, at: (await stat(join(dir, name))).mtimeMs })));
-  files.sort((a, b) => a.at - b.at);
-  const old = files.slice(0, files.length - KEPT + 1);
-  await Promise.all(old.map(({ name }) => unlink(join(dir, name)).catch(() => {})));
-}

@@ -4,7 +4,6 @@ import { pageFunction, plainResult } from "../../../plugins/browser/actions/page
 import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
 import { endRecorded, startOf } from "../../../plugins/browser/connect/process-record.ts";
 import { firstWords, plainText } from "../../../plugins/browser/failures.ts";
-import { safeName } from "../../../plugins/browser/operations/downloads.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
 import { PATHS } from "../../../plugins/browser/paths.ts";
 import { shownUrl } from "../../../plugins/browser/profiles.ts";
@@ -174,14 +173,6 @@ test("text of a query becomes what the schema wants", () => {
     s: "body",
   });
   assert.equal(inputOf(fields, { a: "maybe", n: "1e3" }, undefined, {}), { a: "maybe", n: "1e3" });
-});
-
-test("names of downloads are harmless", () => {
-  assert.is(safeName("../../evil.txt"), "__.._evil.txt");
-  assert.is(safeName("a\u0000b\n/c.txt"), "a_b__c.txt");
-  assert.is(safeName(""), "download");
-  assert.is(safeName(".bashrc"), "_bashrc");
-  assert.ok(safeName("x".repeat(500)).length <= 120);
 });
 
 test("library messages lose terminal codes, stacks and call logs", () => {

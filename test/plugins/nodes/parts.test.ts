@@ -6,7 +6,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { narrowed } from "../../../plugins/browser/imposed.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
-import { pack, plainName } from "../../../plugins/nodes/gateway/place.ts";
+import { pack } from "../../../plugins/nodes/gateway/place.ts";
 import { fileSink, Incoming, memorySink } from "../../../plugins/nodes/incoming.ts";
 import { packChunk, setAt, unpackChunk, uploadPlaces, valueAt } from "../../../plugins/nodes/wire.ts";
 
@@ -125,8 +125,6 @@ test("a request is packed with its files, and without what is this machine's aff
   assert.equal(wish.body, { ref: 1, path: "x/y.txt" }, "the caller's own request stays as it was");
   const asked = { method: "POST", route: "/trace/stop", query: { path: "../up.zip" } } as const;
   assert.is((await failureOf(pack(asked as never, "n", tmp, 100))).param, "path");
-  assert.is(plainName("../../.evil\u0000name/x\\y?.txt"), "x_y_.txt");
-  assert.is(plainName("..."), "_");
 });
 
 test.run();
