@@ -1,6 +1,7 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
 import { readdirSync, realpathSync, statSync } from "node:fs";
-import { basename, join, sep } from "node:path";
+import { basename, join } from "node:path";
+import { whyUnsafe } from "./safety.ts";
 
 export interface Root {
   /** `bundled`, `extra`, `managed`, `workspace`. */
@@ -57,23 +58,4 @@ function discoverRoot(root: Root, entryNames: readonly string[]): Found[] {
     }
   }
   return found;
-}
-
-/** The bundled extensions are as safe as the package itself; of others nobody else may write the files. */
-export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
-  if (root.name === "bundled") return undefined;
-  const realRoot = realpathSync(root.dir);
-  if (!isInside(realDir, realRoot)) return "its real path leaves its root: copy it there instead of linking to it";
-  if (!isInside(realpathSync(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
-  for (const path of [realDir, entry]) {
-    const { mode, uid } = statSync(path);
-    if (mode & 0o022) return `others may write ${basename(path)}: run chmod go-w on it`;
-    const own = process.getuid?.();
-    if (own !== undefined && own !== 0 && uid !== own && uid !== 0) return `${basename(path)} belongs to another user`;
-  }
-  return undefined;
-}
-
-export function isInside(path: string, dir: string): boolean {
-  return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
 }

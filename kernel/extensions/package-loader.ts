@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import * as portico from "../index.ts";
-import { isInside } from "./discover.ts";
 import { createLoader, type Loader } from "./load.ts";
+import { isInside } from "./safety.ts";
 
 /**
  * The package's own bundles lie in `.build/cache` and are made when it is installed; those of users in `userCache`.

@@ -3,11 +3,12 @@ import { endOrLate, withDeadline } from "../deadline.ts";
 import { PorticoError } from "../errors.ts";
 import { discover, type Found, type Root } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load.ts";
+import { UnsafeError } from "../extensions/safety.ts";
 import { createTurns } from "../in-turn.ts";
 import { type Scope, undoLimitMs } from "../scope.ts";
 import type { ConfigSchemas, Dispose, ServiceName } from "../types.ts";
 import type { PluginParts } from "./context.ts";
-import { type Loaded, loadPlugin, pluginEntryNames } from "./definitions.ts";
+import { type Loaded, loadPlugin, pluginEntryNames, versionOnDisk } from "./definitions.ts";
 import { describe, type PluginRecord, stateOf } from "./record.ts";
 import { isConcerned, sectionsOf } from "./sections.ts";
 import { setUp } from "./set-up.ts";
@@ -50,13 +51,12 @@ export function createPluginHost(options: PluginHostOptions) {
     const slot: Slot = slots.get(found.dir) ?? { found, generation: 0 };
     slots.set(found.dir, slot);
     slot.found = found;
-    slot.refused = found.refused !== undefined;
-    if (slot.refused) return void Object.assign(slot, { loaded: undefined, loadError: found.refused });
     try {
       const forced = slot.loaded !== undefined && slot.loaded.definition.name === force;
       // The package's own files change with an update, which is a restart.
       if (found.root.name === "bundled" && slot.loaded && !forced) return;
-      const { hash } = await loader.compile(found.entry);
+      const hash = await versionOnDisk(found, loader);
+      slot.refused = false;
       if (slot.loaded?.module.hash === hash && !forced) return void (slot.loadError = undefined);
       slot.loaded = await loadPlugin(found, loader);
       slot.loadError = undefined;
@@ -68,6 +68,8 @@ export function createPluginHost(options: PluginHostOptions) {
       if (slot.loadError !== message)
         log.error({ plugin: found.name, err: thrown }, `plugin ${found.name} does not load: ${message}`);
       slot.loadError = message;
+      slot.refused = thrown instanceof UnsafeError;
+      if (slot.refused) slot.loaded = undefined;
       // Its section of the configuration must not become an unknown key.
       if (!slot.loaded) define(found.dir, { [found.name]: parts.anySchema });
     }

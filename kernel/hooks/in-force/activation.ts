@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { runBounded } from "../../extensions/bounded.ts";
 import { createLoopGuard, guardLoops } from "../../extensions/loop-guard.ts";
 import { LoadError, type Loader, wrapBundle } from "../../extensions/load.ts";
+import { UnsafeError, whyInputsUnsafe } from "../../extensions/safety.ts";
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
-import { type Candidate, whyInputsUnsafe } from "../on-disk/candidate.ts";
+import type { Candidate } from "../on-disk/candidate.ts";
 import type { HookMeta } from "../on-disk/front-matter.ts";
 import type { Handler } from "./invoke.ts";
 
@@ -41,9 +42,6 @@ const evaluateLimitMs = 2000;
 const disposeLimitMs = 5000;
 /** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
 export const backstopMs = 200;
-
-/** The files may not be loaded, whatever they hold. */
-export class UnsafeError extends Error {}
 
 /** The version that is on disk now, without running it. Throws `LoadError` or `UnsafeError`. */
 export async function versionOnDisk(

@@ -3,12 +3,13 @@
  * version off to the side, swaps it in within one tick, and takes off what is gone. What fails changes nothing.
  */
 import { join } from "node:path";
+import { UnsafeError } from "../../extensions/safety.ts";
 import { type Candidate, findCandidates } from "../on-disk/candidate.ts";
 import { createMetaReader } from "../on-disk/meta-cache.ts";
 import { hookRoots } from "../on-disk/roots.ts";
 import { type Problem, problemOf, sayProblem } from "../problem.ts";
 import type { HookEntry, HookHostOptions, HookSurroundings } from "../settings.ts";
-import { loadVersion, UnsafeError, type Version, versionOnDisk } from "./activation.ts";
+import { loadVersion, type Version, versionOnDisk } from "./activation.ts";
 import { createBars } from "./bars.ts";
 import { createHookLogger, createRing } from "./hook-log.ts";
 import { newHealth } from "./runner.ts";

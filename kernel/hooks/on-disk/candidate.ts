@@ -1,7 +1,8 @@
 /** Reads one hook directory: its `HOOK.md`, its handler's file, and whether it is safe to load. */
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
-import { discover, type Found, isInside, type Root, sourceNames, whyUnsafe } from "../../extensions/discover.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { discover, type Found, type Root, sourceNames } from "../../extensions/discover.ts";
+import { whyUnsafe } from "../../extensions/safety.ts";
 import type { HookMeta } from "./front-matter.ts";
 import { createMetaReader, type ReadMeta } from "./meta-cache.ts";
 import type { Problem } from "../problem.ts";
@@ -68,32 +69,4 @@ async function readCandidate(found: Found, readMeta: ReadMeta): Promise<Candidat
     candidate.problem = { message: at + (error as Error).message, file: descriptor, line };
   }
   return candidate;
-}
-
-/** Why the files that went into a bundle must not run: others may write one of them, or a link leaves the root. */
-export function whyInputsUnsafe(candidate: Candidate, inputs: readonly string[]): string | undefined {
-  const { root, realDir } = candidate;
-  if (root.name === "bundled") return undefined;
-  for (const input of inputs) {
-    const paths = [input];
-    for (let dir = dirname(input); isInside(dir, realDir) && dir !== realDir; dir = dirname(dir)) paths.push(dir);
-    const writable = paths.find((path) => statSync(path).mode & 0o022);
-    if (writable) return `others may write ${relative(realDir, writable)}: run chmod go-w on it`;
-  }
-  return linkThatLeaves(realDir, realpathSync(root.dir));
-}
-
-function linkThatLeaves(dir: string, root: string): string | undefined {
-  for (const entry of readdirSync(dir, { withFileTypes: true })) {
-    if (entry.name === "node_modules" || entry.name === ".git") continue;
-    const path = join(dir, entry.name);
-    if (entry.isSymbolicLink() && existsSync(path) && !isInside(realpathSync(path), root)) {
-      return `the real path of ${entry.name} leaves the hook's root`;
-    }
-    if (entry.isDirectory()) {
-      const below = linkThatLeaves(path, root);
-      if (below) return below;
-    }
-  }
-  return undefined;
 }

@@ -1,8 +1,8 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
@@ -134,6 +134,47 @@ test("files that others may write are refused with the reason", async () => {
   const record = await until("the refusal", async () => info());
   assert.is(record.state, "refused");
   assert.match(record.error, /others may write/);
+});
+
+test("the section of a refused plugin keeps nothing from starting", async () => {
+  const home = makeHome();
+  mkdirSync(join(home, "plugins/greeter"), { recursive: true });
+  chmodSync(join(home, "plugins/greeter"), 0o777);
+  gateway = await startGateway({ home, files: { [file]: greeter("hello") }, config: { greeter: { name: "Ada" } } });
+  assert.is((await info()).state, "refused");
+  await gateway.stop();
+  rmSync(home, { recursive: true });
+});
+
+test("a file that a plugin imports is looked at too, and what ran is taken down when others may write it", async () => {
+  const importing = `import { text } from "./parts/text.ts";
+    export default { name: "greeter", setup(ctx) { ctx.route("GET", "/greet", { access: "gateway" }, () => ({ text })); } };`;
+  const imported = "plugins/greeter/parts/text.ts";
+  gateway = await startGateway({ files: { [file]: importing, [imported]: `export const text = "hello";` } });
+  assert.equal(await greet(), { text: "hello" });
+  chmodSync(join(gateway.home, imported), 0o666);
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  const record = await info();
+  assert.is(record.state, "refused");
+  assert.match(record.error, /others may write parts\/text\.ts/);
+  assert.is((await gateway.request("GET", "/greet")).status, 404);
+
+  chmodSync(join(gateway.home, imported), 0o600);
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  assert.equal(await greet(), { text: "hello" });
+});
+
+test("a plugin whose link leads out of its root is refused before anything of it runs", async () => {
+  gateway = await startGateway();
+  gateway.write("elsewhere/text.ts", "globalThis.__ranFromElsewhere = true; export const text = 1;");
+  mkdirSync(join(gateway.home, "plugins/greeter"), { recursive: true });
+  symlinkSync(join(gateway.home, "elsewhere/text.ts"), join(gateway.home, "plugins/greeter/text.ts"));
+  gateway.write(file, `import "./text.ts"; export default { name: "greeter", setup() {} };`);
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  const record = await info();
+  assert.is(record.state, "refused");
+  assert.match(record.error, /the real path of text\.ts leaves its root/);
+  assert.is((globalThis as { __ranFromElsewhere?: boolean }).__ranFromElsewhere, undefined);
 });
 
 test("a plugin waits for a service that it needs, and starts when that is there", async () => {
