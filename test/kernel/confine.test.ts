@@ -4,30 +4,27 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { checkUpload, confinedPath, ensureTmpRoot, openConfined, writeConfined } from "../../kernel/confine.ts";
+import { temporaryDir } from "../support/temporary.ts";
 
 const test = suite<{ base: string; root: string; outside: string }>("confine");
 
 test.before.each((at) => {
-  at.base = mkdtempSync(join(tmpdir(), "portico-confine-"));
+  at.base = temporaryDir("portico-confine-");
   at.root = join(at.base, "root");
   at.outside = join(at.base, "outside");
   mkdirSync(at.root);
   mkdirSync(at.outside);
 });
-test.after.each(({ base }) => rmSync(base, { recursive: true, force: true }));
 
 async function refused(work: Promise<unknown>): Promise<string> {
   try {

@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createHome, resolvePaths } from "../../kernel/paths.ts";
+import { temporaryDir } from "../support/temporary.ts";
 
-const root = mkdtempSync(join(tmpdir(), "portico-paths-"));
-test.after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDir("portico-paths-");
 
 test("option, then environment, then the user's home", () => {
   const env = { HOME: "/users/me", PORTICO_HOME: "/env/home", PORTICO_CONFIG: "/env/own.json" };

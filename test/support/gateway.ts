@@ -1,13 +1,13 @@
 /** Gateways for tests: one in this process, or a real second process. Each has a home of its own that goes with it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
 import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import type { Gateway } from "../../kernel/gateway/types.ts";
 import { resolvePaths } from "../../kernel/paths.ts";
+import { temporaryDir } from "./temporary.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));
 
@@ -48,8 +48,9 @@ export interface InProcessGateway extends TestGateway {
   write(path: string, text: string): void;
 }
 
+/** A directory that lasts as long as this process. */
 export function makeHome(prefix = "portico-test-"): string {
-  return mkdtempSync(join(tmpdir(), prefix));
+  return temporaryDir(prefix);
 }
 
 export async function startGateway(options: TestOptions = {}): Promise<InProcessGateway> {

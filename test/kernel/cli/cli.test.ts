@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
@@ -13,10 +12,7 @@ test.before(async () => {
   home = makeHome();
   gateway = await spawnGateway({ home, config: {} });
 });
-test.after(async () => {
-  await gateway.stop();
-  rmSync(home, { recursive: true, force: true });
-});
+test.after(() => gateway.stop());
 
 test("bare portico prints help that names every command and the first steps", async () => {
   const { code, stdout } = await portico(home, []);

@@ -1,5 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -7,6 +6,7 @@ import { runCli } from "../../../kernel/cli/run.ts";
 import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
 import { type InProcessGateway, packageDir, startGateway } from "../../support/gateway.ts";
 import { until } from "../hooks/hook-home.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 interface Ran {
   code: number;
@@ -189,7 +189,7 @@ test("new says what is wrong with what it was given", async ({ run }) => {
 });
 
 test("a hook can be made and checked without a gateway", async () => {
-  const home = mkdtempSync(join(tmpdir(), "portico-cli-hooks-"));
+  const home = temporaryDir("portico-cli-hooks-");
   const run = (...argv: string[]) => portico(home, ...argv, "--url", "http://127.0.0.1:9");
   const made = await run("hooks", "new", "alone", "--event", "message:received", "--event", "command:new");
   assert.is(made.code, 0, made.err);
@@ -215,7 +215,6 @@ test("a hook can be made and checked without a gateway", async () => {
   }
   assert.match((await run("hooks", "check", "nobody")).err, /no hook nobody/);
   assert.is((await run("hooks", "list")).code, 1);
-  rmSync(home, { recursive: true });
 });
 
 test.run();

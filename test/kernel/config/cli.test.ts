@@ -6,9 +6,7 @@ import * as assert from "uvu/assert";
 import { runCli } from "../../../kernel/cli/run.ts";
 import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
 import { packageDir } from "../../support/gateway.ts";
-import { removeTemporary, temporary } from "./store.ts";
-
-test.after(removeTemporary);
+import { temporaryDir } from "../../support/temporary.ts";
 
 /** The command in this process, with a home of its own. */
 async function portico(home: string, words: string, value?: string) {
@@ -36,7 +34,7 @@ const FILE = `{
 `;
 
 function homeWith(text: string): { home: string; file: string } {
-  const home = temporary();
+  const home = temporaryDir("portico-config-");
   writeFileSync(join(home, "portico.json"), text);
   return { home, file: join(home, "portico.json") };
 }
@@ -89,7 +87,7 @@ test("set without a value brings the default back", async () => {
 });
 
 test("set makes a file where there is none, and refuses what would not be right", async () => {
-  const home = join(temporary(), "new", "home");
+  const home = join(temporaryDir("portico-config-"), "new", "home");
   assert.is((await portico(home, "set log.level debug")).code, 0);
   assert.equal(JSON.parse(readFileSync(join(home, "portico.json"), "utf8")), { log: { level: "debug" } });
   const { code, stderr } = await portico(home, "set log.level loud");

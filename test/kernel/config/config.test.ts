@@ -17,9 +17,8 @@ import * as assert from "uvu/assert";
 import { openConfig } from "../../../kernel/config/config.ts";
 import { ConfigError } from "../../../kernel/config/error.ts";
 import { ensureToken } from "../../../kernel/config/token.ts";
-import { openWith, removeTemporary, schemas, temporary } from "./store.ts";
-
-test.after(removeTemporary);
+import { openWith, schemas } from "./store.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 async function complaint(work: () => unknown): Promise<ConfigError> {
   try {
@@ -224,7 +223,7 @@ test("a write that a crash left half-done is no obstacle", async () => {
 });
 
 test("a link to the file stays a link", async () => {
-  const directory = temporary();
+  const directory = temporaryDir("portico-config-");
   mkdirSync(join(directory, "dotfiles"));
   const target = join(directory, "dotfiles", "real.json");
   const file = join(directory, "portico.json");
@@ -236,7 +235,7 @@ test("a link to the file stays a link", async () => {
 });
 
 test("a file that cannot be read says so", async () => {
-  const directory = temporary();
+  const directory = temporaryDir("portico-config-");
   mkdirSync(join(directory, "portico.json"));
   try {
     await openConfig({ file: join(directory, "portico.json"), env: {} });

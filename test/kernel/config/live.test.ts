@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -23,7 +23,6 @@ test("a token is made at the first start, kept with mode 0600, and used by the n
   assert.not.ok(second.gateway.tokenIsNew);
   assert.is(second.token, first.token);
   await second.stop();
-  rmSync(home, { recursive: true, force: true });
 });
 
 test("a changed file is applied while running; a broken one shows, and changes nothing", async () => {

@@ -1,22 +1,10 @@
 /** A configuration file in a directory of its own, opened as the gateway does. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { type ConfigOptions, type ConfigStore, openConfig } from "../../../kernel/config/config.ts";
 import type { ConfigSchemas } from "../../../kernel/types.ts";
-
-const made: string[] = [];
-
-export function temporary(): string {
-  const directory = mkdtempSync(join(tmpdir(), "portico-config-"));
-  made.push(directory);
-  return directory;
-}
-
-export function removeTemporary(): void {
-  for (const directory of made.splice(0)) rmSync(directory, { recursive: true, force: true });
-}
+import { temporaryDir } from "../../support/temporary.ts";
 
 /** Sections as plugins would define them. */
 export const schemas: ConfigSchemas = {
@@ -39,7 +27,7 @@ export async function openWith(
   text: string | undefined,
   options: Partial<ConfigOptions> = {},
 ): Promise<{ config: ConfigStore; file: string; text: () => string; write: (text: string) => void }> {
-  const file = join(temporary(), "portico.json");
+  const file = join(temporaryDir("portico-config-"), "portico.json");
   if (text !== undefined) writeFileSync(file, text);
   const config = await openConfig({ file, env: {}, ...options });
   config.define("test", schemas);

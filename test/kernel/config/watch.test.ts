@@ -5,9 +5,7 @@ import * as assert from "uvu/assert";
 import type { ConfigChange } from "../../../kernel/config/config.ts";
 import type { Dispose, Logger } from "../../../kernel/types.ts";
 import { until } from "../../support/until.ts";
-import { openWith, removeTemporary } from "./store.ts";
-
-test.after(removeTemporary);
+import { openWith } from "./store.ts";
 
 async function watching(text: string, react: (change: ConfigChange) => unknown = () => {}) {
   const lines: { line?: number; message: string }[] = [];

@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader, LoadError } from "../../../kernel/extensions/load.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite("loader");
 let dir = "";
 
 test.before.each(() => {
-  dir = mkdtempSync(join(tmpdir(), "portico-load-"));
+  dir = temporaryDir("portico-load-");
 });
-test.after.each(() => rmSync(dir, { recursive: true, force: true }));
 
 const loader = () =>
   createLoader({

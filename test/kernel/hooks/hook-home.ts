@@ -1,6 +1,5 @@
 /** A hook host over the real file system and the real bus, loader and log, in a home of its own. */
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../kernel/bus.ts";
@@ -12,6 +11,7 @@ import type { HookSettings } from "../../../kernel/hooks/settings.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 import { createServices, type ServiceRegistry } from "../../../kernel/registry.ts";
 import type { EmitResult, Paths } from "../../../kernel/types.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
 
@@ -58,7 +58,7 @@ export function answering(text: string): string {
 }
 
 export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookHome> {
-  const dir = mkdtempSync(join(tmpdir(), "portico-hooks-"));
+  const dir = temporaryDir("portico-hooks-");
   const paths: Paths = {
     home: dir,
     config: join(dir, "portico.json"),
@@ -123,10 +123,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     write,
     remove: (path) => rmSync(join(dir, path), { recursive: true, force: true }),
     ask: (text) => bus.emit("test:asked", { text, list: [], fixed: "stays" }),
-    async stop() {
-      await host.stop();
-      rmSync(dir, { recursive: true, force: true });
-    },
+    stop: () => host.stop(),
   };
 }
 

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../kernel/hooks/on-disk/front-matter.ts";
 import { knownEvents } from "../../../kernel/hooks/known-events.ts";
 import { hookFiles, writeHook } from "../../../kernel/hooks/scaffold.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const packageDir = join(import.meta.dirname, "../../..");
 const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
@@ -23,7 +23,7 @@ function typeCheck(root: string): string[] {
 }
 
 test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
-  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  const root = temporaryDir("portico-scaffold-");
   for (const [event, outline] of Object.entries(knownEvents)) {
     writeHook(root, packageDir, { name: event.replace(":", "-"), events: [{ name: event, outline }] });
   }
@@ -33,11 +33,10 @@ test("a hook for every event of the contract type-checks as it is written, in an
   });
   writeHook(root, packageDir, { name: "unknown-event", events: [{ name: "my:event" }] });
   assert.equal(typeCheck(root), []);
-  rmSync(root, { recursive: true });
 });
 
 test("each event has a context type of its own", () => {
-  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  const root = temporaryDir("portico-scaffold-");
   const outline = knownEvents["message:received"];
   writeHook(root, packageDir, {
     name: "typed",
@@ -65,11 +64,10 @@ test("each event has a context type of its own", () => {
     assert.ok(errors.length >= 1, `${wrong} was accepted`);
     assert.match(errors.join("\n"), message);
   }
-  rmSync(root, { recursive: true });
 });
 
 test("what is written is valid, private, and never written over", () => {
-  const root = mkdtempSync(join(tmpdir(), "portico-scaffold-"));
+  const root = temporaryDir("portico-scaffold-");
   const hook = { name: "hello", events: [{ name: "message:received" }], description: 'says: "hi" # always' };
   const dir = writeHook(join(root, "hooks"), packageDir, hook);
   assert.equal(readdirSync(dir).sort(), ["HOOK.md", "handler.ts"]);
@@ -81,7 +79,6 @@ test("what is written is valid, private, and never written over", () => {
     ["hello", ["message:received"], hook.description, []],
   );
   assert.throws(() => writeHook(join(root, "hooks"), packageDir, hook), /there already/);
-  rmSync(root, { recursive: true });
 });
 
 test.run();

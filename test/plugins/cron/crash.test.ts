@@ -1,5 +1,4 @@
 /** A gateway that is killed and started again: no slot fires twice, none is lost beyond its policy, run-once catches up. */
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -86,7 +85,6 @@ test("killed over and over", async () => {
     await store.close();
   } finally {
     await gateway?.kill("SIGKILL");
-    rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   }
 });
 

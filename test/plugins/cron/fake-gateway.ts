@@ -1,6 +1,4 @@
 /** Cron's parts on a real store with a clock that the test turns; the agent only makes items and answers for them. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NewItem, PluginContext } from "portico";
 import { createBus } from "../../../kernel/bus.ts";
@@ -11,6 +9,7 @@ import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";
 import { createSettler } from "../../../plugins/cron/firing/settle.ts";
 import { quietLog } from "../../support/quiet-log.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const agent = {
   mainSession: "main",
@@ -54,7 +53,7 @@ export function makeContext(store: Store) {
 }
 
 export function makeCron(from: string | number, options: { dir?: string; zone?: string; maxErrors?: number } = {}) {
-  const dir = options.dir ?? mkdtempSync(join(tmpdir(), "portico-cron-"));
+  const dir = options.dir ?? temporaryDir("portico-cron-");
   let now = typeof from === "number" ? from : Date.parse(from);
   const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog(), clock: () => now });
   const { ctx, bus, emitted } = makeContext(store);
@@ -115,9 +114,6 @@ export function makeCron(from: string | number, options: { dir?: string; zone?: 
       await settler.turnEnded(claim.item.id);
       return claim.item.id;
     },
-    async close(keep = false) {
-      await store.close();
-      if (!keep) rmSync(dir, { recursive: true, force: true });
-    },
+    close: () => store.close(),
   };
 }

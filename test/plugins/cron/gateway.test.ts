@@ -1,11 +1,11 @@
 /** Cron through a whole gateway: routes, the agent's tool, hooks, a changing configuration. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 let gateway: InProcessGateway;
 const HOOK = `---
@@ -22,7 +22,7 @@ export default definePlugin({ name: "probe", setup(ctx) {
     return tool.handler(await call.json(), { signal: call.signal, log: ctx.log, sessionKey: "main" });
   });
 } });`;
-const heardFile = join(mkdtempSync(join(tmpdir(), "portico-heard-")), "heard");
+const heardFile = join(temporaryDir("portico-heard-"), "heard");
 const settings = (text: string) => ({
   agents: { defaults: { model: "echo" } },
   hooks: { entries: { report: { file: heardFile } } },
@@ -39,10 +39,7 @@ test.before(async () => {
     files: { "hooks/report/HOOK.md": HOOK, "hooks/report/handler.mjs": HANDLER, "plugins/probe/plugin.ts": PROBE },
   });
 });
-test.after(async () => {
-  await gateway.stop();
-  rmSync(dirname(heardFile), { recursive: true, force: true });
-});
+test.after(() => gateway.stop());
 
 const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
   const answer = await gateway.request(method, path, body);

@@ -266,7 +266,7 @@ test("two gateways on one store: each slot fires once", async () => {
   for (let i = 0; i < 20; i++) assert.is((await one.fired(`j${i}`)).length, 5);
   const events = [...one.emitted, ...two.emitted].filter(({ name }) => name === "cron:fired");
   assert.is(events.length, 100);
-  await two.close(true);
+  await two.close();
   await one.close();
 });
 

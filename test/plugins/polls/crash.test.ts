@@ -1,10 +1,9 @@
 /** Killed 20 times while a list grows: each of its items becomes exactly one event. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { test } from "../../support/suite.ts";
@@ -14,6 +13,7 @@ import { packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { makePolls } from "./fake-polls.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const KILLS = 20;
 /** The first check finds this many items, which are no news. */
@@ -28,7 +28,7 @@ test("no item lost, none twice, over 20 kills", async () => {
   });
   await new Promise<void>((resolve) => source.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(source.address() as AddressInfo).port}/`;
-  const dir = mkdtempSync(join(tmpdir(), "portico-polls-"));
+  const dir = temporaryDir("portico-polls-");
   const file = join(dir, "polls.db");
   let child: ChildProcess | undefined;
   // Compiled once: twenty starts through a TypeScript loader would take half a minute.
@@ -69,7 +69,6 @@ test("no item lost, none twice, over 20 kills", async () => {
     child?.kill("SIGKILL");
     source.closeAllConnections();
     await new Promise((resolve) => source.close(resolve));
-    rmSync(dir, { recursive: true, force: true });
     rmSync(worker, { force: true });
   }
 });

@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createMetaReader } from "../../../../kernel/hooks/on-disk/meta-cache.ts";
+import { temporaryDir } from "../../../support/temporary.ts";
 
 test("what was read once is known after a restart; a torn file and a refusal are not kept", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "portico-meta-"));
+  const dir = temporaryDir("portico-meta-");
   const file = join(dir, "cache/descriptors.json");
   const text = "---\nevents: [a:b]\npriority: 7\n---\n";
   const read = await createMetaReader(file)(text);
@@ -21,7 +21,6 @@ test("what was read once is known after a restart; a torn file and a refusal are
     const refused = await createMetaReader(file)("---js\n{}\n---\n").catch((error: Error) => error);
     assert.match((refused as Error).message, /refused/);
   }
-  rmSync(dir, { recursive: true });
 });
 
 test.run();
