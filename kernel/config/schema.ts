@@ -119,7 +119,10 @@ export const kernelSchemas = {
   store: Type.Object(
     {
       url: Type.Optional(
-        Type.String({ minLength: 1, description: "file:PATH or postgres://…; by default a file under <home>/state." }),
+        Type.String({
+          minLength: 1,
+          description: "file:PATH, an absolute path; by default a file under <home>/state.",
+        }),
       ),
     },
     { description: "Where queue, schedules, sessions and hook data lie." },
