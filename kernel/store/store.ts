@@ -92,7 +92,7 @@ export function createStore(engine: Engine): Store {
     },
     extend: (held, leaseMs) => write((tx) => extend(tx, held, leaseMs), { soft: true }),
     finish: (held, outcome, emits) => write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
-    drain: (lane, kind, max, by) => write((tx) => drain(tx, lane, kind, max, by)),
+    drain: (lane, kind, max, by, maxChars) => write((tx) => drain(tx, lane, kind, max, by, maxChars)),
     abandon: (worker) => write((tx) => abandon(tx, worker)),
     pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
     nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),

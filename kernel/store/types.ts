@@ -66,9 +66,10 @@ export interface Store {
   finish(claim: Claim, outcome: ClaimOutcome, emits?: Batch): Promise<boolean>;
   /**
    * Binds up to `max` due items of a lane to the item `by` (in order), and returns all that are bound to it. They count
-   * as done only when `by` has finished. Items of such a kind are simply never claimed.
+   * as done only when `by` has finished. Items of such a kind are simply never claimed. Their bodies together have at
+   * most `maxChars` characters of JSON; one that alone has more is bound where nothing else is.
    */
-  drain(lane: string, kind: string, max: number, by: string): Promise<WorkItem[]>;
+  drain(lane: string, kind: string, max: number, by: string, maxChars?: number): Promise<WorkItem[]>;
   /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; answers how many. */
   abandon(worker: string): Promise<number>;
   /** Items of a lane that are due and not yet drained or claimed. */

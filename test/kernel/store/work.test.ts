@@ -178,6 +178,20 @@ test("drained events are done only when their turn has finished", async () => {
   for (const id of ["e1", "e2", "e3"]) assert.is((await store.items.get(id))?.state, "done");
 });
 
+test("drained events stay within a number of characters; one that alone is too long comes alone", async () => {
+  const wake = (id: string, kind = "wake", chars = 8) => ({ id, lane: "main", kind, body: "x".repeat(chars) });
+  await store.enqueue({
+    items: [wake("e1"), wake("e2"), wake("long", "wake", 98), wake("e3"), wake("now", "wake.now"), turn("b", "main")],
+  });
+  const drained = async (kind: string, by: string, chars: number) =>
+    (await store.drain("main", kind, 9, by, chars)).map((item) => item.id);
+  assert.equal(await drained("wake", "b", 29), ["e1", "e2"], "in order: a short one does not overtake a long one");
+  assert.equal(await drained("wake", "b", 29), ["e1", "e2"], "those that are bound count");
+  assert.equal(await drained("wake", "b2", 29), ["long"]);
+  assert.equal(await drained("wake.now", "b2", 5), [], "it is alone, whatever the kind");
+  assert.equal(await drained("wake", "b2", 130), ["long", "e3"]);
+});
+
 test("events of a turn that died go back to the queue, and die after their own attempts", async () => {
   await store.enqueue({ items: [{ id: "e1", lane: "main", kind: "wake", body: 1, maxAttempts: 2 }] });
   for (const expected of ["queued", "dead"]) {
