@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import type { Claim, Store, WorkItem } from "../store/types.ts";
 import type { Logger } from "../types.ts";
+import { createRounds } from "./rounds.ts";
 
 /** At the latest then it looks again: another gateway may have put something in. */
 const LONGEST_SLEEP_MS = 5000;
@@ -54,36 +55,15 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   const { log, kinds, leaseMs } = options;
   const name = `${hostname()}:${process.pid}:${Math.random().toString(36).slice(2, 8)}`;
   const running = new Map<string, Running<B>>();
-  let active = false;
-  let again = false;
-  let looking: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let resting = false;
   let renewal: NodeJS.Timeout | undefined;
   let unsubscribe: (() => void)[] = [];
 
-  function poke(): void {
-    if (!active) return;
-    again = true;
-    looking ??= Promise.resolve().then(look);
-  }
-
-  /** A poke that comes while it waits for the store makes it look once more. */
-  async function look(): Promise<void> {
-    clearTimeout(timer);
-    let sleepMs = 0;
-    while (again && active) {
-      again = false;
-      try {
-        sleepMs = await take();
-      } catch (error) {
-        log.warn({ err: error, kinds }, "could not look for work");
-        sleepMs = RETRY_LOOK_MS;
-      }
-    }
-    // in the same tick as the last glance at `again`, or a poke between the two would be lost
-    looking = undefined;
-    if (active) timer = setTimeout(poke, sleepMs).unref();
-  }
+  const rounds = createRounds({
+    round: take,
+    retryMs: RETRY_LOOK_MS,
+    failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
+  });
 
   /** Begins what is due, and answers how long there is nothing more to do. */
   async function take(): Promise<number> {
@@ -104,7 +84,7 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     const controller = new AbortController();
     const done = work(claim, controller.signal).finally(() => {
       running.delete(id);
-      poke();
+      rounds.poke();
     });
     running.set(id, { claim, controller, done });
   }
@@ -136,26 +116,27 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
 
   const ended = () => Promise.allSettled([...running.values()].map(({ done }) => done));
 
-  function rest(): void {
-    active = false;
+  function rest(): Promise<void> {
+    resting = true;
     for (const undo of unsubscribe) undo();
     unsubscribe = [];
-    clearTimeout(timer);
+    return rounds.stop();
   }
 
   return {
     start() {
-      active = true;
       alive.add(name);
-      unsubscribe = kinds.map((kind) => options.store().onWork(kind, poke));
+      unsubscribe = kinds.map((kind) => options.store().onWork(kind, () => rounds.poke()));
       renewal = setInterval(() => void renew(), leaseMs / 3).unref();
-      void releaseDead().then(poke, poke);
+      const begin = () => {
+        if (!resting) rounds.start();
+      };
+      void releaseDead().then(begin, begin);
     },
-    rest,
+    rest: () => void rest(),
     async stop({ graceMs = 0 } = {}) {
-      rest();
-      // what it claims while it is waited for runs, and is stopped, like the rest
-      await looking;
+      // what is claimed meanwhile runs, and is stopped like what ran before
+      await rest();
       if (graceMs > 0) await within(graceMs, ended());
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await ended();

@@ -1,4 +1,5 @@
 export * from "./book.ts";
 export * from "./claim-loop.ts";
 export * from "./live.ts";
+export * from "./rounds.ts";
 export * from "./routes.ts";

@@ -2,7 +2,8 @@
 import { newId, PorticoError } from "portico";
 import type { AgentService, NewItem, TurnRequest, TurnStatus, Usage, WakeRequest, WakeStatus, WorkItem } from "portico";
 import { announcement } from "./turns/conduct.ts";
-import { type Heartbeat, WAKE, WAKE_NOW } from "./heartbeat.ts";
+import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
+import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
 import type { Progress } from "./turns/progress.ts";
 import { fence } from "./turns/prompt.ts";

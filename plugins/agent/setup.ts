@@ -1,7 +1,8 @@
 /** Puts the agent's parts together. */
 import type { PluginContext } from "portico";
 import { eventFeed } from "./feed.ts";
-import { createHeartbeat, isActive } from "./heartbeat.ts";
+import { isActive } from "./heartbeat/active-hours.ts";
+import { createHeartbeat } from "./heartbeat/heartbeat.ts";
 import { type AgentConfig, createParts, durationMs } from "./parts.ts";
 import { createProgress } from "./turns/progress.ts";
 import { agentProvider } from "./provider.ts";
@@ -29,16 +30,14 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
     heartbeat.start();
   }, 150);
   ctx.on("gateway:shutdown", () => worker.rest());
-  ctx.defer(() => {
+  ctx.defer(async () => {
     clearTimeout(starting);
-    heartbeat.stop();
-    return worker.stop();
+    await Promise.all([heartbeat.stop(), worker.stop()]);
   });
   ctx.onConfig((next: AgentConfig) => {
     refuseNonsense(next);
     config = next;
-    heartbeat.stop();
-    heartbeat.start();
+    heartbeat.plan();
   });
 }
 

@@ -1,7 +1,7 @@
 /** One claimed turn from its beginning to what is written of its end. */
 import { PorticoError, Stopped } from "portico";
-import type { Batch, Claim, ClaimOutcome, NewMessage } from "portico";
-import type { Heartbeat } from "../heartbeat.ts";
+import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico";
+import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { loadHistory } from "./history.ts";
 import { outcomeOf } from "./outcome.ts";
 import { MAIN_SESSION, type Parts, shownError } from "../parts.ts";
@@ -24,6 +24,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
     const signal = AbortSignal.any([stop, late.signal]);
     const began = performance.now();
     let body = item.body;
+    let followUp: NewItem[] = [];
     progress.started(item.id);
     try {
       const settings = parts.settings(body.agent);
@@ -39,9 +40,10 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
         const end = await unlessAborted(signal, async () => {
           const beat = body.heartbeat === undefined ? undefined : await heartbeat.prepare(item.id, body.heartbeat);
           if (beat === "nothing") return undefined;
-          body = beat
-            ? { ...body, message: beat.message, untrusted: beat.untrusted }
-            : await received(parts, item.lane, body);
+          if (beat) {
+            body = { ...body, message: beat.message, untrusted: beat.untrusted };
+            followUp = beat.followUp;
+          } else body = await received(parts, item.lane, body);
           const history = await loadHistory({
             store: parts.store(),
             chat: ctx.use("chat"),
@@ -57,7 +59,8 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
           };
         });
         clearTimeout(deadline);
-        if (end) await complete(claim, body, end.turn, end.history.meta, performance.now() - began);
+        if (end)
+          await complete(claim, body, end.turn, { meta: end.history.meta, followUp, ms: performance.now() - began });
         else await finish(claim, { state: "done", result: { text: "", steps: 0 } });
       } finally {
         clearTimeout(deadline);
@@ -73,8 +76,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
     claim: Claim<TurnBody>,
     body: TurnBody,
     end: TurnEnd,
-    meta: Record<string, unknown> | undefined,
-    ms: number,
+    { meta, followUp, ms }: { meta: Record<string, unknown> | undefined; followUp: NewItem[]; ms: number },
   ): Promise<void> {
     const { item } = claim;
     const beat = body.heartbeat !== undefined;
@@ -91,7 +93,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
         },
         ...(announced && !beat ? [announcement(text, item.lane, item.id)] : []),
       ],
-      items: beat ? await heartbeat.followUp(item.id) : [],
+      items: followUp,
     };
     const { steps, model, usage, ended } = end;
     if (!(await finish(claim, { state: "done", result: { text, model, steps, usage, ended } }, batch))) return;

@@ -1,7 +1,7 @@
 /** Takes turns out of the store and conducts them. */
 import { createClaimLoop } from "portico";
 import { createConductor } from "./conduct.ts";
-import type { Heartbeat } from "../heartbeat.ts";
+import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { Parts } from "../parts.ts";
 import type { Progress } from "./progress.ts";
 import type { TurnBody } from "./turn.ts";

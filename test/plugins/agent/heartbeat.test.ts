@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import type { AgentService, TurnStatus, WakeStatus } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isActive } from "../../../plugins/agent/heartbeat.ts";
+import { isActive } from "../../../plugins/agent/heartbeat/active-hours.ts";
 import { durationMs } from "../../../plugins/agent/parts.ts";
 import { until } from "../../support/until.ts";
 import { lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
@@ -62,6 +62,28 @@ test("all queued events come in one turn, fenced, and are done with it", async (
   await until("the announcement", () => announced.length === 1);
   assert.is((await beat()).turnId, null, "nothing is handed over twice");
   await undo();
+});
+
+test("what does not fit into one turn comes whole in several", async () => {
+  const short = Array.from({ length: 60 }, (_, n) => `<event ${n}>${"x".repeat(3990)}<end ${n}>`);
+  const long = Array.from({ length: 30_000 }, (_, n) => `line ${n}`).join("\n");
+  await Promise.all(short.map((text) => agent().wake({ text })));
+  const last = await agent().wake({ text: long, metadata: { key: "meta" }, source: "test" });
+  await beat();
+  await until("the end of the turns", async () => {
+    const { turns } = await g.json<{ turns: TurnStatus[] }>("GET", "/turns?session=main&limit=1000");
+    return turns.every(({ state }) => state === "done" || state === "dead");
+  });
+  const prompts = g.asked.filter(({ messages }) => !String(messages[0]?.content).startsWith("Sum up")).map(lastOf);
+  for (const prompt of prompts) assert.ok(prompt.length < 130_000, `${prompt.length} characters`);
+  const all = prompts.join("");
+  for (const text of short) assert.is(all.split(text).length, 2, "each event comes once, and whole");
+  const parts = prompts.flatMap(
+    (prompt) => /part \d.*:\n([\s\S]*)<<<END UNTRUSTED/.exec(prompt)?.[1]?.slice(0, -1) ?? [],
+  );
+  assert.is(parts.join(""), `${long}\nmetadata: {"key":"meta"}`);
+  assert.match(all, new RegExp(`from test \\(${last.eventId}, part 1, the rest follows\\)`));
+  assert.is((await beat()).turnId, null, "nothing is left");
 });
 
 test("HEARTBEAT_OK is swallowed; a checklist alone leaves no trace in the session", async () => {

@@ -1,0 +1,87 @@
+/** The queued events as one turn takes them: as many as fit, and each of them whole. */
+import { newId, type NewItem, type Store, type WorkItem } from "portico";
+import { MAIN_SESSION } from "../parts.ts";
+
+/** Wakes that wait for the next beat, and those that cannot. */
+export const WAKE = "wake";
+export const WAKE_NOW = "wake.now";
+
+/** What an event takes beside its words: the line that says when and from whom. */
+const HEAD_CHARS = 100;
+
+export interface WakeBody {
+  text: string;
+  metadata?: Record<string, unknown>;
+  source?: string;
+  /** The rest of an event that was too long for one turn. */
+  part?: { of: string; number: number; at: number };
+}
+
+export interface Taken {
+  count: number;
+  /** For the prompt. */
+  text: string;
+  /** Of an event that is too long for one turn: what the turn's end puts back into the queue. */
+  rest: NewItem[];
+  /** Others wait that had no room. */
+  isMore: boolean;
+}
+
+export async function isAnyQueued(store: Store): Promise<boolean> {
+  for (const kind of [WAKE_NOW, WAKE]) if ((await store.pending(MAIN_SESSION, kind)) > 0) return true;
+  return false;
+}
+
+/** Binds to the turn what fits into `chars` characters, whatever an earlier attempt has bound included. */
+export async function takeEvents(store: Store, turnId: string, chars: number): Promise<Taken> {
+  const most = Math.max(1, Math.floor(chars / HEAD_CHARS));
+  const bound = await store.drain(MAIN_SESSION, WAKE, 0, turnId);
+  const now = await store.drain(MAIN_SESSION, WAKE_NOW, most - bound.length, turnId, chars - lengthOf(bound));
+  const later = await store.drain(MAIN_SESSION, WAKE, most - now.length, turnId, chars - lengthOf(now));
+  const events = [...now, ...later].sort((a, b) => a.seq - b.seq);
+  const shown = events.map((item) => show(item, chars));
+  return {
+    count: events.length,
+    text: shown.map(({ text }) => text).join("\n\n"),
+    rest: shown.flatMap(({ rest }) => rest ?? []),
+    isMore: await isAnyQueued(store),
+  };
+}
+
+/** As the store counts them. */
+function lengthOf(items: readonly WorkItem[]): number {
+  return items.reduce((sum, { body }) => sum + JSON.stringify(body).length, 0);
+}
+
+function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
+  const { text, metadata, source, part = { of: item.id, number: 1, at: item.createdAt } } = item.body as WakeBody;
+  const words = Object.keys(metadata ?? {}).length > 0 ? `${text}\nmetadata: ${JSON.stringify(metadata)}` : text;
+  const cut = cutPoint(words, chars);
+  const isPart = part.number > 1 || cut < words.length;
+  const head = [
+    `- ${new Date(part.at).toISOString()}`,
+    ...(source === undefined ? [] : [` from ${source}`]),
+    ` (${part.of}${isPart ? `, part ${part.number}` : ""}${cut < words.length ? ", the rest follows" : ""}):`,
+  ].join("");
+  const shown = `${head}\n${words.slice(0, cut)}`;
+  if (cut === words.length) return { text: shown };
+  const body: WakeBody = {
+    text: words.slice(cut),
+    ...(source === undefined ? {} : { source }),
+    part: { ...part, number: part.number + 1 },
+  };
+  // of the kind that is taken first: one part comes after the other
+  return {
+    text: shown,
+    rest: { id: newId("evt"), lane: MAIN_SESSION, kind: WAKE_NOW, body, maxAttempts: item.maxAttempts },
+  };
+}
+
+/** Where a text that is too long is cut: at the end of a line where there is one near, and never within a character. */
+function cutPoint(text: string, chars: number): number {
+  if (text.length <= chars) return text.length;
+  const line = text.lastIndexOf("\n", chars - 1) + 1;
+  if (line > chars / 2) return line;
+  const last = text.charCodeAt(chars - 1);
+  return last >= 0xd800 && last < 0xdc00 ? chars - 1 : chars;
+}
