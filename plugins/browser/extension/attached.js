@@ -31,15 +31,19 @@ export async function attach(tabId) {
   const why = refusal(address(await chrome.tabs.get(tabId)));
   if (why !== undefined) throw new Error(why);
   await chrome.debugger.attach({ tabId }, "1.3");
+  const before = tabs.get(tabId);
   try {
     const { targetInfo } = await chrome.debugger.sendCommand({ tabId }, "Target.getTargetInfo");
     tabs.set(tabId, { targetId: targetInfo.targetId, attachment: crypto.randomUUID() });
+    await save();
+    return await describe(tabId);
   } catch (error) {
+    if (before === undefined) tabs.delete(tabId);
+    else tabs.set(tabId, before);
+    await save().catch(() => {});
     await chrome.debugger.detach({ tabId }).catch(() => {});
     throw error;
   }
-  await save();
-  return describe(tabId);
 }
 
 export async function detach(tabId) {

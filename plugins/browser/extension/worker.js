@@ -52,6 +52,12 @@ function inTurn(tabId, work) {
 /** While tabs are attached, a hidden page and an alarm bring the worker back whenever the browser has ended it. */
 async function keepAlive() {
   await chrome.alarms.create(KEEPER, { periodInMinutes: 0.5 });
+  // Tabs come faster than the page does, and the browser refuses a second one.
+  await (keeping ??= openKeeper().finally(() => (keeping = undefined)));
+}
+
+let keeping;
+async function openKeeper() {
   if (await chrome.offscreen.hasDocument()) return;
   await chrome.offscreen.createDocument({
     url: "keeper.html",
@@ -78,12 +84,14 @@ async function handOver(tabId, url) {
     await link.connect();
     const tab = await attached.attach(tabId);
     link.send({ event: "attached", tab });
-    await showBadge(tabId, "on");
-    await keepAlive();
   } catch (error) {
     await showBadge(tabId, "refused", error.message);
     if (attached.attachedIds().length === 0) await letSleep();
+    return;
   }
+  await showBadge(tabId, "on");
+  // The tab is attached without it, too; only the worker's sleep is then longer.
+  await keepAlive().catch(() => {});
 }
 
 async function letGo(tabId, reason, look = "off", why = undefined) {

@@ -142,6 +142,22 @@ test("the browser's own Cancel is the person's word", async () => {
   await until("the relay to hear it", async () => (await attachedTabs()).length === 0);
 });
 
+test("a tab is attached whether or not the page that keeps the worker awake can be made", async () => {
+  await (await person.worker()).evaluate(() => {
+    const { offscreen } = (globalThis as any).chrome;
+    const { createDocument } = offscreen;
+    offscreen.createDocument = async () => {
+      offscreen.createDocument = createDocument;
+      throw new Error("Only a single offscreen document may be created.");
+    };
+  });
+  await person.clickIcon(page);
+  await person.shows(page, "ON");
+  assert.equal(await attachedTabs(), [`${site.url}/`]);
+  await person.clickIcon(page);
+  await person.shows(page, "");
+});
+
 test("a debugger that was thrown out comes back by itself", async () => {
   await person.clickIcon(page);
   await person.shows(page, "ON");
