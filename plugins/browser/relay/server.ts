@@ -3,7 +3,16 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import { acceptSocket, type Call, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import {
+  acceptSocket,
+  bearerOf,
+  type Call,
+  createThrottle,
+  type Logger,
+  type Mount,
+  PorticoError,
+  type ServerHandle,
+} from "portico";
 import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
@@ -40,8 +49,7 @@ export interface RelayControl {
   end(reason: string): void;
 }
 
-const bearer = (req: IncomingMessage): string | undefined =>
-  /^Bearer (\S+)$/i.exec(req.headers.authorization ?? "")?.[1];
+const bearer = (req: IncomingMessage): string | undefined => bearerOf(req.headers.authorization ?? "");
 
 export function openRelay(options: RelayOptions): RelayControl {
   const { server, control, log } = options;
@@ -49,35 +57,43 @@ export function openRelay(options: RelayOptions): RelayControl {
   const url = `http://127.0.0.1:${server.port}`;
   const token = (): string => pairingToken(options.secret(), server.port);
 
-  function refuseUnless(good: boolean): void {
+  const failures = createThrottle();
+
+  /** 401 unless it is the relay's token; 429 for whoever has guessed too often. */
+  function checkToken(req: IncomingMessage, given: string | undefined | null): void {
     if (!options.enabled())
       throw new PorticoError(
         "browser_disabled",
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
-    if (good) return;
+    if (given && sameSecret(token(), given)) return;
+    const wait = given ? failures.fail(req.socket.remoteAddress ?? "") : 0;
+    if (wait > 0)
+      throw new PorticoError("too_many_attempts", `Too many failed attempts. Try again in ${wait} s.`, {
+        headers: { "retry-after": String(wait) },
+      });
     throw new PorticoError(
       "unauthorized",
       "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",
       { headers: { "www-authenticate": 'Bearer realm="portico-relay"' } },
     );
   }
-  const isToken = (given: string | undefined | null): boolean => Boolean(given) && sameSecret(token(), given!);
 
-  /** The extension: that very one, with the token of this relay. The gateway's own token is not for it. */
+  /** The extension: that very one, with the token of this relay. */
   function checkExtension(req: IncomingMessage, given: string | undefined): void {
     if (req.headers.origin !== EXTENSION_ORIGIN)
       throw new PorticoError("forbidden_origin", "Only the Portico extension may connect here.");
-    refuseUnless(isToken(given));
+    checkToken(req, given);
   }
 
-  /** A DevTools client: a program of the owner's, never a page and never the extension. */
+  /**
+   * A DevTools client: a program of the owner's, never a page and never the extension. Some can say the token in the
+   * address only, and addresses are logged: the gateway's own secret is therefore not taken.
+   */
   function checkClient(req: IncomingMessage): void {
     if (req.headers.origin !== undefined)
       throw new PorticoError("forbidden_origin", "Pages may not drive the relay's tabs.");
-    const query = new URL(req.url ?? "/", url).searchParams.get("token");
-    const given = bearer(req) ?? query;
-    refuseUnless(isToken(given) || (Boolean(given) && sameSecret(options.secret(), given!)));
+    checkToken(req, bearer(req) ?? new URL(req.url ?? "/", url).searchParams.get("token"));
   }
 
   const socketUrl = (): string => `ws://127.0.0.1:${server.port}/cdp`;
