@@ -1,5 +1,5 @@
 /** The DevTools protocol over a WebSocket, for what must work without the automation library. */
-import { dialSocket, PorticoError, type WebSocket } from "portico";
+import { dialSocket, PorticoError, readMessages, type WebSocket } from "portico";
 import { within } from "./deadline.ts";
 
 /** Snapshots and pictures of large pages come as one message. */
@@ -8,6 +8,12 @@ export const MAX_MESSAGE_BYTES = 256 << 20;
 /** Something that answers DevTools commands: a raw connection, or a session of the automation library. */
 export interface CdpSession {
   send<T = Record<string, unknown>>(method: string, params?: object): Promise<T>;
+}
+
+interface Answer {
+  id?: number;
+  result?: never;
+  error?: { message: string };
 }
 
 interface Waiting {
@@ -23,7 +29,7 @@ export class Cdp implements CdpSession {
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
-    socket.on("message", (data) => this.#take(String(data)));
+    readMessages(socket, { json: (message) => this.#take(message as Answer) });
     socket.on("close", () => this.#fail());
     socket.on("error", () => this.#fail());
   }
@@ -81,8 +87,7 @@ export class Cdp implements CdpSession {
     this.#socket.close();
   }
 
-  #take(text: string): void {
-    const message = JSON.parse(text) as { id?: number; result?: never; error?: { message: string } };
+  #take(message: Answer): void {
     const waiting = message.id === undefined ? undefined : this.#waiting.get(message.id);
     if (waiting === undefined) return;
     this.#waiting.delete(message.id!);

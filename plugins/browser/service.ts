@@ -149,8 +149,11 @@ export class BrowserControl {
     };
     const limit = route.limitMs + ((parsed["timeoutMs"] as number | undefined) ?? 0);
     try {
-      if (profile.driver === "extension") await prepareRelay(op, route.path);
-      const body = await within(limit, route.what, route.run(op, input as never));
+      const run = async (): Promise<object> => {
+        if (profile.driver === "extension") await prepareRelay(op, route.path);
+        return route.run(op, input as never);
+      };
+      const body = await within(limit, route.what, run());
       return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
     } catch (error) {
       throw this.#explain(error, route, session);
@@ -179,11 +182,6 @@ export class BrowserControl {
       );
     }
     return shown;
-  }
-
-  /** Profiles whose browser runs. */
-  get running(): string[] {
-    return [...this.#sessions.values()].filter((session) => session.running).map((session) => session.profile.name);
   }
 
   /** After a change of the policy: ends the connections of pages that it does not allow any more. */

@@ -27,23 +27,29 @@ export function createLink({ hello, answer, wanted, onState }) {
       `token.${settings.token}`,
       `instance.${await instanceId()}`,
     ]);
-    await new Promise((resolve, reject) => {
-      made.onopen = resolve;
-      made.onclose = () => reject(new Error("The gateway refused the connection."));
+    // All from the start: what came while the greeting is made would be lost, its end too.
+    made.onmessage = ({ data }) => void take(made, JSON.parse(data));
+    const closed = new Promise((_, reject) => {
+      made.onclose = ({ reason }) => {
+        if (socket === made) lost(reason);
+        reject(new Error(reason || "The gateway refused the connection."));
+      };
     });
+    closed.catch(() => {});
+    await Promise.race([new Promise((resolve) => (made.onopen = resolve)), closed]);
     // What was queued lies before the greeting in time, and tabs may have changed since: the relay hears it in order.
-    made.send(JSON.stringify({ event: "hello", ...(await hello()) }));
+    made.send(JSON.stringify({ event: "hello", ...(await Promise.race([hello(), closed])) }));
     socket = made;
     waitMs = FIRST_WAIT_MS;
     for (const text of queued.splice(0)) made.send(text);
-    made.onmessage = ({ data }) => void take(made, JSON.parse(data));
-    made.onclose = ({ reason }) => {
-      if (socket === made) socket = undefined;
-      downSince = Date.now();
-      onState(false, reason || undefined);
-      retry();
-    };
     onState(true);
+  }
+
+  function lost(reason) {
+    socket = undefined;
+    downSince = Date.now();
+    onState(false, reason || undefined);
+    retry();
   }
 
   async function take(from, { id, ...request }) {

@@ -3,7 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
-import { closeSocket, type WebSocket } from "portico";
+import { closeSocket, readMessages, type WebSocket } from "portico";
 import type { AttachedTab, Hello } from "./link.ts";
 
 /** What the client needs of the relay. */
@@ -62,8 +62,13 @@ export class CdpClient {
   constructor(socket: WebSocket, tabs: Tabs) {
     this.#socket = socket;
     this.#tabs = tabs;
-    socket.on("message", (data) => void this.#take(JSON.parse(String(data)) as Request));
-    socket.on("error", () => socket.terminate());
+    readMessages(socket, {
+      json: (message) => {
+        const request = message as Request;
+        if (typeof request.method !== "string") throw new TypeError("not a request");
+        void this.#take(request);
+      },
+    });
   }
 
   /** A tab came, or came back with a new debugger: then it is another session. */

@@ -1,5 +1,5 @@
 /** The relay's side of the extension's socket: questions with answers, events, and a heartbeat. */
-import { closeSocket, type WebSocket } from "portico";
+import { closeSocket, readMessages, type WebSocket } from "portico";
 
 /** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
 export interface AttachedTab {
@@ -22,6 +22,8 @@ export type ExtensionEvent =
   | { event: "detached"; tabId: number; reason: string }
   | { event: "cdp"; tabId: number; sessionId?: string; method: string; params?: Record<string, unknown> };
 
+type ExtensionMessage = ExtensionEvent | { taken: number } | { id: number; result?: unknown; error?: string };
+
 /** What the extension can be asked for. */
 export type Ask =
   | { ask: "ping" | "list" | "open" }
@@ -33,47 +35,56 @@ export class NotTaken extends Error {}
 
 interface Waiting {
   taken: boolean;
+  /** A command may take as long as the page does, once the extension has it; everything else is done soon. */
+  isCommand: boolean;
+  timer: NodeJS.Timeout;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
 /** The browser ends a worker after 30 s without a message; a socket that misses one beat is dead. */
 const BEAT_MS = 15_000;
+/** For an answer; for a command, until the extension has taken it. */
+const ASK_MS = 15_000;
 
 export class ExtensionLink {
   readonly #socket: WebSocket;
   readonly #waiting = new Map<number, Waiting>();
   readonly #beat: NodeJS.Timeout;
+  readonly #askMs: number;
   #id = 0;
 
-  constructor(socket: WebSocket, handlers: { onEvent(event: ExtensionEvent): void; onClose(): void }) {
+  constructor(
+    socket: WebSocket,
+    handlers: { onEvent(event: ExtensionEvent): void; onClose(): void },
+    { askMs = ASK_MS }: { askMs?: number } = {},
+  ) {
     this.#socket = socket;
+    this.#askMs = askMs;
     this.#beat = setInterval(() => this.#ping(), BEAT_MS).unref();
-    socket.on("message", (data) => {
-      const message = JSON.parse(String(data)) as
-        | ExtensionEvent
-        | { taken: number }
-        | { id: number; result?: unknown; error?: string };
-      if ("event" in message) handlers.onEvent(message);
-      else if ("taken" in message) this.#taken(message.taken);
-      else this.#settle(message);
-    });
-    socket.on("error", () => socket.terminate());
+    readMessages(socket, { json: (message) => this.#take(message as ExtensionMessage, handlers.onEvent) });
     socket.on("close", () => {
       clearInterval(this.#beat);
-      for (const { taken, reject } of this.#waiting.values())
-        reject(taken ? new Error("The extension was interrupted by its browser: try again.") : new NotTaken());
-      this.#waiting.clear();
+      const interrupted = new Error("The extension was interrupted by its browser: try again.");
+      for (const [id, { taken }] of this.#waiting) this.#settled(id)?.reject(taken ? interrupted : new NotTaken());
       handlers.onClose();
     });
   }
 
+  /** The answer. Rejects with `NotTaken` where the extension went before it had the question, else with its words. */
   ask<T = Record<string, unknown>>(request: Ask): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.set(id, { taken: false, resolve: resolve as (value: unknown) => void, reject });
+      const late = (): void => this.#settled(id)?.reject(new Error("The extension did not answer in time."));
+      this.#waiting.set(id, {
+        taken: false,
+        isCommand: request.ask === "command",
+        timer: setTimeout(late, this.#askMs).unref(),
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       this.#socket.send(JSON.stringify({ id, ...request }), (error) => {
-        if (error && this.#waiting.delete(id)) reject(new NotTaken());
+        if (error) this.#settled(id)?.reject(new NotTaken());
       });
     });
   }
@@ -82,14 +93,29 @@ export class ExtensionLink {
     closeSocket(this.#socket, code, reason);
   }
 
+  #take(message: ExtensionMessage, onEvent: (event: ExtensionEvent) => void): void {
+    if ("event" in message) onEvent(message);
+    else if ("taken" in message) this.#taken(message.taken);
+    else this.#settle(message);
+  }
+
+  /** Takes a question off the list; undefined where it was settled before. */
+  #settled(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    clearTimeout(waiting?.timer);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
   #taken(id: number): void {
     const waiting = this.#waiting.get(id);
-    if (waiting !== undefined) waiting.taken = true;
+    if (waiting === undefined) return;
+    waiting.taken = true;
+    if (waiting.isCommand) clearTimeout(waiting.timer);
   }
 
   #settle({ id, result, error }: { id: number; result?: unknown; error?: string }): void {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
+    const waiting = this.#settled(id);
     if (error === undefined) waiting?.resolve(result);
     else waiting?.reject(new Error(error));
   }

@@ -1,5 +1,5 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
-import { type Logger, PorticoError, type WebSocket } from "portico";
+import { closeSocket, type Logger, PorticoError, type WebSocket } from "portico";
 import { CdpClient, type Tabs } from "./client.ts";
 import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 
@@ -22,6 +22,8 @@ export class Relay implements Tabs {
   /** Tabs on which a client may have left something (overrides, interceptions). */
   readonly #used = new Set<number>();
   #link: ExtensionLink | undefined;
+  /** It has said hello: before that it is asked for nothing. */
+  #greeted = false;
   #instance = "";
   #hello: Hello | undefined;
   #client: CdpClient | undefined;
@@ -40,10 +42,6 @@ export class Relay implements Tabs {
 
   get connected(): boolean {
     return this.#link !== undefined;
-  }
-
-  get version(): string | undefined {
-    return this.#hello?.version;
   }
 
   /** Goes up with every tab that is handed over. */
@@ -80,11 +78,13 @@ export class Relay implements Tabs {
       },
     });
     this.#link = link;
+    this.#greeted = false;
     this.#instance = instance;
   }
 
   #lost(): void {
     this.#link = undefined;
+    this.#greeted = false;
     if (this.#tabs.size === 0) return;
     this.#log.debug("the extension is away");
     clearTimeout(this.#away);
@@ -102,9 +102,10 @@ export class Relay implements Tabs {
   }
 
   #greet(hello: Hello): void {
+    const still = new Set(hello.tabs.map(({ tabId }) => tabId));
     clearTimeout(this.#away);
     this.#hello = hello;
-    const still = new Set(hello.tabs.map(({ tabId }) => tabId));
+    this.#greeted = true;
     for (const tabId of [...this.#tabs.keys()]) if (!still.has(tabId)) this.#forget(tabId);
     for (const tab of hello.tabs) {
       // A gateway that was restarted does not know what the one before it has left there.
@@ -149,8 +150,8 @@ export class Relay implements Tabs {
   /** Asks the extension; waits for it where it is away for a moment, and asks again what it had not taken. */
   async #ask<T>(request: Ask): Promise<T> {
     for (;;) {
-      if (this.#link === undefined && this.#tabs.size > 0) await this.#back();
-      const link = this.#link;
+      if (!this.#greeted && this.#tabs.size > 0) await this.#back();
+      const link = this.#greeted ? this.#link : undefined;
       if (link === undefined) throw new Error("Target closed: the extension is not connected.");
       try {
         return await link.ask<T>(request);
@@ -258,7 +259,7 @@ export class Relay implements Tabs {
   end(reason: string): void {
     clearTimeout(this.#away);
     clearTimeout(this.#empty);
-    this.#waiting?.close(1001, reason);
+    if (this.#waiting !== undefined) closeSocket(this.#waiting, 1001, reason);
     this.#client?.close(reason);
     this.#link?.close(1001, reason);
   }

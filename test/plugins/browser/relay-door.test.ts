@@ -75,6 +75,18 @@ async function pretend(): Promise<WebSocket> {
   return socket!;
 }
 
+/** What the socket gets up to now: all of it lies before the answer to a ping. */
+async function received(socket: WebSocket, during: () => Promise<unknown>): Promise<{ ask?: string; id: number }[]> {
+  const got: { ask?: string; id: number }[] = [];
+  const keep = (data: unknown): void => void got.push(JSON.parse(String(data)));
+  socket.on("message", keep);
+  await during();
+  socket.ping();
+  await once(socket, "pong");
+  socket.off("message", keep);
+  return got;
+}
+
 const gone = () => until("the extension to be gone", async () => !(await browser.get("/extension")).body.connected);
 
 async function ask(path: string, headers: Record<string, string> = {}): Promise<{ status: number; body: any }> {
@@ -180,6 +192,59 @@ test("a client without token is refused, a second client too", async () => {
   await until("the place to be free", async () => (await asClient(token)).status === 101);
 });
 
+test("a message that is none ends its connection, and nothing else", async () => {
+  await gone();
+  const tab = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+  const greetings = [
+    "Too many sessions",
+    "null",
+    JSON.stringify({ event: "hello", version: "0", userAgent: "an older one" }),
+    JSON.stringify({ event: "attached" }),
+  ];
+  for (const text of greetings) {
+    const { socket } = await asExtension(token);
+    socket!.send(text);
+    assert.is((await once(socket!, "close"))[0], 1002, text);
+  }
+  const extension = await pretend();
+  for (const text of ["hello?", "null", '"Browser.getVersion"']) {
+    let client: WebSocket | undefined;
+    await until("the client's place", async () => (client = (await asClient(token)).socket) !== undefined);
+    client!.send(text);
+    assert.is((await once(client!, "close"))[0], 1002, text);
+  }
+  assert.is(extension.readyState, WebSocket.OPEN);
+  assert.is((await browser.get("/")).body.tabs[0].targetId, tab.targetId);
+});
+
+test("an extension that is back is asked for nothing until it has said which tabs it has", async () => {
+  await gone();
+  await pretend();
+  let client: WebSocket | undefined;
+  await until("the client's place", async () => (client = (await asClient(token)).socket) !== undefined);
+  const answers = new Map<number, unknown>();
+  client!.on("message", (data) => {
+    const { id, result } = JSON.parse(String(data));
+    if (id !== undefined) answers.set(id, result);
+  });
+  const command = (id: number, method: string, params = {}): void =>
+    client!.send(JSON.stringify({ id, method, params }));
+  const { socket: again } = await asExtension(token);
+  const early = await received(again!, async () => {
+    command(1, "Storage.getCookies");
+    command(2, "Browser.getVersion");
+    await until("the relay to have read both", () => answers.has(2));
+  });
+  assert.equal(early, []);
+  again!.on("message", (data) =>
+    again!.send(JSON.stringify({ id: JSON.parse(String(data)).id, result: { cookies: [] } })),
+  );
+  const tab = { tabId: 1, targetId: "T1", attachment: "a", title: "Mine", url: "https://example.com/" };
+  again!.send(JSON.stringify({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [tab] }));
+  await until("the answer", () => answers.has(1));
+  assert.equal(answers.get(1), { cookies: [] });
+});
+
 test("the command line prints where the extension lies and how to pair it", async () => {
   const { home } = browser.gateway;
   const path = await portico(home, ["browser", "extension", "path"]);
@@ -225,6 +290,22 @@ test("a new token of the gateway is a new token of the relay, and ends what the 
   await ended;
   assert.is((await asExtension(token)).status, 401);
   assert.is((await asExtension(pairingToken("another-token-of-the-gateway", port))).status, 101);
+});
+
+test("whoever guesses is stopped; the right token always passes, and the gateway's own never", async () => {
+  await browser.stop();
+  await start();
+  assert.is((await ask(`/json/version?token=${browser.gateway.token}`)).status, 401);
+  assert.is((await ask("/json/version", { authorization: `Bearer ${browser.gateway.token}` })).status, 401);
+  for (let i = 2; i < 20; i++) assert.is((await ask(`/json/version?token=guess-${i}`)).status, 401);
+  const stopped = await ask("/json/version?token=guess");
+  assert.is(stopped.status, 429);
+  assert.is(stopped.body.error.code, "too_many_attempts");
+  assert.is((await asClient("guess")).status, 429);
+  assert.is((await asExtension("guess")).status, 429);
+  assert.is((await ask("/json/version")).status, 401, "nothing was guessed");
+  assert.is((await ask(`/json/version?token=${token}`)).status, 200);
+  assert.is((await asExtension(token)).status, 101);
 });
 
 test("a gateway that stops takes leave of the extension and of its client", async () => {
