@@ -39,7 +39,7 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
   }
 
   async function revoke({ params }: Call) {
-    const name = decodeURIComponent(params["name"] ?? "");
+    const name = params["name"] ?? "";
     if (!Object.hasOwn(keys(), name))
       throw new PorticoError("not_found", `There is no key \`${name}\`: see \`portico keys list\`.`);
     await ctx.setConfig(["gateway", "keys", name], undefined);

@@ -54,4 +54,3 @@ export const createRequest = Type.Object(
 
 export type KeyConfig = Static<typeof Key>;
 export type KeysConfig = Readonly<Record<string, KeyConfig>>;
-export type CreateRequest = Static<typeof createRequest>;

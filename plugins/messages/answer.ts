@@ -43,7 +43,7 @@ export function messageId(id: string): string {
 }
 
 /** An object in any case: what is no JSON object stands in one, so that nothing is lost. */
-export function inputOf(text: string): Record<string, unknown> {
+function inputOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);

@@ -13,7 +13,7 @@ export interface Item {
 const short = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 16);
 
 /** JSON with sorted keys: the same content always reads the same. */
-export function canonical(value: unknown): string {
+function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

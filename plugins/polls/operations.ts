@@ -2,7 +2,7 @@ import { compile, type PluginContext, PorticoError } from "portico";
 import type { PollBook } from "./book.ts";
 import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
 import type { PollRunner } from "./checking/runner.ts";
-import { NewPoll, PollChange, type PollsConfig } from "./schema.ts";
+import { NewPoll, PollChange } from "./schema.ts";
 import { CheckFailed } from "./sources/source.ts";
 import { render } from "./checking/template.ts";
 
@@ -10,7 +10,6 @@ export interface Parts {
   ctx: PluginContext;
   book: PollBook;
   runner: PollRunner;
-  settings(): PollsConfig;
 }
 
 /** What the routes, the agent's tool and the command line all do. */

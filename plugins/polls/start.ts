@@ -43,7 +43,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
   const hooks = startHooks(ctx);
 
   return {
-    operations: createOperations({ ctx, book, runner, settings }),
+    operations: createOperations({ ctx, book, runner }),
     apply: live.apply,
     async stop() {
       await live.stop();

@@ -1,5 +1,5 @@
 /** `a.b[0].c` and `a[*].b` in a value; only own properties are read. */
-export function parsePath(path: string): (string | number | "*")[] {
+function parsePath(path: string): (string | number | "*")[] {
   const bare = path.trim().replace(/^\$\.?/, "");
   if (bare === "") return [];
   const parts: (string | number | "*")[] = [];

@@ -50,7 +50,7 @@ export interface Settings {
   warning?: string;
 }
 
-export const RESERVED = new Set(["wake", "agent", "events", "turns"]);
+const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
 /**
  * Throws `invalid_request_error` about the first thing that a schema cannot say. With `keepGoing` a wrong mapping only

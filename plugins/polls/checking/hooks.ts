@@ -1,7 +1,5 @@
 /** Emits the events of hook payloads. Each is an item of the store, written with its check: a crash loses none. */
-import { randomBytes } from "node:crypto";
-import { hostname } from "node:os";
-import type { Claim, PluginContext } from "portico";
+import { type Claim, createClaimLoop, type PluginContext } from "portico";
 
 /** The kind of these items; a poll is a lane. */
 export const HOOK = "poll-hook";
@@ -14,60 +12,14 @@ export interface HookBody {
 }
 
 const TIMEOUT_MS = 60_000;
-/** Not renewed: it outlasts the handlers. */
-const LEASE_MS = TIMEOUT_MS + 15_000;
+const LEASE_MS = 30_000;
 const AT_ONCE = 4;
 /** An event whose handlers end the process each time is given up. */
 const MOST_ATTEMPTS = 3;
-const LONGEST_SLEEP_MS = 5_000;
 
 /** Works until it is stopped; `stop` resolves when what it had begun is over. */
 export function startHooks(ctx: PluginContext): { stop(): Promise<void> } {
-  const worker = `polls:${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
   const store = () => ctx.use("store");
-  const running = new Set<Promise<void>>();
-  let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
-  let again = false;
-  let stopped = false;
-
-  function poke(): void {
-    again = true;
-    if (stopped) return;
-    looking ??= look().finally(() => {
-      looking = undefined;
-      if (again && running.size < AT_ONCE) poke();
-    });
-  }
-
-  async function look(): Promise<void> {
-    clearTimeout(timer);
-    let sleepMs = LONGEST_SLEEP_MS;
-    try {
-      while (again && !stopped && running.size < AT_ONCE) {
-        again = false;
-        const claims = await store().claim(worker, AT_ONCE - running.size, LEASE_MS, [HOOK]);
-        for (const claim of claims) begin(claim as Claim<HookBody>);
-      }
-      const next = await store().nextWorkAt([HOOK]);
-      // With every place taken, the end of one is what wakes this up.
-      if (next !== undefined && running.size < AT_ONCE) sleepMs = Math.max(5, next - store().now());
-    } catch (error) {
-      ctx.log.warn({ err: error }, "could not look for hooks of polls");
-    }
-    if (!stopped) timer = setTimeout(poke, Math.min(sleepMs, LONGEST_SLEEP_MS)).unref();
-  }
-
-  function begin(claim: Claim<HookBody>): void {
-    const work = emit(claim)
-      .catch((error: unknown) => ctx.log.error({ err: error }, "a hook of a poll could not be ended; it comes again"))
-      .finally(() => {
-        running.delete(work);
-        poke();
-      });
-    running.add(work);
-    void ctx.busy(work);
-  }
 
   async function emit(claim: Claim<HookBody>): Promise<void> {
     const { event, context, runId } = claim.item.body;
@@ -87,15 +39,14 @@ export function startHooks(ctx: PluginContext): { stop(): Promise<void> } {
     await store().finish(claim, { state: "done" });
   }
 
-  const unsubscribe = store().onWork(HOOK, poke);
-  poke();
-  return {
-    async stop() {
-      stopped = true;
-      unsubscribe();
-      clearTimeout(timer);
-      await looking;
-      await Promise.all(running);
-    },
-  };
+  const loop = createClaimLoop<HookBody>({
+    store,
+    log: ctx.log,
+    kinds: [HOOK],
+    leaseMs: LEASE_MS,
+    most: () => AT_ONCE,
+    run: (claim) => ctx.busy(emit(claim)),
+  });
+  loop.start();
+  return loop;
 }

@@ -1,6 +1,6 @@
 /** A file or a directory below one of the roots. */
 import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
-import { join, relative, resolve, sep } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { decodeText } from "./decode.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./ignore.ts";
@@ -63,7 +63,7 @@ async function entries(dir: string, match: string | undefined) {
     if (!facts?.isFile()) continue;
     const value = {
       name,
-      path: relative(dir, join(dir, name)),
+      path: name,
       size: facts.size,
       modifiedAt: facts.mtime.toISOString(),
     };

@@ -268,4 +268,11 @@ test("a budget that cannot be checked lets nobody pass", async () => {
   }
 });
 
+test("a key is revoked by its name, whatever is in it", async () => {
+  await gateway.gateway.config.set(["gateway", "keys", "50%"], { hash: hashOf("pk_half") });
+  const revoked = await gateway.json("DELETE", `/keys/${encodeURIComponent("50%")}`);
+  assert.is(revoked.name, "50%");
+  assert.not((await gateway.json("GET", "/keys")).keys.some(({ name }: { name: string }) => name === "50%"));
+});
+
 test.run();
