@@ -45,6 +45,8 @@ export class Job {
   readonly channel: string | undefined;
   /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
   capture = false;
+  /** Whoever asked takes an answer that is too large to be held as bytes: see `Answer.streamType`. */
+  mayPassRaw = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
   metered = false;
   readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };

@@ -96,6 +96,8 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
   const reports = events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.capture = reports || sent || incoming.translated === true;
+  // Where nobody has to look into the answer.
+  job.mayPassRaw = !stream && !job.capture && pushed.length === 0;
 
   let answer: Answer;
   try {

@@ -293,7 +293,7 @@ export class WireExchange implements Receiver, AnswerStream {
   /** A large answer in OpenAI's form that begins as one: it need not be held to be told from an error. */
   #mayPassRaw(): boolean {
     const { job, wire } = this.#a;
-    if (job.stream || job.capture || wire.decode !== undefined || wire.decoder !== undefined) return false;
+    if (!job.mayPassRaw || wire.decode !== undefined || wire.decoder !== undefined) return false;
     const head = this.#parts[0];
     return (
       head !== undefined &&

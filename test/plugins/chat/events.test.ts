@@ -31,7 +31,10 @@ export default definePlugin({
   setup(ctx) {
     for (const name of ["chat:response", "message:sent"]) ctx.on(name, (event) => void heard.push({ name, ...event.context }));
     ctx.route("GET", "/t/heard", { access: "gateway" }, () => heard.splice(0));
-    ctx.route("POST", "/t/complete", { access: "gateway" }, async (call) => ctx.use("chat").complete(await call.json()));
+    ctx.route("POST", "/t/complete", { access: "gateway" }, async (call) => {
+      const { events, ...request } = await call.json();
+      return ctx.use("chat").complete(request, { events });
+    });
     ctx.route("POST", "/t/stream", { access: "gateway" }, async (call) => {
       const { take, ...request } = await call.json();
       const chunks = [];
@@ -240,6 +243,20 @@ test("the chat service completes, streams, stops early and lists", async () => {
   };
   assert.equal(await gateway.json("POST", "/t/abort", request), { error: "enough" });
   await cut;
+  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+});
+
+test("the chat service takes an answer of any size, whether or not it tells of it", async () => {
+  const content = "z".repeat(3 * 1024 * 1024);
+  up.answer = (_, res) => json(res, completion(content));
+  for (const events of [true, false]) {
+    const request = { model: "main/m", messages: [{ role: "user", content: "hi" }], events };
+    assert.is((await gateway.json("POST", "/t/complete", request)).choices[0].message.content.length, content.length);
+  }
+  const tested = await gateway.json("POST", "/channels/main/test", { model: "m" });
+  assert.is(tested.error, undefined);
+  const { channels } = await gateway.json("GET", "/channels");
+  assert.is(channels.find(({ name }: { name: string }) => name === "main").inFlight, 0);
   up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
 });
 
