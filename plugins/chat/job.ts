@@ -1,5 +1,12 @@
 /** One question on its way to an answer, and the shapes in which the answer comes. */
-import type { ChatCompletion, ChatRequest, Client, NativeRequest, PorticoError, Usage } from "portico";
+import {
+  type ChatCompletion,
+  type ChatRequest,
+  type Client,
+  type NativeRequest,
+  PorticoError,
+  type Usage,
+} from "portico";
 
 export interface JobOptions {
   request: ChatRequest;
@@ -87,6 +94,11 @@ export class Job {
     this.#controller?.abort(new DOMException("The caller left.", "AbortError"));
     this.worker?.cancel();
   }
+}
+
+/** For callers that have gone: nobody reads it. */
+export function callerLeft(): PorticoError {
+  return new PorticoError("client_closed", "The client left before the answer.", { status: 499 });
 }
 
 /** Takes the bytes of a streamed answer. */

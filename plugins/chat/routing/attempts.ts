@@ -9,15 +9,16 @@ import {
   upstreamError,
 } from "portico";
 import type { Channel, Release } from "./channel.ts";
-import type { Answer, Job } from "../job.ts";
+import { type Answer, callerLeft, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local-attempt.ts";
+import { ProviderFailed } from "../upstream/provider-failed.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import { attemptWire } from "../upstream/wire-attempt.ts";
 
-export const DEFAULT_TIMEOUT_MS = 300_000;
-export const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
+const DEFAULT_TIMEOUT_MS = 300_000;
+const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 const DEFAULT_RETRIES = 2;
 const LONGEST_WAIT_MS = 10_000;
 const FIRST_BACKOFF_MS = 250;
@@ -127,6 +128,10 @@ async function tryChannel(
     try {
       const hold = new Hold(place);
       const answer = await attemptOnce(engine, job, channel, provider, target, hold);
+      if (job.cancelled) {
+        answer.stream?.cancel();
+        throw callerLeft();
+      }
       hold.begin(answer);
       channel.succeeded(key.index, performance.now() - startedAt);
       return answer;
@@ -171,7 +176,20 @@ function attemptOnce(
   hold: Hold,
 ): Promise<Answer> {
   const { config } = channel;
-  if (provider.wire === undefined) return attemptLocal({ provider, target, job, onClose: hold.close });
+  const onBroken = (message: string) => channel.noted(message);
+  if (provider.wire === undefined) {
+    // What asks other models waits as long as they may take.
+    const patient = provider.composite === true;
+    return attemptLocal({
+      provider,
+      target,
+      job,
+      timeoutMs: config.timeoutMs ?? (patient ? undefined : DEFAULT_TIMEOUT_MS),
+      idleTimeoutMs: config.idleTimeoutMs ?? (patient ? undefined : DEFAULT_IDLE_TIMEOUT_MS),
+      onClose: hold.close,
+      onBroken,
+    });
+  }
   if (target.baseUrl === "") {
     throw new PorticoError("service_unavailable", `The channel \`${channel.name}\` needs a baseUrl.`, {
       type: "api_error",
@@ -186,7 +204,7 @@ function attemptOnce(
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
     askUsage: askedForUsage(channel, provider, job),
     onClose: hold.close,
-    onBroken: (message) => channel.noted(message),
+    onBroken,
   });
 }
 
@@ -250,7 +268,7 @@ function judge(channel: Channel, key: number, error: unknown, chances: Chances):
       return judgeLimit(channel, key, error, chances);
     default:
       channel.failed(error.message);
-      return retry(channel, error, chances);
+      return error instanceof ProviderFailed ? "next target" : retry(channel, error, chances);
   }
 }
 
@@ -299,9 +317,4 @@ function busy(channel: Channel): UpstreamError {
     },
     0,
   );
-}
-
-/** For callers that have gone: nobody reads it. */
-export function callerLeft(): PorticoError {
-  return new PorticoError("client_closed", "The client left before the answer.", { status: 499 });
 }

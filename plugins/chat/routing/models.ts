@@ -74,7 +74,7 @@ export function createListings(parts: ListingParts) {
       ownPorts: parts.ownPorts,
       defaultBaseUrl: provider.defaultBaseUrl,
     });
-    if (provider.models !== undefined) return await provider.models(target);
+    if (provider.models !== undefined) return await inTime(provider.models(target), target);
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
@@ -89,8 +89,28 @@ export function createListings(parts: ListingParts) {
 }
 export type Listings = ReturnType<typeof createListings>;
 
+/** Rejects where a provider of this process takes too long, and tells it so. */
+async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new PorticoError(
+        "upstream_timeout",
+        `The provider did not list its models within ${TIMEOUT_MS} ms.`,
+      );
+      target.stop(error);
+      reject(error);
+    }, TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** A small exchange with an upstream. Rejects unless it is answered with 2xx in time. */
-export function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: number): Promise<Buffer> {
+function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -105,8 +125,13 @@ export function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: nu
       },
       data: (bytes) => {
         size += bytes.length;
-        if (size <= MAX_LIST_BYTES) parts.push(bytes);
-        else sending.abort();
+        if (size <= MAX_LIST_BYTES) {
+          parts.push(bytes);
+          return;
+        }
+        clearTimeout(timer);
+        sending.abort();
+        reject(new PorticoError("upstream_error", `The upstream's list is larger than ${MAX_LIST_BYTES >> 20} MiB.`));
       },
       end: () => {
         clearTimeout(timer);

@@ -44,6 +44,7 @@ export class AttemptTarget implements Target {
   readonly #parts: TargetParts;
   readonly #allowPrivate: boolean;
   #id: string | undefined;
+  #controller: AbortController | undefined;
 
   constructor(channel: Channel, model: string, apiKey: string | undefined, parts: TargetParts, job?: Job) {
     const { config } = channel;
@@ -65,7 +66,23 @@ export class AttemptTarget implements Target {
   }
 
   get signal(): AbortSignal {
-    return this.#job?.signal ?? NEVER;
+    return this.#control().signal;
+  }
+
+  /** Aborts the signal, as the end of the job does: nobody waits for this attempt any more. */
+  stop(reason: Error): void {
+    this.#control().abort(reason);
+  }
+
+  /** Made at first use: most attempts need none. */
+  #control(): AbortController {
+    if (this.#controller !== undefined) return this.#controller;
+    const own = new AbortController();
+    this.#controller = own;
+    const outer = this.#job?.signal;
+    if (outer?.aborted === true) own.abort(outer.reason);
+    outer?.addEventListener("abort", () => own.abort(outer.reason), { once: true });
+    return own;
   }
 
   async fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
@@ -110,8 +127,6 @@ export class AttemptTarget implements Target {
     }
   }
 }
-
-const NEVER = new AbortController().signal;
 
 function trimSlash(url: string): string {
   let end = url.length;

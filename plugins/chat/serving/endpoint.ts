@@ -31,7 +31,6 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<u
   const { job, answer } = await openExchange(endpoint, call, { request, raw, stream: request.stream === true });
   if (answer.stream === undefined) return reply(200, answer.body, { "content-type": JSON_TYPE, ...traceOf(job) });
   const { res } = call;
-  if (res.destroyed) return undefined;
   setTrace(res, job);
   void endpoint.busy(pass(res, answer));
   return undefined;

@@ -14,8 +14,8 @@ import {
 } from "portico";
 import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
-import { type Answer, Job } from "../job.ts";
-import { completionAsStream, textCompletion } from "../openai/answer.ts";
+import { type Answer, callerLeft, Job } from "../job.ts";
+import { completionAsStream, completionBytes, NO_TOKENS, textCompletion } from "../openai/answer.ts";
 import { meterFor } from "./metering.ts";
 import { prefixAnswer, prefixStream } from "../openai/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
@@ -87,6 +87,7 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
   const admitted = admit(endpoint, call, request.model);
   if (admitted !== undefined) await admitted;
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
+  if (job.cancelled) throw callerLeft();
   if (typeof pushed === "string") {
     return { job, answer: replyAnswer(events, job, pushed) };
   }
@@ -164,7 +165,7 @@ function prefix(answer: Answer, pushed: string[], request: ChatRequest): void {
 
 function setCompletion(answer: Answer, completion: ChatCompletion): void {
   answer.completion = completion;
-  answer.body = Buffer.from(JSON.stringify(completion));
+  answer.body = completionBytes(completion);
 }
 
 /**
@@ -200,6 +201,7 @@ function replyAnswer(events: Emitter, job: Job, text: string): Answer {
   const completion = textCompletion(
     { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },
     text,
+    NO_TOKENS,
   );
   if (events.hasListeners("message:sent")) sendMessage(events, job, text);
   const answer: Answer = { firstByteMs: 0 };

@@ -1,19 +1,11 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatOptions,
-  type ChatRequest,
-  type ChatService,
-  type Client,
-  createSseParser,
-  type PorticoError,
-} from "portico";
+import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, Client, PorticoError } from "portico";
 import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { ModelEntry } from "../routing/models.ts";
 import { type Endpoint, openExchange, setTrace } from "./open.ts";
+import { readChunks } from "../openai/read-chunks.ts";
 import { checkRequest } from "../openai/request.ts";
 import { writeTranslated } from "./write-stream.ts";
 
@@ -76,9 +68,7 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
       };
       try {
         const { stream } = await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
-        const parser = createSseParser((data) => {
-          if (data.length > 6) waiting.push(JSON.parse(data.toString("utf8")) as ChatChunk);
-        });
+        const parser = readChunks((chunk) => waiting.push(chunk));
         const previous = job.worker;
         job.worker = {
           cancel() {

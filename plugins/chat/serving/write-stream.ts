@@ -1,8 +1,9 @@
 /** Writes a streamed answer: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
-import { type ChatChunk, createSseParser, type PorticoError, type StreamTranslator } from "portico";
+import type { PorticoError, StreamTranslator } from "portico";
 import type { Answer, AnswerStream, Sink } from "../job.ts";
 import { keepAlive } from "./keep-alive.ts";
+import { readChunks } from "../openai/read-chunks.ts";
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -12,6 +13,11 @@ export const STREAM_HEADERS = {
 
 /** Resolves when the answer is over, from either side. `alive`: comments may be put in between. */
 export function writeStream(res: ServerResponse, source: AnswerStream, alive: boolean, sink: Sink): Promise<void> {
+  // A client who has left already will not be told to leave once more.
+  if (res.destroyed) {
+    source.cancel();
+    return Promise.resolve();
+  }
   return new Promise((resolve) => {
     const comments = alive ? keepAlive(res) : undefined;
     res.on("drain", () => source.resume());
@@ -53,9 +59,8 @@ function passing(res: ServerResponse, translator: StreamTranslator): Sink {
 
 function translating(res: ServerResponse, translator: StreamTranslator): Sink {
   let out = "";
-  const parser = createSseParser((data) => {
-    // `[DONE]` is told by the end.
-    if (data.length > 6) out += translator.chunk(JSON.parse(data.toString("utf8")) as ChatChunk);
+  const parser = readChunks((chunk) => {
+    out += translator.chunk(chunk);
   });
   const fail = (error: PorticoError) => res.end(translator.fail(error));
   return {

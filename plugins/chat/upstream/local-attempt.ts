@@ -1,27 +1,31 @@
 /** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
 import {
   type CallInfo,
-  type ChatChunk,
   type ChatCompletion,
   type ChatProvider,
   type ChatRequest,
-  createChunkWriter,
-  createSseParser,
   isPorticoError,
-  PorticoError,
   type Target,
   upstreamError,
 } from "portico";
-import type { Answer, AnswerStream, Job, Sink } from "../job.ts";
-import { completionAsStream, textCompletion } from "../openai/answer.ts";
-import { OpenAiStream } from "../openai/stream.ts";
+import { startDeadline } from "./deadline.ts";
+import { gather } from "./gather.ts";
+import { type Answer, callerLeft, type Job } from "../job.ts";
+import { LocalStream, type Piece } from "./local-stream.ts";
+import { completionAsStream, completionBytes, textCompletion } from "../openai/answer.ts";
+import { ProviderFailed } from "./provider-failed.ts";
 import type { AttemptTarget } from "../routing/target.ts";
 
 export interface LocalAttempt {
   provider: ChatProvider;
   target: AttemptTarget;
   job: Job;
+  /** To the answer or its first piece, and between pieces. Undefined: the provider takes its time. */
+  timeoutMs: number | undefined;
+  idleTimeoutMs: number | undefined;
   onClose: () => void;
+  /** A stream broke off after it had begun. */
+  onBroken: (message: string) => void;
 }
 
 /** Resolves once the answer, or its first piece, is there. */
@@ -30,31 +34,28 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<Answer> {
   const request: ChatRequest = { ...job.request, model: target.model };
   const told = withCall(target, job);
   try {
-    if (!job.stream) {
-      const answer =
-        provider.complete !== undefined
-          ? await cancellable(job, provider.complete(request, told))
-          : await gather(provider, request, told);
-      attempt.onClose();
-      const completion = typeof answer === "string" ? textCompletion(target, answer) : answer;
-      return { completion, body: Buffer.from(JSON.stringify(completion)), firstByteMs: since(job) };
+    if (provider.stream !== undefined && (job.stream || provider.complete === undefined)) {
+      const stream = await begin(attempt, provider.stream(request, told)[Symbol.asyncIterator]());
+      const firstByteMs = since(job);
+      if (job.stream) return { stream, streamType: "sse", firstByteMs };
+      return whole(await gather(stream, job, target), firstByteMs);
     }
-    if (provider.stream === undefined) {
-      const answer = await cancellable(job, provider.complete!(request, told));
-      const bytes = typeof answer === "string" ? undefined : completionAsStream(answer, job.includeUsage);
-      const pieces = bytes === undefined ? words(answer as string) : [bytes];
-      return await begin(attempt, fromArray(pieces));
+    const given = await inTime(attempt, provider.complete!(request, told));
+    if (job.stream) {
+      const pieces = typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
+      return { stream: await begin(attempt, fromArray(pieces)), streamType: "sse", firstByteMs: since(job) };
     }
-    return await begin(attempt, provider.stream(request, told)[Symbol.asyncIterator]());
+    attempt.onClose();
+    return whole(typeof given === "string" ? textCompletion(target, given) : given, since(job));
   } catch (error) {
     attempt.onClose();
-    throw isPorticoError(error) || job.cancelled
-      ? error
-      : new PorticoError("upstream_error", `The provider \`${provider.name}\` failed.`, { cause: error });
+    throw isPorticoError(error) || job.cancelled ? error : new ProviderFailed(provider.name, error);
   }
 }
 
-type Piece = string | ChatChunk | Buffer;
+function whole(completion: ChatCompletion, firstByteMs: number): Answer {
+  return { completion, body: completionBytes(completion), firstByteMs };
+}
 
 function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
   const info: CallInfo = {
@@ -66,178 +67,41 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
   return Object.assign(target, info);
 }
 
-function cancellable<T>(job: Job, work: Promise<T>): Promise<T> {
+/** Settles with the work, or before it when the caller has left or the time is over. */
+function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    job.worker = { cancel: () => reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0)) };
-    work.then(resolve, reject);
-  }).finally(() => {
-    job.worker = undefined;
-  }) as Promise<T>;
+    let over = false;
+    // The work may end long after its attempt, when others are at the job.
+    const settle = (how: () => void) => {
+      if (over) return;
+      over = true;
+      deadline?.stop();
+      job.worker = undefined;
+      how();
+    };
+    const late = () => {
+      const message = `The provider \`${provider.name}\` did not answer within ${timeoutMs} ms.`;
+      const error = upstreamError({ kind: "timeout", message }, 0);
+      target.stop(error);
+      settle(() => reject(error));
+    };
+    const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, late);
+    job.worker = { cancel: () => settle(() => reject(callerLeft())) };
+    work.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
 }
 
-async function begin(attempt: LocalAttempt, pieces: AsyncIterator<Piece>): Promise<Answer> {
+async function begin(attempt: LocalAttempt, pieces: AsyncIterator<Piece>): Promise<LocalStream> {
   const stream = new LocalStream(attempt, pieces);
   await stream.first();
-  return { stream, streamType: "sse", firstByteMs: since(attempt.job) };
-}
-
-/** Turns pieces into bytes as fast as they are taken. The stream's shape is mended as an upstream's would be. */
-class LocalStream implements AnswerStream {
-  readonly #a: LocalAttempt;
-  readonly #pieces: AsyncIterator<Piece>;
-  readonly #mender: OpenAiStream;
-  readonly #writer: ReturnType<typeof createChunkWriter>;
-  #early: Buffer | undefined;
-  #finished = false;
-  #cancelled = false;
-  #wake: (() => void) | undefined;
-
-  constructor(attempt: LocalAttempt, pieces: AsyncIterator<Piece>) {
-    const { target, job } = attempt;
-    this.#a = attempt;
-    this.#pieces = pieces;
-    const head = { id: target.id, created: target.created, model: target.model };
-    this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
-    this.#writer = createChunkWriter(head);
-    job.worker = this;
-  }
-
-  get usage() {
-    return this.#mender.usage;
-  }
-  get finishReason() {
-    return this.#mender.finishReason;
-  }
-  get text() {
-    return this.#mender.text;
-  }
-
-  async first(): Promise<void> {
-    this.#early = await this.#next();
-    if (this.#early === undefined && !this.#cancelled) this.#early = this.#last();
-  }
-
-  start(sink: Sink): void {
-    void this.#run(sink);
-  }
-
-  async #run(sink: Sink): Promise<void> {
-    try {
-      for (let bytes = this.#early; bytes !== undefined && !this.#cancelled; bytes = await this.#next()) {
-        if (!sink.write(bytes)) await new Promise<void>((resolve) => (this.#wake = resolve));
-      }
-      if (this.#cancelled) return;
-      const rest = this.#finished ? this.#last() : undefined;
-      if (rest !== undefined) sink.write(rest);
-      this.#close();
-      sink.end();
-    } catch (error) {
-      this.#close();
-      if (this.#cancelled) return;
-      sink.fail(
-        isPorticoError(error)
-          ? error
-          : new PorticoError("upstream_error", `The provider \`${this.#a.provider.name}\` failed.`, { cause: error }),
-      );
-    }
-  }
-
-  resume(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
-  }
-
-  cancel(): void {
-    if (this.#cancelled) return;
-    this.#cancelled = true;
-    this.resume();
-    // The provider's `finally` blocks run; it may be waiting for something that ends with the signal only.
-    void this.#pieces.return?.(undefined)?.then?.(undefined, () => {});
-    this.#close();
-  }
-
-  async #next(): Promise<Buffer | undefined> {
-    while (!this.#finished && !this.#cancelled) {
-      const { done, value } = await this.#pieces.next();
-      if (done === true) {
-        this.#finished = true;
-        return undefined;
-      }
-      const out = this.#mender.push(this.#bytesOf(value));
-      if (this.#mender.failure !== undefined) throw this.#mender.failure;
-      if (out !== undefined && out.length > 0) return out;
-    }
-    return undefined;
-  }
-
-  #last(): Buffer | undefined {
-    return this.#mender.done ? undefined : this.#mender.end();
-  }
-
-  #bytesOf(piece: Piece): Buffer {
-    if (Buffer.isBuffer(piece)) return piece;
-    if (typeof piece !== "string") return Buffer.from(`data: ${JSON.stringify(piece)}\n\n`);
-    this.#writer.text(piece);
-    return this.#writer.take()!;
-  }
-
-  #close(): void {
-    this.#a.job.worker = undefined;
-    this.#a.onClose();
-  }
-}
-
-/** The chunks of a provider that only streams, as one answer. */
-async function gather(
-  provider: ChatProvider,
-  request: ChatRequest,
-  target: Target & CallInfo,
-): Promise<ChatCompletion> {
-  const completion = textCompletion(target, "");
-  const calls: NonNullable<ChatCompletion["choices"][0]["message"]["tool_calls"]> = [];
-  let text = "";
-  let reason: string | undefined;
-  const mender = new OpenAiStream({ id: target.id, created: target.created, model: target.model, includeUsage: true });
-  const read = createSseParser((data) => {
-    if (data.length === 6) return;
-    const chunk = JSON.parse(data.toString("utf8")) as ChatChunk;
-    Object.assign(
-      completion,
-      { id: chunk.id, created: chunk.created, model: chunk.model },
-      chunk.usage && { usage: chunk.usage },
-    );
-    const choice = chunk.choices[0];
-    if (choice === undefined) return;
-    if (typeof choice.delta.content === "string") text += choice.delta.content;
-    for (const part of choice.delta.tool_calls ?? []) {
-      const call = (calls[part.index ?? 0] ??= {
-        id: part.id ?? "",
-        type: "function",
-        function: { name: "", arguments: "" },
-      });
-      call.function!.name += part.function?.name ?? "";
-      call.function!.arguments += part.function?.arguments ?? "";
-    }
-    reason = choice.finish_reason ?? reason;
-  });
-  for await (const piece of provider.stream!(request, target)) {
-    if (typeof piece === "string") text += piece;
-    else {
-      const bytes = mender.push(Buffer.from(`data: ${JSON.stringify(piece)}\n\n`));
-      if (bytes !== undefined) read.push(bytes);
-    }
-  }
-  const message = completion.choices[0]!.message;
-  message.content = calls.length > 0 && text === "" ? null : text;
-  if (calls.length > 0) message.tool_calls = calls;
-  completion.choices[0]!.finish_reason = reason ?? (calls.length > 0 ? "tool_calls" : "stop");
-  if (mender.usage !== undefined) completion.usage = mender.usage;
-  return completion;
+  return stream;
 }
 
 /** A text in words, each with the space before it. */
-export function words(text: string): string[] {
+function words(text: string): string[] {
   return text.match(/\s*\S+|\s+$/g) ?? (text === "" ? [] : [text]);
 }
 

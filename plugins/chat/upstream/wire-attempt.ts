@@ -1,6 +1,6 @@
 /** One attempt at an upstream over HTTP. */
-import { type NativeForm, upstreamError, type WireProvider, type WireRequest } from "portico";
-import type { Answer, Job } from "../job.ts";
+import type { NativeForm, WireProvider, WireRequest } from "portico";
+import { type Answer, callerLeft, type Job } from "../job.ts";
 import type { AttemptTarget } from "../routing/target.ts";
 import type { Upstreams } from "./upstreams.ts";
 import { WireExchange } from "./wire-exchange.ts";
@@ -37,7 +37,7 @@ function exchange(attempt: WireAttempt, call: WireRequest): Promise<Answer> {
   const { job } = attempt;
   job.trace.dropped = call.dropped;
   return new Promise<Answer>((resolve, reject) => {
-    if (job.cancelled) reject(upstreamError({ kind: "upstream", message: "The caller left." }, 0));
+    if (job.cancelled) reject(callerLeft());
     else new WireExchange(attempt, call, resolve, reject).send();
   });
 }

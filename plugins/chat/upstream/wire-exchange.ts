@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, type Usage, upstreamError, type WireRequest } from "portico";
 import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
-import type { Answer, AnswerStream, Sink } from "../job.ts";
+import { type Answer, type AnswerStream, callerLeft, type Sink } from "../job.ts";
 import { usageIn } from "../serving/metering.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "./upstreams.ts";
@@ -377,7 +377,7 @@ export class WireExchange implements Receiver, AnswerStream {
     const reject = this.#reject;
     this.#abort();
     this.#close();
-    reject?.(upstreamError({ kind: "upstream", message: "The caller left." }, 0));
+    reject?.(callerLeft());
   }
 
   #abort(): void {

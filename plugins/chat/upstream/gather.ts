@@ -1,0 +1,70 @@
+/** The stream of a provider that does nothing but stream, as one answer. */
+import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart } from "portico";
+import { type AnswerStream, callerLeft, type Job } from "../job.ts";
+import { type AnswerDefaults, textCompletion } from "../openai/answer.ts";
+import { readChunks } from "../openai/read-chunks.ts";
+
+/** Reads the stream to its end. Rejects where it breaks off, or the caller leaves. */
+export function gather(stream: AnswerStream, job: Job, defaults: AnswerDefaults): Promise<ChatCompletion> {
+  return new Promise((resolve, reject) => {
+    const completion = textCompletion(defaults, "");
+    const choices: Gathered[] = [];
+    const parser = readChunks((chunk) => {
+      const { id, created, model } = chunk;
+      Object.assign(completion, { id, created, model });
+      for (const choice of chunk.choices) (choices[choice.index] ??= new Gathered()).add(choice);
+    });
+    const source = job.worker;
+    job.worker = {
+      cancel() {
+        source?.cancel();
+        reject(callerLeft());
+      },
+    };
+    stream.start({
+      write(bytes) {
+        parser.push(bytes);
+        return true;
+      },
+      end() {
+        completion.choices = choices.flatMap((gathered, index) => [{ index, ...gathered.end(), logprobs: null }]);
+        if (stream.usage !== undefined) completion.usage = stream.usage;
+        resolve(completion);
+      },
+      fail: reject,
+    });
+  });
+}
+
+class Gathered {
+  #text = "";
+  #reasoning = "";
+  #calls: ToolCallPart[] = [];
+  #reason: string | null = null;
+
+  add({ delta, finish_reason }: ChatChunk["choices"][0]): void {
+    if (typeof delta.content === "string") this.#text += delta.content;
+    if (typeof delta.reasoning_content === "string") this.#reasoning += delta.reasoning_content;
+    for (const part of delta.tool_calls ?? []) {
+      const call = (this.#calls[part.index ?? 0] ??= {
+        id: part.id ?? "",
+        type: "function",
+        function: { name: "", arguments: "" },
+      });
+      call.function!.name += part.function?.name ?? "";
+      call.function!.arguments += part.function?.arguments ?? "";
+    }
+    this.#reason = finish_reason ?? this.#reason;
+  }
+
+  end(): { message: ChatMessage; finish_reason: string } {
+    const calls = this.#calls;
+    const message: ChatMessage = {
+      role: "assistant",
+      content: calls.length > 0 && this.#text === "" ? null : this.#text,
+      ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    };
+    return { message, finish_reason: this.#reason ?? "stop" };
+  }
+}

@@ -1,0 +1,166 @@
+/** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
+import { type ChatChunk, createChunkWriter, isPorticoError, type PorticoError, upstreamError } from "portico";
+import { type Deadline, startDeadline } from "./deadline.ts";
+import { type AnswerStream, callerLeft, type Sink } from "../job.ts";
+import type { LocalAttempt } from "./local-attempt.ts";
+import { OpenAiStream } from "../openai/stream.ts";
+import { ProviderFailed } from "./provider-failed.ts";
+
+/** Text, a chunk, or bytes of chunks. */
+export type Piece = string | ChatChunk | Buffer;
+
+/** Turns pieces into bytes. The stream's shape is mended as an upstream's would be. */
+export class LocalStream implements AnswerStream {
+  readonly #a: LocalAttempt;
+  readonly #pieces: AsyncIterator<Piece>;
+  readonly #mender: OpenAiStream;
+  readonly #writer: ReturnType<typeof createChunkWriter>;
+  #deadline: Deadline | undefined;
+  #early: Buffer | undefined;
+  #sink: Sink | undefined;
+  /** Whoever waits for the first piece hears of what goes wrong before it. */
+  #reject: ((error: unknown) => void) | undefined;
+  /** The provider has no more pieces. */
+  #finished = false;
+  /** Nobody waits for more. */
+  #over = false;
+  #wake: (() => void) | undefined;
+
+  constructor(attempt: LocalAttempt, pieces: AsyncIterator<Piece>) {
+    const { target, job } = attempt;
+    this.#a = attempt;
+    this.#pieces = pieces;
+    const head = { id: target.id, created: target.created, model: target.model };
+    this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
+    this.#writer = createChunkWriter(head);
+    job.worker = this;
+  }
+
+  get usage() {
+    return this.#mender.usage;
+  }
+  get finishReason() {
+    return this.#mender.finishReason;
+  }
+  get text() {
+    return this.#mender.text;
+  }
+
+  /** Resolves once the first bytes are there; rejects at once when the caller leaves, whatever the provider does. */
+  first(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      this.#next(this.#a.timeoutMs)
+        .then((bytes) => {
+          this.#early = bytes ?? (this.#over ? undefined : this.#last());
+          this.#reject = undefined;
+          resolve();
+        })
+        .catch((error: unknown) => this.#broken(error));
+    });
+  }
+
+  start(sink: Sink): void {
+    this.#sink = sink;
+    this.#run(sink).catch((error: unknown) => this.#broken(error));
+  }
+
+  async #run(sink: Sink): Promise<void> {
+    for (let bytes = this.#early; bytes !== undefined; bytes = await this.#next(this.#a.idleTimeoutMs)) {
+      if (!sink.write(bytes)) await new Promise<void>((resolve) => (this.#wake = resolve));
+      if (this.#over) return;
+    }
+    if (this.#over) return;
+    const rest = this.#last();
+    if (rest !== undefined) sink.write(rest);
+    this.#close();
+    sink.end();
+  }
+
+  resume(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  cancel(): void {
+    if (this.#over) return;
+    const reject = this.#reject;
+    this.#abandon();
+    reject?.(callerLeft());
+  }
+
+  /** The next bytes; undefined behind the last piece, and where nobody waits any more. */
+  async #next(withinMs: number | undefined): Promise<Buffer | undefined> {
+    while (!this.#finished && !this.#over) {
+      if (withinMs !== undefined) this.#await(withinMs);
+      const { done, value } = await this.#pieces.next();
+      this.#deadline?.stop();
+      if (this.#over) return undefined;
+      if (done === true) {
+        this.#finished = true;
+        return undefined;
+      }
+      const out = this.#mender.push(this.#bytesOf(value));
+      if (this.#mender.failure !== undefined) throw this.#mender.failure;
+      if (out !== undefined && out.length > 0) return out;
+    }
+    return undefined;
+  }
+
+  #await(ms: number): void {
+    if (this.#deadline === undefined) this.#deadline = startDeadline(ms, () => this.#late());
+    else this.#deadline.set(ms);
+  }
+
+  #late(): void {
+    const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
+    const message =
+      this.#reject !== undefined
+        ? `The provider \`${provider.name}\` did not begin to answer within ${timeoutMs} ms.`
+        : `The provider \`${provider.name}\` fell silent for ${idleTimeoutMs} ms.`;
+    const error = upstreamError({ kind: "timeout", message }, 0);
+    target.stop(error);
+    this.#broken(error);
+  }
+
+  #last(): Buffer | undefined {
+    return this.#mender.done ? undefined : this.#mender.end();
+  }
+
+  #bytesOf(piece: Piece): Buffer {
+    if (Buffer.isBuffer(piece)) return piece;
+    if (typeof piece !== "string") return Buffer.from(`data: ${JSON.stringify(piece)}\n\n`);
+    this.#writer.text(piece);
+    return this.#writer.take()!;
+  }
+
+  #broken(error: unknown): void {
+    if (this.#over) return;
+    const reject = this.#reject;
+    this.#abandon();
+    if (reject !== undefined) {
+      reject(error);
+      return;
+    }
+    const known: PorticoError = isPorticoError(error) ? error : new ProviderFailed(this.#a.provider.name, error);
+    // A gathered answer fails as a whole.
+    if (this.#a.job.stream) this.#a.onBroken(known.message);
+    this.#sink?.fail(known);
+  }
+
+  /** The provider's `finally` blocks run; it may be waiting for something that ends with the signal only. */
+  #abandon(): void {
+    this.#close();
+    this.resume();
+    void this.#pieces.return?.(undefined)?.then?.(undefined, () => {});
+  }
+
+  #close(): void {
+    this.#over = true;
+    this.#reject = undefined;
+    this.#deadline?.stop();
+    this.#a.job.worker = undefined;
+    this.#a.onClose();
+  }
+}

@@ -1,0 +1,61 @@
+/** Clients who leave while nothing is written to them yet: nobody may wait for them to leave once more. */
+import { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { Call } from "portico";
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type Endpoint, openExchange } from "../../../../plugins/chat/serving/open.ts";
+import { writeStream } from "../../../../plugins/chat/serving/write-stream.ts";
+
+const test = suite("clients who have left");
+
+test("a hook's reply to one goes nowhere", async () => {
+  let leave = () => {};
+  const emitted: string[] = [];
+  const endpoint = {
+    events: {
+      hasListeners: () => true,
+      async emit(name: string, context: object) {
+        emitted.push(name);
+        leave();
+        return { context, messages: [], outcomes: [], reply: "too late" };
+      },
+    },
+  } as unknown as Endpoint;
+  const call = {
+    id: "req_1",
+    client: { kind: "owner" },
+    req: { headers: {} },
+    onLeave(left: () => void) {
+      leave = left;
+    },
+  } as unknown as Call;
+  const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
+  const thrown = await openExchange(endpoint, call, { request, stream: true }).then(
+    () => undefined,
+    (error: { code: string }) => error,
+  );
+  assert.is(thrown?.code, "client_closed");
+  assert.equal(emitted, ["message:received"]);
+});
+
+test("a stream for one is cancelled and over at once", async () => {
+  const told: string[] = [];
+  const source = {
+    start: () => told.push("started"),
+    resume() {},
+    cancel: () => told.push("cancelled"),
+    usage: undefined,
+    finishReason: undefined,
+    text: "",
+  };
+  const res = Object.assign(new EventEmitter(), { destroyed: true }) as unknown as ServerResponse;
+  const sink = { write: () => true, end() {}, fail() {} };
+  const over = await Promise.race([
+    writeStream(res, source, true, sink).then(() => true),
+    new Promise((resolve) => setImmediate(() => resolve(false))),
+  ]);
+  assert.equal([over, told], [true, ["cancelled"]]);
+});
+
+test.run();

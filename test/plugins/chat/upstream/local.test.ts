@@ -1,0 +1,195 @@
+/** Providers of this process that are late, break, or know less than an upstream would. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { until } from "../../../support/until.ts";
+import { contentOf, eventsOf } from "../upstream-server.ts";
+
+const test = suite("providers in this process");
+let gateway: InProcessGateway;
+const odd = `
+import { definePlugin } from "portico";
+const forever = new Promise(() => {});
+let told = [];
+export default definePlugin({
+  name: "odd",
+  setup(ctx) {
+    const begin = ({ model }, { signal }) => {
+      told.push("began " + model);
+      signal.addEventListener("abort", () => told.push("stopped " + model));
+    };
+    const complete = async (request, target) => {
+      begin(request, target);
+      if (request.model === "hangs") return forever;
+      if (request.model === "throws") throw new Error("boom");
+      return "one two";
+    };
+    async function* stream(request, target) {
+      begin(request, target);
+      if (request.model === "hangs") await forever;
+      if (request.model === "throws") throw new Error("boom");
+      const head = { id: "c", object: "chat.completion.chunk", created: 1, model: request.model };
+      if (request.model === "thinks") yield { ...head, choices: [{ index: 0, delta: { reasoning_content: "hm" }, finish_reason: null }] };
+      yield "one ";
+      if (request.model === "stalls") await forever;
+      if (request.model === "breaks") throw new Error("boom");
+      yield "two";
+    }
+    ctx.add("provider", { name: "whole", complete });
+    ctx.add("provider", { name: "odd", complete, stream });
+    ctx.add("provider", { name: "streams", stream });
+    ctx.add("provider", { name: "unlisted", complete, models: () => forever });
+    ctx.add("provider", { name: "patient", composite: true, complete, stream });
+    ctx.add("meter", { name: "odd", finished: ({ status, usage, stream }) => told.push("metered " + [status, stream, JSON.stringify(usage)].join(" ")) });
+    ctx.route("GET", "/t/told", { access: "gateway" }, () => told);
+    ctx.route("POST", "/t/forget", { access: "gateway" }, () => { told = []; return {}; });
+    ctx.route("POST", "/t/leave", { access: "gateway" }, async (call) => {
+      const { streamed, ...request } = await call.json();
+      const stop = new AbortController();
+      const chat = ctx.use("chat");
+      const options = { signal: stop.signal };
+      const began = told.length;
+      const asked = streamed ? chat.stream(request, options).next() : chat.complete(request, options);
+      asked.catch(() => {});
+      while (told.length === began) await new Promise(setImmediate);
+      stop.abort(new Error("enough"));
+      return asked.then(() => ({ error: null }), (error) => ({ error: error.message }));
+    });
+  },
+});
+`;
+
+test.before(async () => {
+  const channel = (provider: string, more: object = {}) => ({ provider, models: ["*"], ...more });
+  gateway = await startGateway({
+    config: {
+      channels: {
+        odd: channel("odd"),
+        whole: channel("whole"),
+        streams: channel("streams"),
+        failing: channel("odd", { maxRetries: 0 }),
+        broken: channel("odd"),
+        quick: channel("odd", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
+        quickstreams: channel("streams", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
+        unlisted: { provider: "unlisted" },
+      },
+    },
+    files: { "plugins/odd/plugin.ts": odd },
+  });
+});
+test.before.each(async () => {
+  await gateway.request("POST", "/t/forget", {});
+});
+test.after(async () => {
+  await gateway?.stop();
+});
+
+const request = (model: string, more: object = {}) => ({
+  model,
+  messages: [{ role: "user", content: "hi" }],
+  ...more,
+});
+const ask = (model: string, more: object = {}, signal?: AbortSignal) =>
+  gateway.request("POST", "/v1/chat/completions", request(model, more), signal === undefined ? {} : { signal });
+const told = (what: string) =>
+  until(what, async () => ((await gateway.json("GET", "/t/told")) as string[]).includes(what));
+const stateOf = async (name: string) =>
+  (await gateway.json("GET", "/channels")).channels.find((channel: { name: string }) => channel.name === name);
+/** Asks, leaves when the gateway is at it, and waits until the answer has broken off. */
+async function leaveWhen(what: string, path: string, body: object): Promise<void> {
+  const leave = new AbortController();
+  const answer = gateway.request("POST", path, body, { signal: leave.signal });
+  await told(what);
+  leave.abort();
+  await answer.then(
+    () => assert.unreachable(what),
+    () => {},
+  );
+}
+
+test("a client who leaves before the first piece is let go, though the provider ignores it", async () => {
+  const body = { ...request("odd/hangs", { stream: true }), max_tokens: 5 };
+  for (const path of ["/v1/chat/completions", "/v1/messages"]) {
+    await gateway.request("POST", "/t/forget", {});
+    await leaveWhen("began hangs", path, body);
+    await told("metered 499 true ");
+    await told("stopped hangs");
+  }
+  await leaveWhen("began hangs", "/v1/chat/completions", request("streams/hangs"));
+  await told("metered 499 false ");
+  for (const name of ["odd", "streams"]) assert.is((await stateOf(name)).inFlight, 0);
+});
+
+test("an asker from inside who leaves before the first piece is let go", async () => {
+  for (const model of ["odd/hangs", "streams/hangs"]) {
+    for (const streamed of [true, false]) {
+      await gateway.request("POST", "/t/forget", {});
+      const answer = gateway.json("POST", "/t/leave", request(model, { streamed }));
+      await told(`metered 499 ${streamed} `);
+      assert.equal(await answer, { error: "enough" }, model);
+    }
+  }
+});
+
+test("one that throws fails as a channel does, and rests after three times", async () => {
+  for (const stream of [false, true, false]) {
+    const answer = await ask("broken/throws", { stream });
+    assert.equal([answer.status, answer.headers.get("x-portico-attempts")], [502, "1"]);
+    assert.match(((await answer.json()) as { error: { message: string } }).error.message, "`odd` failed");
+  }
+  const { state, failures, errors, lastError } = await stateOf("broken");
+  assert.equal([state, failures, errors], ["resting", 3, 3]);
+  assert.match(lastError, "`odd` failed");
+});
+
+test("a stream that throws on its way ends with the error, and the channel tells of it", async () => {
+  const events = eventsOf(await (await ask("failing/breaks", { stream: true })).text());
+  assert.is(events.at(-2).error.code, "upstream_error");
+  assert.match((await stateOf("failing")).lastError, "`odd` failed");
+});
+
+test("timeoutMs and idleTimeoutMs hold for it, and its signal is aborted", async () => {
+  for (const [model, stream] of [
+    ["quick/hangs", false],
+    ["quick/hangs", true],
+    ["quickstreams/hangs", false],
+  ] as const) {
+    await gateway.request("POST", "/t/forget", {});
+    const answer = await ask(model, { stream });
+    assert.is(answer.status, 504, `${model} ${stream}`);
+    assert.is(((await answer.json()) as { error: { code: string } }).error.code, "upstream_timeout");
+    await told("stopped hangs");
+  }
+  const events = eventsOf(await (await ask("quick/stalls", { stream: true })).text());
+  assert.equal([events.at(-2).error.code, events.at(-1)], ["upstream_timeout", "[DONE]"]);
+  assert.is((await ask("quickstreams/stalls")).status, 504);
+});
+
+test("what only streams answers whole too, with what it thought", async () => {
+  const body = (await (await ask("streams/thinks")).json()) as ReturnType<typeof JSON.parse>;
+  assert.equal(body.choices, [
+    {
+      index: 0,
+      message: { role: "assistant", content: "one two", reasoning_content: "hm" },
+      finish_reason: "stop",
+      logprobs: null,
+    },
+  ]);
+  assert.is(contentOf(await (await ask("whole/x", { stream: true })).text()), "one two");
+});
+
+test("what told no usage is metered without, though clients find zeros", async () => {
+  for (const model of ["whole/x", "streams/x"]) {
+    await gateway.request("POST", "/t/forget", {});
+    const body = (await (await ask(model)).json()) as ReturnType<typeof JSON.parse>;
+    assert.equal(body.usage, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });
+    await told("metered 200 false ");
+  }
+});
+
+test("one that never lists its models keeps nobody from them", async () => {
+  const { data } = await gateway.json("GET", "/v1/models");
+  assert.ok(data.some(({ id }: { id: string }) => id === "echo"));
+});
+
+test.run();
