@@ -1,7 +1,7 @@
 /** Says everything that is wrong with one hook directory, without putting it in force. */
 import type { Loader } from "../extensions/load.ts";
 import type { EventSpec } from "../types.ts";
-import { loadVersion } from "./in-force/activation.ts";
+import { endVersion, loadVersion } from "./in-force/activation.ts";
 import type { Candidate } from "./on-disk/candidate.ts";
 import { describeEvent } from "./describe.ts";
 import { type Problem, problemOf } from "./problem.ts";
@@ -17,7 +17,7 @@ export interface CheckReport {
   events: string[];
 }
 
-/** Front matter, events, safety, compilation and shape. Evaluates the handler's module, but calls nothing in it. */
+/** Front matter, events, safety, compilation and shape. Evaluates the handler's module, and calls nothing in it but its `dispose`. */
 export async function checkCandidate(
   candidate: Candidate,
   loader: Loader,
@@ -35,7 +35,8 @@ export async function checkCandidate(
   }
   if (!candidate.refused && !candidate.problem) {
     try {
-      await loadVersion(candidate, loader);
+      const error = await endVersion(await loadVersion(candidate, loader));
+      if (error) throw error;
     } catch (thrown) {
       problems.push(problemOf(thrown, candidate.realDir, candidate.handler));
     }

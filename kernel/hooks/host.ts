@@ -3,6 +3,7 @@
  */
 import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { PorticoError } from "../errors.ts";
+import { createTurns } from "../in-turn.ts";
 import { formatKeyPath } from "../key-path.ts";
 import { withoutSecrets } from "../log/redaction.ts";
 import { loadVersion } from "./in-force/activation.ts";
@@ -22,14 +23,8 @@ export function createHookHost(options: HookHostOptions) {
   const { slots, roots, settings, entry, phase } = keeper;
   let watch: RootWatch | undefined;
   let watched = "";
-  let work: Promise<unknown> = Promise.resolve();
+  const inTurn = createTurns();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
-
-  function inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const next = work.then(job, job);
-    work = next.catch(() => {});
-    return next;
-  }
 
   /** Brings everything in line with the disk; with `dirs`, only hooks that these directories belong to. */
   function rescan(dirs: readonly string[] = []): Promise<void> {
@@ -88,6 +83,28 @@ export function createHookHost(options: HookHostOptions) {
   /** The claim that a command means: the one in force, else the highest. */
   function meant(slot: Slot): Candidate {
     return slot.top ?? (slot.claims[0] as Candidate);
+  }
+
+  /** Begins a run, on the version in force or on one that ends with it. The turn is over when it has begun. */
+  async function beginRun(slot: Slot, request: RunRequest): Promise<{ report: Promise<RunReport> }> {
+    const claim = meant(slot);
+    const barred = slot.barred.get(claim);
+    if (barred?.state === "refused" || barred?.state === "unapproved") {
+      throw new PorticoError("conflict", `${slot.name} may not run: ${barred.reasons.join("; ")}.`);
+    }
+    const inForce = slot.active;
+    const version = inForce ?? (await loadVersion(claim, loader));
+    const report = runOnce({
+      version,
+      request,
+      bus,
+      log: slot.log,
+      contextFor: (signal, to) => keeper.contextFor(slot, version, signal, to),
+    });
+    const done = Promise.allSettled([report]);
+    version.inFlight.add(done);
+    void done.then(() => version.inFlight.delete(done));
+    return { report: inForce ? report : report.finally(() => keeper.endVersion(slot, version)) };
   }
 
   return {
@@ -160,25 +177,14 @@ export function createHookHost(options: HookHostOptions) {
       await rescan();
       return name === undefined ? [...slots.values()].flatMap(describeSlot) : slots.has(name) ? [info(name)] : [];
     },
-    check: (name: string): Promise<CheckReport> => inTurn(() => checkCandidate(meant(find(name)), loader, bus.specs())),
+    async check(name: string): Promise<CheckReport> {
+      const claim = await inTurn(async () => meant(find(name)));
+      return checkCandidate(claim, loader, bus.specs());
+    },
     /** Runs a hook against a sample, beside everything else: it counts for nothing and changes nothing but its own kv. */
-    run(name: string, request: RunRequest): Promise<RunReport> {
-      const slot = find(name);
-      const claim = meant(slot);
-      const barred = slot.barred.get(claim);
-      if (barred?.state === "refused" || barred?.state === "unapproved") {
-        throw new PorticoError("conflict", `${name} may not run: ${barred.reasons.join("; ")}.`);
-      }
-      return inTurn(async () => {
-        const version = slot.active ?? (await loadVersion(claim, loader));
-        return runOnce({
-          version,
-          request,
-          bus,
-          log: slot.log,
-          contextFor: (signal, to) => keeper.contextFor(slot, version, signal, to),
-        });
-      });
+    async run(name: string, request: RunRequest): Promise<RunReport> {
+      const { report } = await inTurn(() => beginRun(find(name), request));
+      return report;
     },
     /** An error of a timer or a detached promise of `hook:<name>`: counted and logged as that hook's failure. */
     strayError(owner: string, error: unknown): void {

@@ -1,5 +1,6 @@
 /** One loaded version of a hook: loaded off to the side, then put in force, then disposed of. */
 import { createHash } from "node:crypto";
+import { withDeadline } from "../../deadline.ts";
 import { runBounded } from "../../extensions/bounded.ts";
 import { createLoopGuard, guardLoops } from "../../extensions/loop-guard.ts";
 import { LoadError, type Loader, wrapBundle } from "../../extensions/load.ts";
@@ -21,16 +22,16 @@ export interface Version {
   /** How long its loops may block everything else. */
   limitLoops(ms: number): void;
   loadMs: number;
+  /** Aborted when it is not to be used any more. */
+  ended: AbortController;
+  /** Calls that have not come back yet. */
+  inFlight: Set<Promise<unknown>>;
 }
 
 /** A version in force. */
 export interface Activation extends Version {
   generation: number;
   loadedAt: string;
-  /** Aborted when it is no longer in force. */
-  ended: AbortController;
-  /** Calls that have not come back yet. */
-  inFlight: Set<Promise<unknown>>;
   /** Priority and deadline that it is registered with, as one text. */
   registration: string;
   /** Takes its handlers off the bus. */
@@ -54,7 +55,10 @@ export async function versionOnDisk(
   return { hash: `${hash}-${hashText(candidate.text)}`, inputs };
 }
 
-/** Loads and checks a version; what runs is not touched. Throws `LoadError` or `UnsafeError`. */
+/**
+ * Loads and checks a version; what runs is not touched. Whoever does not put it in force ends it with `endVersion`.
+ * Throws `LoadError` or `UnsafeError`.
+ */
 export async function loadVersion(candidate: Candidate, loader: Loader): Promise<Version> {
   const { meta } = candidate;
   if (!meta) throw new LoadError("HOOK.md cannot be read", candidate.dir);
@@ -81,6 +85,8 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
     limitLoops: loops.limit,
     ...(typeof dispose === "function" ? { dispose: dispose as () => unknown } : {}),
     loadMs: performance.now() - began,
+    ended: new AbortController(),
+    inFlight: new Set(),
   };
 }
 
@@ -129,23 +135,16 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
 }
 
 /** Waits for its running calls (each has a deadline), then lets it clean up. Answers what went wrong in that. */
-export async function endActivation(activation: Activation): Promise<Error | undefined> {
-  activation.ended.abort();
-  await Promise.allSettled([...activation.inFlight]);
-  const { dispose, candidate } = activation;
+export async function endVersion({ ended, inFlight, dispose, candidate }: Version): Promise<Error | undefined> {
+  ended.abort();
+  await Promise.allSettled([...inFlight]);
   if (!dispose) return undefined;
-  let timer: NodeJS.Timeout | undefined;
   try {
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`dispose did not finish in ${disposeLimitMs} ms`)), disposeLimitMs);
-    });
     const work = runAs(`hook:${candidate.name}`, () => runBounded(dispose, evaluateLimitMs));
-    await Promise.race([work, late]);
+    await withDeadline(work, disposeLimitMs, () => new Error(`dispose did not finish in ${disposeLimitMs} ms`));
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
-  } finally {
-    clearTimeout(timer);
   }
 }
 

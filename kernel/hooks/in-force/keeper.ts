@@ -151,7 +151,7 @@ export function createKeeper(options: HookHostOptions) {
       if (code !== "MODULE_NOT_FOUND") slot.failedVersion = id;
       throw thrown;
     }
-    if (phase.stopped || (await bars.needsApproval(top))) return;
+    if (phase.stopped || (await bars.needsApproval(top))) return void swap.end(slot, version);
     swap.activate(slot, version);
   }
 
@@ -196,6 +196,7 @@ export function createKeeper(options: HookHostOptions) {
     phase,
     scan,
     contextFor: swap.contextFor,
+    endVersion: swap.end,
     approve: bars.approve,
     /** Takes all hooks off and waits for their clean-up. */
     async end(): Promise<void> {

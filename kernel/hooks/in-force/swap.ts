@@ -1,7 +1,7 @@
 /** Puts versions in force and takes them off: within one tick, while running calls end on the old one. */
 import type { Dispose } from "../../types.ts";
 import type { HookHostOptions, HookSurroundings } from "../settings.ts";
-import { type Activation, endActivation, type Version } from "./activation.ts";
+import { type Activation, endVersion, type Version } from "./activation.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { createRunner } from "./runner.ts";
 import type { Slot } from "./slot.ts";
@@ -23,8 +23,6 @@ export function createSwap({ bus }: HookHostOptions, around: HookSurroundings, p
       ...version,
       generation: ++slot.generation,
       loadedAt: new Date().toISOString(),
-      ended: new AbortController(),
-      inFlight: new Set(),
       registration: "",
       unregister: [],
     };
@@ -33,7 +31,10 @@ export function createSwap({ bus }: HookHostOptions, around: HookSurroundings, p
     slot.error = undefined;
     slot.failedVersion = undefined;
     register(slot, next);
-    if (old) void end(slot, old);
+    if (old) {
+      takeOff(old.unregister);
+      void end(slot, old);
+    }
     const { dir } = next.candidate;
     for (const warning of next.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
     for (const event of next.meta.events) {
@@ -67,14 +68,9 @@ export function createSwap({ bus }: HookHostOptions, around: HookSurroundings, p
     takeOff(undo);
   }
 
-  function contextFor(
-    slot: Slot,
-    version: Version & { ended?: AbortController },
-    signal: AbortSignal,
-    hookLog = slot.log,
-  ) {
+  function contextFor(slot: Slot, version: Version, signal: AbortSignal, hookLog = slot.log) {
     const { realDir: dir } = version.candidate;
-    const unloaded = version.ended?.signal ?? signal;
+    const unloaded = version.ended.signal;
     return createHandlerContext({ name: slot.name, dir, meta: version.meta, log: hookLog, signal, unloaded, around });
   }
 
@@ -92,9 +88,8 @@ export function createSwap({ bus }: HookHostOptions, around: HookSurroundings, p
     for (const one of undo) void one();
   }
 
-  function end(slot: Slot, activation: Activation): Promise<void> {
-    takeOff(activation.unregister);
-    const done = endActivation(activation).then((error) => {
+  function end(slot: Slot, version: Version): Promise<void> {
+    const done = endVersion(version).then((error) => {
       ending.delete(done);
       if (error) slot.log.error({ err: error }, `its clean-up failed: ${error.message}`);
     });
@@ -106,11 +101,13 @@ export function createSwap({ bus }: HookHostOptions, around: HookSurroundings, p
     activate,
     deactivate,
     contextFor,
+    /** Resolves when a version that is not in force has cleaned up. */
+    end,
     /** Registers the version in force anew where its priority or deadline was configured otherwise. */
     reregister(slot: Slot, active: Activation): void {
       if (registrationOf(slot.name, active.meta) !== active.registration) register(slot, active);
     },
-    /** Resolves when all that was taken off has cleaned up. */
+    /** Resolves when all that was ended has cleaned up. */
     ended: (): Promise<unknown> => Promise.all([...ending]),
   };
 }

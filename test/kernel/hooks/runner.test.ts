@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
+import { answering, descriptor, type HookHome, makeHookHome, rejects, until } from "./hook-home.ts";
 
 const test = suite<{ home: HookHome }>("hook runner");
 test.before.each(async (context) => {
@@ -238,6 +238,45 @@ test("a disabled hook can be run by hand", async ({ home }) => {
   await put(home, answering("tried"), "enabled: false");
   assert.is(home.host.info("a").state, "disabled");
   assert.equal((await home.host.run("a", {})).effects?.result, { reply: "tried" });
+});
+
+test("while a hook is run by hand, others are loaded, and its own next version too", async ({ home }) => {
+  let release = () => {};
+  const ended: string[] = [];
+  Object.assign(globalThis, { runRelease: new Promise<void>((resolve) => (release = resolve)), runEnded: ended });
+  const handler = (reply: string) =>
+    `export default async () => { await globalThis.runRelease; return { reply: "${reply}" }; };
+     export const dispose = () => void globalThis.runEnded.push("${reply}");`;
+  await put(home, handler("old"), "timeoutMs: 600000");
+  const report = home.host.run("a", {});
+  await put(home, answering("b"), "priority: 9", "b");
+  assert.is((await home.ask("q")).reply, "b");
+  await put(home, handler("new"), "timeoutMs: 600000");
+  assert.is(home.host.info("a").loaded?.generation, 2);
+  assert.equal(ended, [], "the version that is being run is still there");
+  release();
+  assert.equal((await report).effects?.result, { reply: "old" });
+  await until(
+    () => ended,
+    () => ended.length > 0,
+  );
+  assert.equal(ended, ["old"]);
+});
+
+test("a version that is loaded for one run or check by hand is cleaned up after it", async ({ home }) => {
+  const ended: unknown[] = [];
+  Object.assign(globalThis, { runEnded: ended });
+  await put(
+    home,
+    `let unloaded;
+     export default (event, ctx) => { unloaded = ctx.unloaded; return { reply: String(unloaded.aborted) }; };
+     export const dispose = () => void globalThis.runEnded.push(unloaded?.aborted);`,
+    "enabled: false",
+  );
+  assert.equal((await home.host.run("a", {})).effects?.result, { reply: "false" });
+  assert.equal(ended, [true]);
+  assert.ok((await home.host.check("a")).ok);
+  assert.equal(ended, [true, undefined]);
 });
 
 test.run();
