@@ -6,7 +6,7 @@ import { loadHistory } from "./history.ts";
 import { outcomeOf } from "./outcome.ts";
 import { MAIN_SESSION, type Parts, shownError } from "../parts.ts";
 import type { Progress } from "./progress.ts";
-import { received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
+import { channelOf, received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
 
 /** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
 const MOST_CUT_OFF = 40;
@@ -49,6 +49,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
             chat: ctx.use("chat"),
             settings: body.model === undefined ? settings : { ...settings, model: body.model },
             sessionId: item.lane,
+            ...channelOf(body, settings),
             log: ctx.log,
             signal,
           });

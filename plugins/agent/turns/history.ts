@@ -16,6 +16,8 @@ interface HistoryOptions {
   chat: ChatService;
   settings: AgentSettings;
   sessionId: string;
+  /** Only this one is asked to sum up. */
+  channel?: string;
   log: Logger;
   signal: AbortSignal;
 }
@@ -56,7 +58,11 @@ async function compact(
           { role: "user", content: before + clip(text, options.settings.compactAtTokens * 4) },
         ],
       },
-      { signal: options.signal, sessionKey: options.sessionId },
+      {
+        signal: options.signal,
+        sessionKey: options.sessionId,
+        ...(options.channel === undefined ? {} : { channel: options.channel }),
+      },
       undefined,
     );
     const next = clip(textOf(answer.message), options.settings.compactAtTokens);

@@ -141,7 +141,7 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
   return ended(content, { ...rest, messages: [prompt, ...messages] });
 }
 
-function channelOf(body: TurnBody, settings: AgentSettings): { channel?: string } {
+export function channelOf(body: TurnBody, settings: AgentSettings): { channel?: string } {
   // a model that the request names may well not be on the agent's own channel
   const channel = body.channel ?? (body.model === undefined ? settings.channel : undefined);
   return channel === undefined ? {} : { channel };

@@ -189,6 +189,25 @@ test("a long session is summed up, once, and tool calls keep their results", asy
   await h.stop();
 });
 
+test("a session is summed up on the agent's own channel", async () => {
+  const channel = { provider: "scripted", models: ["scripted"] };
+  const h = await scriptedGateway({
+    config: {
+      channels: { cloud: channel, local: channel },
+      agents: { defaults: { compactAtTokens: 2000, channel: "local" } },
+    },
+  });
+  const asked = new Set<string>();
+  h.script((request, info) => {
+    const isSummary = String(request.messages[0]?.content).startsWith("Sum up");
+    asked.add(`${isSummary ? "summary" : "turn"} on ${info.channel}`);
+    return isSummary ? "SUMMARY" : "x".repeat(3000);
+  });
+  for (let n = 0; n < 4; n++) await h.json("POST", "/agent", { message: `message ${n}`, session: "s", wait: true });
+  assert.equal([...asked], ["turn on local", "summary on local"]);
+  await h.stop();
+});
+
 test("durations and active hours", () => {
   assert.equal(
     ["30m", "2h", "90s", "0", 1500, "1.5h"].map((text) => durationMs(text, "k")),

@@ -4,7 +4,10 @@ import { type InProcessGateway, startGateway, type TestOptions } from "../../sup
 
 /** An iterable is streamed piece by piece, and may break off. */
 export type Say = string | Partial<ChatMessage> | AsyncIterable<string> | Promise<string>;
-export type Script = (request: ChatRequest, info: { signal: AbortSignal; sessionKey: string }) => Say | Promise<Say>;
+export type Script = (
+  request: ChatRequest,
+  info: { signal: AbortSignal; sessionKey: string; channel: string },
+) => Say | Promise<Say>;
 
 const SLOT = Symbol.for("portico.test.model");
 
@@ -63,10 +66,7 @@ export interface ScriptedGateway extends InProcessGateway {
 export async function scriptedGateway(options: TestOptions = {}): Promise<ScriptedGateway> {
   const asked: ChatRequest[] = [];
   let script: Script = () => "ok";
-  (globalThis as Record<symbol, unknown>)[SLOT] = (
-    request: ChatRequest,
-    info: { signal: AbortSignal; sessionKey: string },
-  ) => {
+  (globalThis as Record<symbol, unknown>)[SLOT] = (request: ChatRequest, info: Parameters<Script>[1]) => {
     asked.push(structuredClone({ ...request, messages: request.messages }));
     return script(request, info);
   };
