@@ -1,5 +1,5 @@
 /** Emits the events of hook payloads. Each is an item of the store, written with its check: a crash loses none. */
-import { type Claim, createClaimLoop, type PluginContext } from "portico";
+import { type Claim, type ClaimLoop, createClaimLoop, type PluginContext } from "portico";
 
 /** The kind of these items; a poll is a lane. */
 export const HOOK = "poll-hook";
@@ -12,13 +12,12 @@ export interface HookBody {
 }
 
 const TIMEOUT_MS = 60_000;
-const LEASE_MS = 30_000;
+const LEASE_MS = 15_000;
 const AT_ONCE = 4;
 /** An event whose handlers end the process each time is given up. */
 const MOST_ATTEMPTS = 3;
 
-/** Works until it is stopped; `stop` resolves when what it had begun is over. */
-export function startHooks(ctx: PluginContext): { stop(): Promise<void> } {
+export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"> {
   const store = () => ctx.use("store");
 
   async function emit(claim: Claim<HookBody>): Promise<void> {
