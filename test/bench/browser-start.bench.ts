@@ -2,13 +2,13 @@
  * What the browser plugin costs a gateway that never uses a browser: starts with and without it, in turns. Processor
  * time instead of time, and the tenth of many runs that was least disturbed, since the difference is small.
  */
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageDir } from "../support/gateway.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { build, freePort, healthy, portico } from "./built.ts";
+import { percentile, residentMegabytes } from "./measure.ts";
 import type { Bench } from "./run.ts";
-import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";
 
 const RUNS = 40;
 const IDLE_MS = 500;
@@ -31,7 +31,7 @@ async function start(home: string): Promise<Start> {
   const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], {
     stdio: "ignore",
   });
-  await healthy(`http://127.0.0.1:${port}/health`);
+  await healthy(`http://127.0.0.1:${port}/health`, child);
   const spent = cpuMs(child.pid!);
   await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const megabytes = residentMegabytes(child.pid!);
@@ -41,8 +41,8 @@ async function start(home: string): Promise<Start> {
 }
 
 export default async function browserStart(): Promise<Bench> {
-  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
-  const [whole, without] = [0, 1].map(() => mkdtempSync(join(tmpdir(), "portico-bench-"))) as [string, string];
+  build();
+  const [whole, without] = [temporaryDir("portico-bench-"), temporaryDir("portico-bench-")];
   writeFileSync(
     join(without, "portico.json"),
     JSON.stringify({ plugins: { entries: { browser: { enabled: false } } } }),
@@ -54,9 +54,11 @@ export default async function browserStart(): Promise<Bench> {
     starts.whole.push(both.whole);
     starts.without.push(both.without);
   }
-  for (const home of [whole, without]) rmSync(home, { recursive: true, force: true });
   const typical = (which: Start[], what: keyof Start): number =>
-    which.map((one) => one[what]).sort((a, b) => a - b)[Math.floor(which.length / 10)] ?? 0;
+    percentile(
+      which.map((one) => one[what]),
+      0.1,
+    );
   const share = (what: keyof Start): number => typical(starts.whole, what) - typical(starts.without, what);
   return {
     name: "browser plugin, never used",

@@ -5,6 +5,8 @@
 import { Worker } from "node:worker_threads";
 import { chromium, type Page } from "playwright-core";
 import { spawnGateway } from "../support/gateway.ts";
+import { findChromium } from "../support/prepare.ts";
+import { median } from "./measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 41;
@@ -12,7 +14,7 @@ const PAGE_ROUNDS = 21;
 const START_ROUNDS = 5;
 /** They warm caches up. */
 const UNCOUNTED = 3;
-const executablePath = process.env["CHROMIUM"] ?? "/usr/lib/chromium/chromium";
+const executablePath = findChromium();
 
 const SITE = `
 const { parentPort } = require("node:worker_threads");
@@ -29,8 +31,6 @@ server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port
 `;
 
 type Work = () => Promise<unknown>;
-
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /**
  * Begins anywhere within a frame of the screen. A click ends with a frame of its browser: begun back to back, two

@@ -7,30 +7,11 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type Dispatcher, Pool } from "undici";
 import { serveRaw } from "./raw-requests.ts";
+import { chunk, DONE, framed, streamRaw } from "./raw-streams.ts";
 
 const [, , role, upstreamPort] = process.argv;
 if (role === "upstream") upstream();
 if (role === "bare") bare(Number(upstreamPort));
-
-process.on("message", (message) => {
-  if (message === "usage") process.send!({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() });
-});
-
-function head(type: string, rest: string): string {
-  return `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\n${rest}\r\n\r\n`;
-}
-
-export function eventOf(content: string): string {
-  const chunk = {
-    id: "chatcmpl-bench0123456789",
-    object: "chat.completion.chunk",
-    created: 1790000000,
-    model: "bench-model",
-    system_fingerprint: "fp_0123456789",
-    choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
-  };
-  return `data: ${JSON.stringify(chunk)}\n\n`;
-}
 
 /** Answers by the fields of the request: `bench: {chunks, delayMs, bytes}`. */
 function upstream(): void {
@@ -42,7 +23,8 @@ function upstream(): void {
     choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(70) }, finish_reason: "stop" }],
     usage: { prompt_tokens: 10, completion_tokens: 70, total_tokens: 80 },
   });
-  const whole = Buffer.from(head("application/json", `content-length: ${Buffer.byteLength(answer)}`) + answer);
+  const head = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(answer)}\r\n\r\n`;
+  const whole = Buffer.from(head + answer);
   serveRaw((socket, _head, body) => {
     if (!body.includes('"stream":true')) socket.write(whole);
     else void streamTo(socket, (JSON.parse(body) as { bench: StreamPlan }).bench);
@@ -60,27 +42,17 @@ export interface StreamPlan {
   stamp?: boolean;
 }
 
-async function streamTo(socket: Socket, plan: StreamPlan): Promise<void> {
-  const framed = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-  const first = eventOf("").replace('"content":""', '"role":"assistant","content":""');
-  const word = framed(eventOf(plan.text ?? (plan.bytes === undefined ? " word" : "x".repeat(plan.bytes))));
-  const one = () => (plan.stamp ? framed(eventOf(String(process.hrtime.bigint()))) : word);
-  socket.write(
-    head("text/event-stream", "transfer-encoding: chunked") +
-      framed(plan.stamp ? first.replace('"content":""', `"content":"${process.hrtime.bigint()}"`) : first),
-  );
-  const batch = plan.delayMs > 0 ? 1 : plan.bytes === undefined ? 20 : 1;
-  for (let sent = 0; sent < plan.chunks && !socket.destroyed; sent += batch) {
-    if (plan.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, plan.delayMs));
-    if (!socket.write(batch === 1 ? one() : word.repeat(batch)) && !socket.destroyed) {
-      await new Promise<void>((resolve) => {
-        socket.once("drain", resolve);
-        socket.once("close", resolve);
-      });
-    }
-  }
-  const finish = eventOf("").replace('{"content":""}', "{}").replace('"finish_reason":null', '"finish_reason":"stop"');
-  socket.write(`${framed(finish)}${framed("data: [DONE]\n\n")}0\r\n\r\n`);
+function streamTo(socket: Socket, plan: StreamPlan): Promise<void> {
+  const now = () => String(process.hrtime.bigint());
+  const word = framed(chunk({ content: plan.text ?? (plan.bytes === undefined ? " word" : "x".repeat(plan.bytes)) }));
+  return streamRaw(socket, {
+    begin: chunk({ role: "assistant", content: plan.stamp ? now() : "" }),
+    event: () => (plan.stamp ? framed(chunk({ content: now() })) : word),
+    end: chunk({}, "stop") + DONE,
+    chunks: plan.chunks,
+    delayMs: plan.delayMs,
+    batch: plan.delayMs > 0 || plan.bytes !== undefined ? 1 : 20,
+  });
 }
 
 function bare(port: number): void {

@@ -2,54 +2,43 @@
  * Chat pass-through beside a bare proxy of node:http and undici that parses and routes. Gateway, peer and upstream are
  * processes of their own; rounds alternate, so that a busy machine slows both alike. The load comes over raw sockets.
  */
-import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryDir } from "../support/temporary.ts";
+import { build, end, startBuilt } from "./built.ts";
 import { bundle } from "./bundle.ts";
+import { exchange, open, requestOf, streamOnce, type Subject } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
+import { cpuMicros, median, residentMegabytes } from "./measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
-const packageDir = join(import.meta.dirname, "../..");
 const ROUNDS = 9;
 const UNARY = 12_000;
 const CONNECTIONS = 64;
 
-interface Subject {
-  name: string;
-  port: number;
-  headers: string;
-  process: ChildProcess;
-}
-
 export default async function bench(): Promise<Bench> {
-  const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
-  const parts = join(dir, "parts.mjs");
+  build();
+  const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
   await bundle("chat-parts.ts", parts);
   const children: ChildProcess[] = [];
   try {
     const upstream = await startPart(parts, ["upstream"], children);
     const bare = await startPart(parts, ["bare", String(upstream.port)], children);
-    const ours = await startGateway(dir, upstream.port, children);
+    const ours = await startGateway(upstream.port, children);
     const direct: Subject = { ...upstream, name: "direct" };
     const figures = [
       ...(await unary(bare, ours)),
       ...(await streaming(bare, ours)),
       ...(await firstByte(direct, bare, ours)),
       // A gateway of its own: memory that an earlier load has left free would hide what piles up.
-      ...(await slowReader(await startGateway(join(dir, "fresh"), upstream.port, children))),
+      ...(await slowReader(await startGateway(upstream.port, children))),
       ...(await manyStreams(ours)),
       ...(await flat(ours)),
     ];
     return { name: "chat", figures };
   } finally {
-    for (const child of children) child.kill();
-    await Promise.all(
-      children.map((child) => (child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined)),
-    );
-    rmSync(dir, { recursive: true, force: true });
+    await Promise.all(children.map(end));
   }
 }
 
@@ -60,125 +49,20 @@ async function startPart(file: string, args: string[], children: ChildProcess[])
   return { name: args[0]!, port, headers: "", process: child };
 }
 
-/** The gateway as it is run: built, with its own log (into nothing). */
-async function startGateway(dir: string, upstream: number, children: ChildProcess[]): Promise<Subject> {
-  const built = join(packageDir, ".build/portico.js");
-  if (!existsSync(built))
-    spawnSync(process.execPath, ["--import", "tsx", "kernel/build.ts"], { cwd: packageDir, stdio: "inherit" });
-  const home = join(dir, "home");
-  const config = {
-    gateway: { port: 0 },
+async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {
+  const { child, port, token } = await startBuilt({
     channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: "sk-bench" } },
-  };
-  spawnSync("mkdir", ["-p", "-m", "700", home]);
-  writeFileSync(join(home, "portico.json"), JSON.stringify(config), { mode: 0o600 });
-  const child = spawn(process.execPath, [built, "start", "--home", home], {
-    cwd: packageDir,
-    stdio: ["ignore", "pipe", "inherit"],
   });
   children.push(child);
-  let output = "";
-  const port = await new Promise<number>((resolve, reject) => {
-    child.stdout.on("data", (bytes: Buffer) => {
-      if (output.length < 100_000) output += bytes.toString();
-      const match = /Base URL\s+http:\/\/[^:]+:(\d+)/.exec(output);
-      if (match) resolve(Number(match[1]));
-    });
-    child.on("exit", () => reject(new Error(output)));
-  });
-  const { gateway } = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
-    gateway: { auth: { token: string } };
-  };
-  return { name: "portico", port, headers: `authorization: Bearer ${gateway.auth.token}\r\n`, process: child };
+  return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };
 }
-
-// ------------------------------------------------------------------------------------------------- load
-
-function requestOf(subject: Subject, body: object): Buffer {
-  const text = JSON.stringify({
-    model: "main/bench-model",
-    messages: [{ role: "user", content: "hello ".repeat(60) }],
-    ...body,
-  });
-  return Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${subject.port}\r\n${subject.headers}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-  );
-}
-
-async function open(subject: Subject): Promise<Socket> {
-  const socket = connect(subject.port, "127.0.0.1").setNoDelay(true);
-  await once(socket, "connect");
-  return socket;
-}
-
-/** One whole answer on a connection. Its length is read from the head once. */
-function exchange(socket: Socket, request: Buffer): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let seen = 0;
-    let wanted = 0;
-    const onData = (bytes: Buffer) => {
-      if (wanted === 0) {
-        const end = bytes.indexOf("\r\n\r\n");
-        const head = bytes.toString("latin1", 0, end);
-        if (!head.startsWith("HTTP/1.1 200")) reject(new Error(bytes.toString("utf8", 0, 500)));
-        wanted = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
-      }
-      seen += bytes.length;
-      if (seen < wanted) return;
-      socket.off("data", onData);
-      resolve();
-    };
-    socket.on("data", onData);
-    socket.write(request);
-  });
-}
-
-/** A whole stream, read to its end; answers its first byte's time and what `read` made of it. */
-async function streamOnce(
-  subject: Subject,
-  plan: StreamPlan,
-  read?: (bytes: Buffer) => void,
-): Promise<{ firstMs: number; bytes: number; complete: boolean }> {
-  const socket = await open(subject);
-  const began = performance.now();
-  let firstMs = 0;
-  let bytes = 0;
-  let tail = "";
-  socket.write(requestOf(subject, { stream: true, bench: plan }));
-  await new Promise<void>((resolve, reject) => {
-    socket.on("error", reject);
-    socket.on("close", () => resolve());
-    socket.on("data", (part: Buffer) => {
-      if (firstMs === 0) firstMs = performance.now() - began;
-      bytes += part.length;
-      read?.(part);
-      tail = (tail + part.toString("latin1", Math.max(0, part.length - 40))).slice(-40);
-      if (tail.endsWith("0\r\n\r\n")) resolve();
-    });
-  });
-  socket.destroy();
-  return { firstMs, bytes, complete: tail.includes("[DONE]") };
-}
-
-async function cpuOf(subject: Subject): Promise<number> {
-  // Clock ticks of 10 ms: user and system time of the process.
-  const stat = readFileSync(`/proc/${subject.process.pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
-}
-
-function rssOf(subject: Subject): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${subject.process.pid}/status`, "utf8"))?.[1]) / 1024;
-}
-
-// --------------------------------------------------------------------------------------------- measures
 
 async function unary(bare: Subject, ours: Subject): Promise<Figure[]> {
   const run = async (subject: Subject) => {
     const request = requestOf(subject, {});
     const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(subject)));
     let left = UNARY;
-    const cpu = await cpuOf(subject);
+    const cpu = cpuMicros(subject.process.pid!);
     const began = performance.now();
     await Promise.all(
       sockets.map(async (socket) => {
@@ -187,7 +71,7 @@ async function unary(bare: Subject, ours: Subject): Promise<Figure[]> {
     );
     const seconds = (performance.now() - began) / 1000;
     for (const socket of sockets) socket.destroy();
-    return { rate: UNARY / seconds, micros: ((await cpuOf(subject)) - cpu) / UNARY };
+    return { rate: UNARY / seconds, micros: (cpuMicros(subject.process.pid!) - cpu) / UNARY };
   };
   const [a, b] = await inTurn(bare, ours, run);
   return [
@@ -284,14 +168,14 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
       unit: "",
       limit: 0,
     },
-    { what: "1,000 streams at once: RSS", value: rssOf(ours), unit: "MB", limit: 250 },
+    { what: "1,000 streams at once: RSS", value: residentMegabytes(ours.process.pid!), unit: "MB", limit: 250 },
   ];
 }
 
 /** A 100 MB answer to a client that reads 1 MB/s; ten seconds of it show whether anything piles up. */
 async function slowReader(ours: Subject): Promise<Figure[]> {
   await streamOnce(ours, { chunks: 200, delayMs: 0 });
-  const before = rssOf(ours);
+  const before = residentMegabytes(ours.process.pid!);
   const socket = await open(ours);
   socket.pause();
   socket.write(
@@ -305,7 +189,7 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
       read += part.length;
     }
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    most = Math.max(most, rssOf(ours));
+    most = Math.max(most, residentMegabytes(ours.process.pid!));
   }
   socket.destroy();
   return [{ what: "100 MB to a client that reads 1 MB/s: RSS growth", value: most - before, unit: "MB", limit: 20 }];
@@ -331,7 +215,7 @@ async function flat(ours: Subject): Promise<Figure[]> {
     const readings: number[] = [];
     for (let i = 0; i < 10; i++) {
       await load(5_000);
-      readings.push(rssOf(ours));
+      readings.push(residentMegabytes(ours.process.pid!));
     }
     return Math.min(...readings);
   };
@@ -356,8 +240,4 @@ async function inTurn<T>(a: Subject, b: Subject, run: (subject: Subject) => Prom
 /** The median of the rounds' own ratios. */
 function ratio(ours: readonly number[], theirs: readonly number[]): number {
   return median(ours.map((value, i) => value / theirs[i]!));
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((x, y) => x - y)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

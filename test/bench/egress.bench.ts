@@ -6,6 +6,7 @@
 import { Worker } from "node:worker_threads";
 import { startEgressProxy } from "../../kernel/egress-proxy.ts";
 import { createGuard } from "../../kernel/guard/guard.ts";
+import { median } from "./measure.ts";
 
 const RESOURCES = 100;
 const ROUNDS = 9;
@@ -58,7 +59,6 @@ const answerOf = (worker: Worker): Promise<number> =>
       resolve(value);
     });
   });
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 export default async function egress() {
   const site = new Worker(SITE, { eval: true });

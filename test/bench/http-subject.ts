@@ -2,7 +2,7 @@
 import { createServer as createBare } from "node:http";
 import { createAuth } from "../../kernel/http/auth.ts";
 import { createServer } from "../../kernel/http/server.ts";
-import type { Logger } from "../../kernel/types.ts";
+import { quietLog } from "../support/quiet-log.ts";
 
 const answer = { ok: true, id: "item-1", tags: ["a", "b"] };
 
@@ -22,17 +22,7 @@ async function bare(): Promise<number> {
 }
 
 function portico(): Promise<number> {
-  const quiet = () => {};
-  const log: Logger & { isLevelEnabled(): boolean } = {
-    trace: quiet,
-    debug: quiet,
-    info: quiet,
-    warn: quiet,
-    error: quiet,
-    fatal: quiet,
-    child: () => log,
-    isLevelEnabled: () => process.argv[3] === "log",
-  };
+  const log = quietLog();
   const settings = {
     maxBodyBytes: 32 * 1024 * 1024,
     allowedOrigins: [],

@@ -1,11 +1,11 @@
 /** What the kernel's HTTP layer (guards, credentials, routing, JSON) costs beside a bare node:http server. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "undici";
+import { temporaryDir } from "../support/temporary.ts";
 import { bundle } from "./bundle.ts";
+import { median } from "./measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const body = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] });
@@ -19,7 +19,7 @@ interface Subject {
 }
 
 export default async function bench(): Promise<Bench> {
-  const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
+  const dir = temporaryDir("portico-bench-");
   const outfile = join(dir, "subject.mjs");
   await bundle("http-subject.ts", outfile);
   const subjects = [await start("bare", outfile), await start("portico", outfile)];
@@ -45,7 +45,6 @@ export default async function bench(): Promise<Bench> {
     }
   } finally {
     for (const { process } of subjects) process.kill();
-    rmSync(dir, { recursive: true, force: true });
   }
   return { name: "http", figures };
 }
@@ -101,11 +100,6 @@ async function load(port: number, method: "GET" | "POST", connections: number): 
     }),
   );
   return count;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
 function round(value: number): number {

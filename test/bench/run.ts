@@ -30,11 +30,12 @@ const files = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith(".bench.ts"))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 for (const file of files.sort()) {
-  spawnSync(
+  const { status } = spawnSync(
     process.execPath,
     ["--expose-gc", "--import", "tsx", import.meta.filename, join(import.meta.dirname, file)],
     { stdio: "inherit" },
   );
+  if (status !== 0) process.exitCode = 1;
 }
 
 function print({ name, figures }: Bench): void {

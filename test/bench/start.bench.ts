@@ -1,19 +1,20 @@
 /** What a start, an idle gateway, a management command and an event cost. Measures the build, as users run it. */
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { createBus } from "../../kernel/bus.ts";
 import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { build, freePort, healthy, portico } from "./built.ts";
+import { median, residentMegabytes } from "./measure.ts";
 import type { Bench } from "./run.ts";
-import { freePort, healthy, portico, residentMegabytes } from "./start-parts.ts";
 
 const runs = 7;
 
 export default async function start(): Promise<Bench> {
-  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
-  const home = mkdtempSync(join(tmpdir(), "portico-bench-"));
+  build();
+  const home = temporaryDir("portico-bench-");
   const starts: number[] = [];
   let rss = 0;
   let command = 0;
@@ -21,7 +22,7 @@ export default async function start(): Promise<Bench> {
     const port = await freePort();
     const began = performance.now();
     const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], { stdio: "ignore" });
-    await healthy(`http://127.0.0.1:${port}/health`);
+    await healthy(`http://127.0.0.1:${port}/health`, child);
     if (run > 0) starts.push(performance.now() - began);
     if (run === runs) {
       await new Promise((resolve) => setTimeout(resolve, 5000));
@@ -31,7 +32,6 @@ export default async function start(): Promise<Bench> {
     child.kill("SIGTERM");
     await new Promise((resolve) => child.once("exit", resolve));
   }
-  rmSync(home, { recursive: true, force: true });
   const node = median(Array.from({ length: runs }, () => timed(undefined)));
   return {
     name: "start and size",
@@ -65,16 +65,11 @@ async function emitMicroseconds(): Promise<number> {
 
 /** A real installation of the lock file in an empty directory, as a user without the development packages has it. */
 function installedMegabytes(): number {
-  const dir = mkdtempSync(join(tmpdir(), "portico-install-"));
+  const dir = temporaryDir("portico-install-");
   for (const name of ["package.json", "package-lock.json", "tsconfig.json", "kernel", "plugins", "hooks"]) {
     cpSync(join(packageDir, name), join(dir, name), { recursive: true });
   }
   execFileSync("npm", ["install", "--omit=dev"], { cwd: dir, stdio: "ignore" });
   const kilobytes = Number(execFileSync("du", ["-sk", join(dir, "node_modules")], { encoding: "utf8" }).split("\t")[0]);
-  rmSync(dir, { recursive: true, force: true });
   return kilobytes / 1024;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }

@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { serveRaw } from "./raw-requests.ts";
+import { chunk, DONE, data, framed, streamRaw } from "./raw-streams.ts";
 
 export interface Plan {
   chunks: number;
@@ -18,17 +19,7 @@ interface Format {
   end: string[];
 }
 
-const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
 const named = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
-const chunk = (delta: object, finish_reason: string | null = null) =>
-  data({
-    id: "chatcmpl-bench0123456789",
-    object: "chat.completion.chunk",
-    created: 1790000000,
-    model: "bench-model",
-    system_fingerprint: "fp_0123456789",
-    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
-  });
 const generated = (text: string, more: object = {}) =>
   data({
     candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0, ...more }],
@@ -43,7 +34,7 @@ const FORMATS: Format[] = [
     path: "/v1/chat/completions",
     begin: [chunk({ role: "assistant", content: "" })],
     event: chunk({ content: "%" }),
-    end: [chunk({}, "stop"), "data: [DONE]\n\n"],
+    end: [chunk({}, "stop"), DONE],
   },
   {
     path: "/v1/messages",
@@ -66,26 +57,16 @@ const FORMATS: Format[] = [
   },
 ];
 
-const framed = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
-
-async function streamTo(socket: Socket, format: Format, plan: Plan): Promise<void> {
-  const head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-  socket.write(head + framed(format.begin.join("")));
+function streamTo(socket: Socket, format: Format, { chunks, delayMs }: Plan): Promise<void> {
   const word = framed(format.event.replace("%", " word"));
-  const batch = plan.delayMs > 0 ? 1 : 20;
-  const many = Buffer.from(word.repeat(batch));
-  for (let sent = 0; sent < plan.chunks && !socket.destroyed; sent += batch) {
-    if (plan.delayMs > 0) {
-      await new Promise((resolve) => setTimeout(resolve, plan.delayMs));
-      socket.write(framed(format.event.replace("%", String(process.hrtime.bigint()))));
-    } else if (!socket.write(many) && !socket.destroyed) {
-      await new Promise<void>((resolve) => {
-        socket.once("drain", resolve);
-        socket.once("close", resolve);
-      });
-    }
-  }
-  if (!socket.destroyed) socket.write(`${framed(format.end.join(""))}0\r\n\r\n`);
+  return streamRaw(socket, {
+    begin: format.begin.join(""),
+    event: () => (delayMs > 0 ? framed(format.event.replace("%", String(process.hrtime.bigint()))) : word),
+    end: format.end.join(""),
+    chunks,
+    delayMs,
+    batch: delayMs > 0 ? 1 : 20,
+  });
 }
 
 serveRaw((socket, head, body) => {

@@ -2,11 +2,14 @@
  * Streams that are translated, beside streams in OpenAI's format that pass through: the same gateway, the same upstream
  * (a process of its own), rounds in turn. The load comes over raw sockets.
  */
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { spawnGateway, type TestGateway } from "../support/gateway.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { type BuiltGateway, build, end, startBuilt } from "./built.ts";
+import { bundle } from "./bundle.ts";
+import { median } from "./measure.ts";
 import type { Figure } from "./run.ts";
 import type { Plan } from "./translate-parts.ts";
 
@@ -17,27 +20,28 @@ const FORMATS = ["openai", "anthropic", "gemini"] as const;
 type Format = (typeof FORMATS)[number];
 
 export default async function bench(): Promise<{ name: string; figures: Figure[] }> {
-  const upstream = fork(join(import.meta.dirname, "translate-parts.ts"), { execArgv: ["--import", "tsx"] });
+  build();
+  const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
+  await bundle("translate-parts.ts", parts);
+  const upstream = fork(parts, { execArgv: [] });
   const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
   const root = `http://127.0.0.1:${port}`;
-  const gateway = await spawnGateway({
-    config: {
-      channels: {
-        openai: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "k", models: ["*"] },
-        anthropic: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["*"] },
-        gemini: { provider: "gemini", baseUrl: root, apiKey: "k", models: ["*"] },
-      },
+  const gateway = await startBuilt({
+    channels: {
+      openai: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "k", models: ["*"] },
+      anthropic: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["*"] },
+      gemini: { provider: "gemini", baseUrl: root, apiKey: "k", models: ["*"] },
     },
   });
   try {
     return { name: "translate", figures: [...(await throughput(gateway)), ...(await pace(gateway))] };
   } finally {
-    await gateway.stop();
-    await stop(upstream);
+    await end(gateway.child);
+    await end(upstream);
   }
 }
 
-async function throughput(gateway: TestGateway): Promise<Figure[]> {
+async function throughput(gateway: BuiltGateway): Promise<Figure[]> {
   const rates: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
   for (let round = 0; round <= ROUNDS; round++) {
     for (const format of FORMATS) {
@@ -66,7 +70,7 @@ async function throughput(gateway: TestGateway): Promise<Figure[]> {
 }
 
 /** The time of a chunk's way from the upstream's write to the client's read, beside one that passes through. */
-async function pace(gateway: TestGateway): Promise<Figure[]> {
+async function pace(gateway: BuiltGateway): Promise<Figure[]> {
   const ways: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
   for (let round = 0; round < 4; round++) {
     for (const format of FORMATS) {
@@ -93,7 +97,7 @@ async function pace(gateway: TestGateway): Promise<Figure[]> {
   }));
 }
 
-function streamOnce(gateway: TestGateway, format: Format, plan: Plan, read?: (text: string) => void): Promise<void> {
+function streamOnce(gateway: BuiltGateway, format: Format, plan: Plan, read?: (text: string) => void): Promise<void> {
   const body = JSON.stringify({
     model: `${format}/bench`,
     stream: true,
@@ -115,14 +119,4 @@ function streamOnce(gateway: TestGateway, format: Format, plan: Plan, read?: (te
       socket.destroy();
     });
   });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  const ended = once(child, "exit");
-  child.kill();
-  await ended;
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

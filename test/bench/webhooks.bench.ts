@@ -1,12 +1,12 @@
 /** Durable wakes a second over 64 connections, beside bare servers that sync by themselves or in groups. */
-import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "undici";
-import { packageDir } from "../support/gateway.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { build, end, startBuilt } from "./built.ts";
 import { bundle } from "./bundle.ts";
+import { median, percentile } from "./measure.ts";
 import type { Bench } from "./run.ts";
 
 const connections = 64;
@@ -21,12 +21,12 @@ interface Subject {
 }
 
 export default async function bench(): Promise<Bench> {
-  const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
+  const dir = temporaryDir("portico-bench-");
   const subjects: Subject[] = [];
   try {
     const outfile = join(dir, "subject.mjs");
     await bundle("webhooks-subject.ts", outfile);
-    subjects.push(await bare("each", outfile, dir), await bare("group", outfile, dir), await portico(dir));
+    subjects.push(await bare("each", outfile, dir), await bare("group", outfile, dir), await portico());
     const seen = subjects.map((): { perSecond: number; latencies: number[] }[] => []);
     // in turn, so that a busy machine slows all of them alike
     for (let round = 0; round <= rounds; round++) {
@@ -55,8 +55,7 @@ export default async function bench(): Promise<Bench> {
       ],
     };
   } finally {
-    for (const { child } of subjects) child.kill("SIGKILL");
-    rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    for (const { child } of subjects) await end(child);
   }
 }
 
@@ -66,29 +65,11 @@ async function bare(mode: string, file: string, dir: string): Promise<Subject> {
   return { name: mode, child, port };
 }
 
-/** The build, as users run it. */
-async function portico(dir: string): Promise<Subject> {
-  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
-  const config = {
-    gateway: { port: 0 },
+async function portico(): Promise<Subject> {
+  build();
+  const { child, port } = await startBuilt({
     agents: { defaults: { heartbeat: { every: "0" } } },
     webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
-  };
-  writeFileSync(join(dir, "portico.json"), JSON.stringify(config));
-  const child = spawn(process.execPath, [join(packageDir, ".build/portico.js"), "start", "--home", dir], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const port = await new Promise<number>((resolve, reject) => {
-    let output = "";
-    child.stdout.on("data", function read(chunk: Buffer) {
-      output += chunk.toString("utf8");
-      const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
-      if (!found) return;
-      // the rest is log lines: to collect them would cost the client more than its requests
-      child.stdout.off("data", read).resume();
-      resolve(Number(found[1]));
-    });
-    child.on("exit", (code) => reject(new Error(`the gateway ended with ${code}: ${output}`)));
   });
   return { name: "portico", child, port };
 }
@@ -116,13 +97,4 @@ async function load(port: number): Promise<{ perSecond: number; latencies: numbe
     }),
   );
   return { perSecond: (latencies.length * 1000) / (performance.now() - began), latencies };
-}
-
-function median(values: readonly number[]): number {
-  return percentile(values, 0.5);
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }

@@ -1,0 +1,81 @@
+/** The gateway as users run it: built, and a process of its own. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { packageDir } from "../support/gateway.ts";
+import { temporaryDir } from "../support/temporary.ts";
+
+/** The command line as it is built. */
+export const portico = join(packageDir, ".build/portico.js");
+
+/** Builds anew: what an earlier build has left would be measured otherwise. */
+export function build(): void {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
+}
+
+export interface BuiltGateway {
+  child: ChildProcess;
+  port: number;
+  token: string;
+}
+
+/** Starts what `build` made, with this configuration and a home of its own; its log goes nowhere. */
+export async function startBuilt(config: object): Promise<BuiltGateway> {
+  const home = temporaryDir("portico-bench-");
+  const file = join(home, "portico.json");
+  writeFileSync(file, JSON.stringify({ gateway: { port: 0 }, ...config }), { mode: 0o600 });
+  const child = spawn(process.execPath, [portico, "start", "--home", home], { stdio: ["ignore", "pipe", "inherit"] });
+  const port = await new Promise<number>((resolve, reject) => {
+    let output = "";
+    child.stdout.on("data", function read(bytes: Buffer) {
+      output += bytes.toString("utf8");
+      const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
+      if (!found) return;
+      // The rest is log lines: to collect them would cost the client more than its requests.
+      child.stdout.off("data", read).resume();
+      resolve(Number(found[1]));
+    });
+    child.once("exit", (code) => reject(new Error(`the gateway ended with ${code}: ${output}`)));
+  });
+  const { gateway } = JSON.parse(readFileSync(file, "utf8")) as { gateway: { auth: { token: string } } };
+  return { child, port, token: gateway.auth.token };
+}
+
+/** Ends a process and waits for its end. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill();
+  await ended;
+}
+
+/** Whatever answered on a fixed port before the gateway does would be measured in its place. */
+export async function freePort(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return String(port);
+}
+
+/** Resolves at the first healthy answer; rejects when the gateway ends before. */
+export async function healthy(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    const ok = await new Promise<boolean>((resolve) => {
+      request(url, { agent: false }, (res) => {
+        res.resume();
+        resolve(res.statusCode === 200);
+      })
+        .on("error", () => resolve(false))
+        .end();
+    });
+    if (ok) return;
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`the gateway ended with ${child.exitCode ?? child.signalCode} before it answered`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}

@@ -1,0 +1,78 @@
+/** The load of the chat benchmark, over raw sockets. */
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import type { StreamPlan } from "./chat-parts.ts";
+
+export interface Subject {
+  name: string;
+  port: number;
+  headers: string;
+  process: ChildProcess;
+}
+
+export function requestOf(subject: Subject, body: object): Buffer {
+  const text = JSON.stringify({
+    model: "main/bench-model",
+    messages: [{ role: "user", content: "hello ".repeat(60) }],
+    ...body,
+  });
+  return Buffer.from(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${subject.port}\r\n${subject.headers}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+}
+
+export async function open(subject: Subject): Promise<Socket> {
+  const socket = connect(subject.port, "127.0.0.1").setNoDelay(true);
+  await once(socket, "connect");
+  return socket;
+}
+
+/** One whole answer on a connection. Its length is read from the head once. */
+export function exchange(socket: Socket, request: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let seen = 0;
+    let wanted = 0;
+    const onData = (bytes: Buffer) => {
+      if (wanted === 0) {
+        const end = bytes.indexOf("\r\n\r\n");
+        const head = bytes.toString("latin1", 0, end);
+        if (!head.startsWith("HTTP/1.1 200")) reject(new Error(bytes.toString("utf8", 0, 500)));
+        wanted = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
+      }
+      seen += bytes.length;
+      if (seen < wanted) return;
+      socket.off("data", onData);
+      resolve();
+    };
+    socket.on("data", onData);
+    socket.write(request);
+  });
+}
+
+/** A whole stream, read to its end; answers its first byte's time and what `read` made of it. */
+export async function streamOnce(
+  subject: Subject,
+  plan: StreamPlan,
+  read?: (bytes: Buffer) => void,
+): Promise<{ firstMs: number; bytes: number; complete: boolean }> {
+  const socket = await open(subject);
+  const began = performance.now();
+  let firstMs = 0;
+  let bytes = 0;
+  let tail = "";
+  socket.write(requestOf(subject, { stream: true, bench: plan }));
+  await new Promise<void>((resolve, reject) => {
+    socket.on("error", reject);
+    socket.on("close", () => resolve());
+    socket.on("data", (part: Buffer) => {
+      if (firstMs === 0) firstMs = performance.now() - began;
+      bytes += part.length;
+      read?.(part);
+      tail = (tail + part.toString("latin1", Math.max(0, part.length - 40))).slice(-40);
+      if (tail.endsWith("0\r\n\r\n")) resolve();
+    });
+  });
+  socket.destroy();
+  return { firstMs, bytes, complete: tail.includes("[DONE]") };
+}

@@ -1,0 +1,24 @@
+/** What the benchmarks make of many readings, and what the system says of a process. */
+import { readFileSync } from "node:fs";
+
+/** NaN where there is none. */
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** The value that this share of all (0 to 1) lies below; NaN where there is none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** User and system time of a process so far, in µs; the system counts in steps of 10 ms. */
+export function cpuMicros(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+export function residentMegabytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
