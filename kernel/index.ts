@@ -31,6 +31,7 @@ export { newId } from "./ids.ts";
 export * from "./models/index.ts";
 export { didYouMean } from "./nearest.ts";
 export { plainName, thinOut } from "./own-files.ts";
+export { fitsPattern } from "./pattern.ts";
 export { compile } from "./schema.ts";
 export { absolutePath } from "./paths.ts";
 export * from "./schedules/index.ts";

@@ -20,6 +20,12 @@ const BUDGET: Record<Exclude<Effort, "none">, number> = {
 };
 const LEAST = 1024;
 
+/** The `reasoning_effort` whose budget a number of tokens is; what is larger than a medium one is high. */
+export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
+  if (tokens <= BUDGET.low) return "low";
+  return tokens <= BUDGET.medium ? "medium" : "high";
+}
+
 /**
  * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request goes out as it is. What the model
  * cannot do is dropped by name. `maxTokens` bounds the budget; `forced`: a tool must be called; `brokenLoop`: the calls

@@ -1,5 +1,5 @@
 /** Which models a key may use. */
-import type { WantedModel } from "portico";
+import { fitsPattern, type WantedModel } from "portico";
 
 /**
  * A pattern holds for the name that the client gives, and without a slash in it also for `<channel>/<name>`. The agent
@@ -16,13 +16,7 @@ function isAgent(model: string): boolean {
 }
 
 function fits(pattern: string, model: string): boolean {
-  if (matches(pattern, model)) return true;
+  if (fitsPattern(pattern, model)) return true;
   const slash = model.indexOf("/");
-  return slash !== -1 && !pattern.includes("/") && !isAgent(model) && matches(pattern, model.slice(slash + 1));
-}
-
-function matches(pattern: string, name: string): boolean {
-  if (!pattern.includes("*")) return pattern === name;
-  const parts = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "s").test(name);
+  return slash !== -1 && !pattern.includes("/") && !isAgent(model) && fitsPattern(pattern, model.slice(slash + 1));
 }

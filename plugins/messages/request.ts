@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import {
   type ChatRequest,
   type ChatTool,
+  effortOfBudget,
   functionAt,
   type JsonObject,
   listAt,
@@ -108,12 +109,6 @@ function readThinking(body: JsonObject): JsonObject {
   }
   if (thinking?.type === "disabled" || effort === undefined) return {};
   return { reasoning_effort: effort === "max" ? "high" : effort };
-}
-
-/** The same steps as the way out to Claude takes. */
-function effortOfBudget(tokens: number): string {
-  if (tokens <= 2048) return "low";
-  return tokens <= 8192 ? "medium" : "high";
 }
 
 function readFormat(body: JsonObject): JsonObject {

@@ -1,5 +1,5 @@
 /** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
-import type { Usage } from "portico";
+import { fitsPattern, type Usage } from "portico";
 import type { OwnPrices, Price } from "./schema.ts";
 
 type Library = typeof import("@pydantic/genai-prices");
@@ -140,7 +140,8 @@ function lookUp(lib: Library, { provider, model }: Priced, usage: Counts, at: nu
 }
 
 function ownPrice(own: OwnPrices, { channel, model }: Priced): Price | undefined {
-  for (const pattern in own) if (fits(pattern, model) || fits(pattern, `${channel}/${model}`)) return own[pattern];
+  for (const pattern in own)
+    if (fitsPattern(pattern, model) || fitsPattern(pattern, `${channel}/${model}`)) return own[pattern];
   return undefined;
 }
 
@@ -149,12 +150,6 @@ function byOwnPrice(price: Price, { input, read, written, output }: TokenCounts)
   return (
     ((input - read - written) * price.input + read * cachedInput + written * cacheWrite + output * price.output) / 1e6
   );
-}
-
-function fits(pattern: string, name: string): boolean {
-  if (!pattern.includes("*")) return pattern === name;
-  const source = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
-  return new RegExp(`^${source.join(".*")}$`, "s").test(name);
 }
 
 /** The list of prices: 2 MB that are read when the first price is asked for. */

@@ -1,5 +1,5 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
-import { isPorticoError, runTool, ToolRefusal } from "portico";
+import { fitsPattern, isPorticoError, runTool, ToolRefusal } from "portico";
 import type { ChatMessage, ChatTool, ContentPart, Logger, Tool, ToolCallPart } from "portico";
 import { clip } from "./prompt.ts";
 
@@ -17,9 +17,7 @@ export function allowedTools(tools: readonly Tool[], rules: { allow: string[]; d
 }
 
 function matchesAny(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) =>
-    new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`).test(name),
-  );
+  return patterns.some((pattern) => fitsPattern(pattern, name));
 }
 
 export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {

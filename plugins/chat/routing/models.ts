@@ -1,8 +1,8 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
-import { type ChatProvider, isPorticoError, type Logger, PorticoError, type WireRequest } from "portico";
+import { type ChatProvider, fitsPattern, isPorticoError, type Logger, PorticoError, type WireRequest } from "portico";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
-import { type Listing, matches } from "./router.ts";
+import type { Listing } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 
@@ -189,7 +189,7 @@ async function namesOf(
   if (patterns === undefined) return listed.map(under);
   const exact = patterns.filter((pattern) => !pattern.includes("*"));
 
-  return [...exact, ...listed.filter((name) => patterns.some((pattern) => matches(pattern, name)))].map(under);
+  return [...exact, ...listed.filter((name) => patterns.some((pattern) => fitsPattern(pattern, name)))].map(under);
 }
 
 /** One line for people: why a channel's test failed. */

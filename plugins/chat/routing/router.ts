@@ -1,5 +1,5 @@
 /** From a model's name to the targets it is tried on, in order. */
-import { PorticoError } from "portico";
+import { fitsPattern, PorticoError } from "portico";
 import type { Channel } from "./channel.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
 
@@ -109,7 +109,7 @@ function resolveListed(routing: Routing, model: string): Candidate[] | Promise<C
     if (!channel.enabled || channel.builtin) continue;
     const patterns = channel.config.models;
     if (patterns !== undefined) {
-      if (patterns.some((pattern) => matches(pattern, model))) listed.push(channel);
+      if (patterns.some((pattern) => fitsPattern(pattern, model))) listed.push(channel);
       continue;
     }
     const listing = routing.listing(channel);
@@ -167,23 +167,6 @@ export function shuffleByWeight<T>(items: readonly T[], weightOf: (item: T) => n
     out.push(...rest.splice(at, 1));
   }
   return [...out, ...rest];
-}
-
-/** `*` stands for any run of characters, `/` included. */
-export function matches(pattern: string, name: string): boolean {
-  if (!pattern.includes("*")) return pattern === name;
-  const parts = pattern.split("*");
-  const head = parts[0]!;
-  const tail = parts[parts.length - 1]!;
-  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false;
-  let at = head.length;
-  const end = name.length - tail.length;
-  for (const part of parts.slice(1, -1)) {
-    const found = name.indexOf(part, at);
-    if (found === -1 || found + part.length > end) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 function unique(list: Candidate[]): Candidate[] {

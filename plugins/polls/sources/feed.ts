@@ -21,12 +21,11 @@ export interface FeedItem {
   categories?: string[];
 }
 
-export async function readFeed(asked: Asked): Promise<Answered> {
-  const fetched = await fetchSource(asked);
-  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
-  const { body, contentType, status, validators } = fetched;
-  const items = feedItems(decodeText(body, contentType));
-  return { found: { kind: "items", items }, validators, status, bytes: body.length };
+export function readFeed(asked: Asked): Promise<Answered> {
+  return fetchSource(asked, ({ body, contentType }) => ({
+    kind: "items",
+    items: feedItems(decodeText(body, contentType)),
+  }));
 }
 
 /** The items of a feed, oldest first. Throws `CheckFailed` for what is no feed. */

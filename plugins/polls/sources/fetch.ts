@@ -1,6 +1,6 @@
 /** Fetches a source under the guard, conditionally. */
 import { guardedFetch } from "portico";
-import { type Asked, CheckFailed, needs, type Validators } from "./source.ts";
+import { type Answered, type Asked, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
 const ACCEPT: Record<string, string> = {
   json: "application/json, */*;q=0.5",
@@ -22,8 +22,16 @@ function retryAfterMs(value: string | undefined): number | undefined {
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 
+/** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
+export async function fetchSource(asked: Asked, read: (fetched: Fetched) => Found): Promise<Answered> {
+  const fetched = await fetchBody(asked);
+  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
+  const { validators, status, body } = fetched;
+  return { found: read(fetched), validators, status, bytes: body.length };
+}
+
 /** The body, or `unchanged` for a 304. Every other answer than 2xx, and an empty one, is a `CheckFailed`. */
-export async function fetchSource({
+async function fetchBody({
   source,
   guard,
   validators,

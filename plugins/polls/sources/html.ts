@@ -7,12 +7,11 @@ import { withoutIgnored } from "./ignore.ts";
 import { compileSelector, type Element, isElement, type Parent } from "./select.ts";
 import { type Answered, type Asked, CheckFailed } from "./source.ts";
 
-export async function readHtml(asked: Asked): Promise<Answered> {
-  const fetched = await fetchSource(asked);
-  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
-  const { body, contentType, status, validators } = fetched;
-  const text = pageText(decodeText(body, contentType), asked.source);
-  return { found: { kind: "text", text, hash: hashOf(text) }, validators, status, bytes: body.length };
+export function readHtml(asked: Asked): Promise<Answered> {
+  return fetchSource(asked, ({ body, contentType }) => {
+    const text = pageText(decodeText(body, contentType), asked.source);
+    return { kind: "text", text, hash: hashOf(text) };
+  });
 }
 
 const SILENT = new Set(["script", "style", "noscript", "template", "head", "svg", "iframe"]);

@@ -5,12 +5,12 @@ import { fetchSource } from "./fetch.ts";
 import { type Answered, type Asked, CheckFailed } from "./source.ts";
 
 /** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
-export async function readJson(asked: Asked): Promise<Answered> {
-  const fetched = await fetchSource(asked);
-  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
-  const { body, contentType, status, validators } = fetched;
-  const items = jsonItems(decodeText(body, contentType), asked.source.items, asked.source.key);
-  return { found: { kind: "items", items }, validators, status, bytes: body.length };
+export function readJson(asked: Asked): Promise<Answered> {
+  const { items: path, key } = asked.source;
+  return fetchSource(asked, ({ body, contentType }) => ({
+    kind: "items",
+    items: jsonItems(decodeText(body, contentType), path, key),
+  }));
 }
 
 export function jsonItems(text: string, path: string | undefined, key: string | undefined): Item[] {

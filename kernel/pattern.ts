@@ -1,0 +1,16 @@
+/** True where a name fits a pattern: `*` stands for any run of characters, `/` included; capitals count. */
+export function fitsPattern(pattern: string, name: string): boolean {
+  if (!pattern.includes("*")) return pattern === name;
+  const parts = pattern.split("*");
+  const head = parts[0]!;
+  const tail = parts[parts.length - 1]!;
+  if (name.length < head.length + tail.length || !name.startsWith(head) || !name.endsWith(tail)) return false;
+  let at = head.length;
+  const end = name.length - tail.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
+}
