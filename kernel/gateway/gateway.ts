@@ -111,7 +111,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     });
     await servers.listen(options.port ?? settings().port);
   } catch (error) {
-    await logBook.close();
+    await dismantle();
     throw error;
   }
 
@@ -139,24 +139,29 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stop: (reason) => (stopping ??= stop(reason)),
   };
 
-  await plugins.start();
-  await hooks.start();
-  mountKernelRoutes(server, {
-    ...gateway,
-    url: gateway.url,
-    port: server.port,
-    startedAt,
-    version,
-    paths,
-    servers: servers.pool.urls,
-    unready,
-  });
-  undos.push(leaveTrace());
-  undos.push(await config.watch(applyConfig, log));
-  undos.push(watchPlugins());
-  void bus.emit("gateway:startup", { version, port: server.port });
-  log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
-  return gateway;
+  try {
+    await plugins.start();
+    await hooks.start();
+    mountKernelRoutes(server, {
+      ...gateway,
+      url: gateway.url,
+      port: server.port,
+      startedAt,
+      version,
+      paths,
+      servers: servers.pool.urls,
+      unready,
+    });
+    undos.push(leaveTrace());
+    undos.push(await config.watch(applyConfig, log));
+    undos.push(watchPlugins());
+    void bus.emit("gateway:startup", { version, port: server.port });
+    log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
+    return gateway;
+  } catch (error) {
+    await dismantle();
+    throw error;
+  }
 
   function unready(): { name: string; error: string }[] {
     return [...plugins.unready(), ...work.unready()];
@@ -185,7 +190,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   function leaveTrace(): () => void {
     const file = join(paths.state, "gateway.json");
     const trace = { pid: process.pid, port: server.port, url: servers.url() };
-    writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
+    try {
+      rmSync(file, { force: true }); // an earlier one may be another user's
+      writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
+    } catch (error) {
+      log.warn({ err: error, file }, "commands will not find this gateway by themselves: give them --url and --token");
+    }
     return () => rmSync(file, { force: true });
   }
 
@@ -194,10 +204,15 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     log.info({ reason }, "portico stops");
     void bus.emit("gateway:shutdown", { reason });
     await endOrLate(Promise.all([servers.drain(graceMs), work.ended(), bus.drain()]), graceMs);
+    await dismantle();
+  }
+
+  /** Takes down whatever there is by now, the latest first. */
+  async function dismantle(): Promise<void> {
     await endOrLate(hooks.stop(), disposeTimeoutMs);
     await endOrLate(plugins.stop(), pluginsTimeoutMs);
     await endOrLate(server.close(0), disposeTimeoutMs);
-    for (const undo of undos.reverse()) await endOrLate(Promise.resolve(undo()), disposeTimeoutMs);
+    for (const undo of undos.reverse()) await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
     await logBook.close();
   }
 }

@@ -1,0 +1,58 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
+import { refuseOpenDoor } from "../../../kernel/gateway/checks.ts";
+import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
+import { resolvePaths } from "../../../kernel/paths.ts";
+import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
+import { test } from "../../support/suite.ts";
+
+test("a trace that cannot be written is a warning", async () => {
+  const home = makeHome();
+  mkdirSync(join(home, "state/gateway.json/in-the-way"), { recursive: true });
+  const g = await startGateway({ home, config: {} });
+  assert.ok(g.lines.some((line) => line["level"] === "warn" && /commands will not find/.test(String(line["msg"]))));
+  assert.is((await g.json("GET", "/health")).status, "ok");
+  await g.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+test("a start that fails late leaves nothing running", async () => {
+  const home = makeHome();
+  let port = 0;
+  try {
+    await boot({
+      paths: resolvePaths({ home }, {}),
+      env: process.env,
+      version: "0.0.0-test",
+      loader: createPackageLoader(packageDir, join(home, "state/cache")),
+      port: 0,
+      write(line) {
+        const { msg, port: told } = JSON.parse(line) as { msg: string; port: number };
+        if (msg !== "portico is running") return;
+        port = told;
+        throw new Error("standard output is gone");
+      },
+    });
+    assert.unreachable("it started");
+  } catch (error) {
+    assert.is((error as Error).message, "standard output is gone");
+  }
+  await fetch(`http://127.0.0.1:${port}/health`).then(
+    () => assert.unreachable("somebody answers"),
+    (error: Error & { cause?: { code?: string } }) => assert.is(error.cause?.code, "ECONNREFUSED"),
+  );
+  assert.not(existsSync(join(home, "state/gateway.json")));
+  rmSync(home, { recursive: true, force: true });
+});
+
+test("a door that others can reach needs a key", () => {
+  for (const bind of ["0.0.0.0", "127.example.org", "192.168.1.2"]) {
+    assert.throws(() => refuseOpenDoor({ bind, auth: {} }), /others can reach/, bind);
+    refuseOpenDoor({ bind, auth: { token: "t" } });
+  }
+  for (const bind of ["127.0.0.1", "127.0.0.2", "::1", "localhost"]) refuseOpenDoor({ bind, auth: {} });
+});
+
+test.run();
