@@ -84,9 +84,17 @@ class Words {
   }
 }
 
-/** Greets the client and hears where it wants to go. */
 async function handshake(client: Socket): Promise<Target> {
   const words = new Words(client);
+  try {
+    return await hearTarget(client, words);
+  } finally {
+    words.end();
+  }
+}
+
+/** Greets the client and hears where it wants to go. */
+async function hearTarget(client: Socket, words: Words): Promise<Target> {
   const [version, count = 0] = await words.take(2);
   if (version !== VERSION) throw new Nonsense();
   const methods = await words.take(count);
@@ -98,7 +106,6 @@ async function handshake(client: Socket): Promise<Target> {
   if (command !== CONNECT) throw new Nonsense(REPLY.noCommand);
   const host = await readHost(words, type);
   const port = (await words.take(2)).readUInt16BE();
-  words.end();
   return { host, port };
 }
 

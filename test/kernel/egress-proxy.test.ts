@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startEgressProxy } from "../../kernel/egress-proxy.ts";
@@ -40,6 +42,9 @@ test.after(async () => {
   await proxy.close();
   await new Promise((resolve) => echo.close(resolve));
 });
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
 
 const GREETING = Buffer.from([5, 1, 0]);
 
@@ -174,6 +179,21 @@ test("other commands, other kinds of address and other protocols get nowhere", a
   const socket = connect(proxy.port, "127.0.0.1");
   socket.end(Buffer.from([5]));
   await once(socket.resume(), "end");
+});
+
+test("what a client goes on sending after nonsense is not kept", async () => {
+  const socket = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true });
+  opened.add(socket);
+  socket.write(Buffer.from([9, 9]));
+  await once(socket.resume(), "end");
+  const kept = () => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = kept();
+  const chunk = Buffer.alloc(1_000_000);
+  for (let n = 0; n < 32; n++) await new Promise((resolve) => socket.write(chunk, resolve));
+  await until("the bytes to be gone", () => kept() - before < 16_000_000, 5000);
 });
 
 test("a client that leaves ends the connection, a server that leaves ends the client's", async () => {
