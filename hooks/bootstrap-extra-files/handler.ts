@@ -3,7 +3,7 @@ import { join, relative, sep } from "node:path";
 import type { HookHandler } from "portico";
 
 const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
-  const patterns = listOf(ctx.config["paths"] ?? ctx.config["patterns"] ?? ctx.config["files"]);
+  const patterns = listOf(ctx.config["paths"]);
   if (patterns.length === 0) return;
   const workspace = await realpath(event.context.workspace || ctx.paths.workspace);
   const maxBytes = Number(ctx.config["maxBytes"] ?? 65_536);
@@ -13,10 +13,16 @@ const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
   if (found.length > maxFiles) ctx.log.warn({ found: found.length, maxFiles }, "more files match than are added");
   for (const path of found.slice(0, maxFiles)) {
     const file = join(workspace, path);
-    if (there.has(file) || there.has(path) || !(await realpath(file)).startsWith(workspace + sep)) continue;
-    const bytes = await readFile(file);
-    const content = bytes.subarray(0, maxBytes).toString("utf8");
-    event.context.bootstrapFiles.push({ name: path, path: file, content, missing: false });
+    if (there.has(file) || there.has(path)) continue;
+    try {
+      if (!(await realpath(file)).startsWith(workspace + sep)) continue;
+      const bytes = await readFile(file);
+      const content = bytes.subarray(0, maxBytes).toString("utf8");
+      event.context.bootstrapFiles.push({ name: path, path: file, content, missing: false });
+    } catch (error) {
+      // a dangling link, a link to a directory, a file without the right to read it
+      ctx.log.warn({ err: error, file: path }, "a file that matches cannot be read");
+    }
   }
 };
 
