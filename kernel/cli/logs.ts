@@ -1,4 +1,5 @@
 import { prettyLine } from "../pretty.ts";
+import { createSseParser } from "../stream/sse-parser.ts";
 import type { Command } from "./types.ts";
 
 const logs: Command = {
@@ -27,13 +28,8 @@ const logs: Command = {
       return;
     }
     const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query: { ...query, follow: true } });
-    let rest = "";
-    for await (const chunk of bytes) {
-      rest += chunk.toString("utf8");
-      const events = rest.split("\n\n");
-      rest = events.pop() ?? "";
-      for (const event of events) if (event.startsWith("data: ")) print(JSON.parse(event.slice(6)));
-    }
+    const events = createSseParser((data) => print(JSON.parse(data.toString("utf8"))));
+    for await (const chunk of bytes) events.push(chunk);
   },
 };
 export default logs;

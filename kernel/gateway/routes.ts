@@ -71,7 +71,7 @@ export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
 /** `?lines=N` answers the last lines; with `?follow=true` further ones come as server-sent events. */
 function serveLog(call: Call, { log }: GatewayParts): unknown {
   const count = Number(call.query.get("lines") ?? 100);
-  const recent = log.recent().slice(-Math.max(0, count));
+  const recent = count > 0 ? log.recent().slice(-count) : [];
   if (call.query.get("follow") !== "true") return { lines: recent.map((line) => JSON.parse(line)) };
   const sse = openSse(call);
   for (const line of recent) sse.send(undefined, JSON.parse(line));

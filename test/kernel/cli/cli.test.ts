@@ -65,6 +65,10 @@ test("logs prints what the gateway logged", async () => {
   assert.ok(lines.some(({ msg }) => msg === "portico is running"));
 });
 
+test("logs of no line prints none", async () => {
+  assert.equal(await portico(home, ["logs", "--json", "-n", "0"]), { code: 0, stdout: "", stderr: "" });
+});
+
 test("config set is in force when the command ends", async () => {
   assert.is((await portico(home, ["config", "set", "mcp.servers.none", "{command: 'none', enabled: false}"])).code, 0);
   assert.equal(
