@@ -46,18 +46,6 @@ export function createParts(ctx: PluginContext, config: () => AgentConfig): Part
   };
 }
 
-/** Milliseconds of `30m`, `2h`, `90s`, `1500` or `0`. Throws `invalid_request_error` for anything else. */
-export function durationMs(text: string | number, key: string): number {
-  const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$/.exec(String(text));
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? "ms"];
-  if (!match || unit === undefined) {
-    throw new PorticoError("invalid_request_error", `${key}: ${text} is no duration; write 30m, 2h or 0.`, {
-      param: key,
-    });
-  }
-  return Math.round(Number(match[1]) * unit);
-}
-
 /** An error as it is kept with a turn and shown: code and message, nothing else. */
 export function shownError(error: unknown): { code: string; message: string } {
   if (error instanceof Error && "code" in error && "status" in error && typeof error.code === "string") {

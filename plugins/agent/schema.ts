@@ -12,7 +12,7 @@ const tools = Type.Object(
 const heartbeat = Type.Object({
   every: Type.Union([Type.String(), Type.Number({ minimum: 0 })], {
     default: "30m",
-    description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "2h"; "0" switches it off.',
+    description: 'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
   }),
   activeHours: Type.Optional(
     Type.Object({

@@ -2,8 +2,8 @@
 import type { PluginContext } from "portico";
 import { eventFeed } from "./feed.ts";
 import { isActive } from "./heartbeat/active-hours.ts";
-import { createHeartbeat } from "./heartbeat/heartbeat.ts";
-import { type AgentConfig, createParts, durationMs } from "./parts.ts";
+import { createHeartbeat, everyMsOf } from "./heartbeat/heartbeat.ts";
+import { type AgentConfig, createParts } from "./parts.ts";
 import { createProgress } from "./turns/progress.ts";
 import { agentProvider } from "./provider.ts";
 import { mountRoutes } from "./routes.ts";
@@ -43,7 +43,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
 
 /** What a schema cannot say. Throws `invalid_request_error`. */
 function refuseNonsense(config: AgentConfig): void {
-  const { heartbeat } = config["agents.defaults"];
-  durationMs(heartbeat.every, "agents.defaults.heartbeat.every");
-  isActive(heartbeat.activeHours, new Date(0));
+  const defaults = config["agents.defaults"];
+  everyMsOf(defaults);
+  isActive(defaults.heartbeat.activeHours, new Date(0));
 }

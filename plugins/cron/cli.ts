@@ -1,7 +1,6 @@
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand, formatDuration } from "portico";
 import { bodyOf, options } from "./cli/options.ts";
 import { clip, details, type JobView, type RunView, when } from "./cli/views.ts";
-import { formatDuration } from "./duration.ts";
 
 const job = { name: "job", description: "Its id, or its name" };
 const at = (io: CommandIO, tail = ""): string => `/cron/jobs/${encodeURIComponent(io.args["job"] ?? "")}${tail}`;

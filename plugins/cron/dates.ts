@@ -5,8 +5,7 @@
  * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
  */
 import { Cron } from "croner";
-import { type GivenSchedule, PorticoError, type ScheduleSpec } from "portico";
-import { formatDuration, parseDuration } from "./duration.ts";
+import { type GivenSchedule, PorticoError, type ScheduleSpec, formatDuration, parseDuration } from "portico";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 

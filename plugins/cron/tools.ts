@@ -7,9 +7,10 @@ import {
   type Static,
   type TSchema,
   Type,
+  formatDuration,
+  parseDuration,
 } from "portico";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
-import { formatDuration, parseDuration } from "./duration.ts";
 import { startLoop } from "./firing/loop.ts";
 import { declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
 import { Payload, Schedule } from "./schema.ts";

@@ -1,10 +1,11 @@
 /** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
 import { join } from "node:path";
-import { createRounds, newId } from "portico";
+import { createRounds, newId, parseDuration } from "portico";
 import type { NewItem } from "portico";
 import { isActive } from "./active-hours.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
-import { durationMs, MAIN_SESSION, type Parts } from "../parts.ts";
+import { MAIN_SESSION, type Parts } from "../parts.ts";
+import type { Defaults } from "../schema.ts";
 import { clip } from "../turns/prompt.ts";
 import type { TurnBody } from "../turns/turn.ts";
 import { readText } from "../turns/workspace.ts";
@@ -46,6 +47,11 @@ export interface Beat {
   followUp: NewItem[];
 }
 
+/** Between two beats; 0: none. Throws `invalid_request_error` for what is no duration. */
+export function everyMsOf({ heartbeat }: Defaults): number {
+  return parseDuration(heartbeat.every, "agents.defaults.heartbeat.every", 0);
+}
+
 export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Heartbeat {
   const { ctx } = parts;
   /** By a clock that is never set. */
@@ -54,7 +60,7 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
 
   const settings = () => parts.defaults().heartbeat;
   const now = () => parts.store().now();
-  const everyMs = () => durationMs(settings().every, "agents.defaults.heartbeat.every");
+  const everyMs = () => everyMsOf(parts.defaults());
 
   const rounds = createRounds({
     round,

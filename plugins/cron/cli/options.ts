@@ -1,6 +1,5 @@
 /** The options that make a job, and the request that they amount to. */
-import type { CommandIO, OptionSpec } from "portico";
-import { parseDuration } from "../duration.ts";
+import { type CommandIO, type OptionSpec, parseDuration } from "portico";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const length = (description: string): OptionSpec => text(description, "TIME");

@@ -1,5 +1,5 @@
 /** What the command line shows of jobs. */
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "portico";
 
 export interface JobView {
   id: string;

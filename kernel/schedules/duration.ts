@@ -1,16 +1,21 @@
-import { PorticoError } from "portico";
+import { PorticoError } from "../errors.ts";
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
 
-/** `90s`, `5m`, `1h30m`, `2d`, or a number of milliseconds. Throws 400 for anything else, and for zero. */
-export function parseDuration(value: string | number, param?: string): number {
-  const ms = typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));
-  if (Number.isFinite(ms) && ms > 0) return Math.round(ms);
-  const shown = JSON.stringify(value);
+/**
+ * Milliseconds of `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds, of at least `least` of them. Throws 400 for
+ * anything else; `param` says whose value it is.
+ */
+export function parseDuration(value: string | number, param?: string, least = 1): number {
+  const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
+  if (Number.isFinite(ms) && ms >= least) return ms;
+  const whose = param === undefined ? "" : `${param}: `;
   throw new PorticoError(
     "invalid_request_error",
-    `${shown} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds above 0.`,
+    `${whose}${JSON.stringify(value)} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${
+      least > 0 ? "above 0" : "(0: never)"
+    }.`,
     param === undefined ? {} : { param },
   );
 }
