@@ -43,7 +43,7 @@ const importers: Record<string, string[]> = {
   "playwright-core": ["plugins/browser/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
-  re2js: ["plugins/webhooks/patterns.ts"],
+  re2js: ["plugins/webhooks/mappings/patterns.ts"],
   ws: ["kernel/http/web-socket.ts"],
 };
 

@@ -1,7 +1,7 @@
 /** Makes one turn (or event) of each burst once it is over. Durable: a burst survives a crash at any moment. */
 import { type Claim, createClaimLoop, type PluginContext } from "portico";
 import { BURST, turnOf, wakeOf } from "./jobs.ts";
-import type { Rendering } from "./rendering.ts";
+import type { Rendering } from "./mappings/rendering.ts";
 
 const LEASE_MS = 10_000;
 const LANES = 8;

@@ -1,8 +1,8 @@
 /** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
 import { type AgentService, newId, type NewItem, type Static, type TurnRequest } from "portico";
 import type { agentRequest, wakeRequest } from "./schema.ts";
-import { hashOf } from "./content.ts";
-import type { Rendering } from "./rendering.ts";
+import { hashOf } from "./intake/content.ts";
+import type { Rendering } from "./mappings/rendering.ts";
 import type { Mapping } from "./settings.ts";
 
 export const BURST = "webhook.burst";

@@ -1,11 +1,11 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import { type Call, compile, type Delivery, newId, type PluginContext, PorticoError } from "portico";
-import type { DeliveryLog } from "./delivery-log.ts";
-import { isForm, readForm } from "./content.ts";
-import { maskPayload } from "./mask.ts";
-import type { Request } from "./paths.ts";
+import type { DeliveryLog } from "./log/delivery-log.ts";
+import { isForm, readForm } from "./intake/content.ts";
+import { maskPayload } from "./log/mask.ts";
+import type { Request } from "./mappings/paths.ts";
 import { type Planner, readTarget } from "./plan.ts";
-import { announceDelivery } from "./received.ts";
+import { announceDelivery } from "./log/received.ts";
 import { testRequest } from "./schema.ts";
 import type { Mapping, Settings } from "./settings.ts";
 

@@ -1,12 +1,12 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
 import { type AgentService, type Call, compile, type PluginContext, PorticoError } from "portico";
-import { readContent } from "./content.ts";
+import { readContent } from "./intake/content.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
-import type { Request } from "./paths.ts";
-import { type Change, readChange, render, type Rendering } from "./rendering.ts";
+import type { Request } from "./mappings/paths.ts";
+import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
 import { agentRequest, wakeRequest } from "./schema.ts";
 import type { Mapping, Settings } from "./settings.ts";
-import type { Transforms } from "./transform.ts";
+import type { Transforms } from "./mappings/transform.ts";
 
 /** `path` is what stands below the prefix; `source` names it in the delivery log. */
 export type Target = { path: string; source: string } & (

@@ -1,7 +1,7 @@
 /** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
 import { definePlugin, type Dispose, type Method } from "portico";
 import { webhooksSchema } from "./schema.ts";
-import { declareEvents } from "./received.ts";
+import { declareEvents } from "./log/received.ts";
 import type { Settings } from "./settings.ts";
 
 /** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */

@@ -1,11 +1,11 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
 import { BlockList, isIP } from "node:net";
 import { PorticoError } from "portico";
-import { type Matcher, readMatch } from "./match.ts";
+import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { MappingConfig, WebhooksConfig } from "./schema.ts";
-import { type Secret, secretOf } from "./secret.ts";
-import { createVerifier, type Verifier } from "./signatures.ts";
-import { readTemplate, type Template } from "./template.ts";
+import { type Secret, secretOf } from "./intake/secret.ts";
+import { createVerifier, type Verifier } from "./intake/signatures.ts";
+import { readTemplate, type Template } from "./mappings/template.ts";
 
 export interface RateLimit {
   maxRequests: number;

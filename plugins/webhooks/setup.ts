@@ -1,14 +1,14 @@
 /** Puts the parts together. */
 import type { Call, PluginContext } from "portico";
 import { startBursts } from "./burst.ts";
-import { createDeliveryLog } from "./delivery-log.ts";
-import { createIntake } from "./intake.ts";
+import { createDeliveryLog } from "./log/delivery-log.ts";
+import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
-import { createRefusals } from "./refusals.ts";
+import { createRefusals } from "./intake/refusals.ts";
 import type { WebhooksConfig } from "./schema.ts";
 import { readSettings, type Settings } from "./settings.ts";
-import { createTransforms } from "./transform.ts";
+import { createTransforms } from "./mappings/transform.ts";
 
 export interface Door {
   handle(call: Call): Promise<unknown>;

@@ -2,7 +2,7 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createVerifier, type Signed } from "../../../plugins/webhooks/signatures.ts";
+import { createVerifier, type Signed } from "../../../plugins/webhooks/intake/signatures.ts";
 import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";
 
 interface Example {

@@ -1,6 +1,6 @@
 /** What became of an accepted delivery, for its sender. */
 import { type PluginContext, PorticoError, type TurnStatus, type WakeStatus, type WorkItem } from "portico";
-import { BURST } from "./jobs.ts";
+import { BURST } from "../jobs.ts";
 
 /** The state of a turn that a webhook has started; `undefined` for any other. */
 export async function turnState(ctx: PluginContext, id: string): Promise<TurnStatus | undefined> {

@@ -1,9 +1,9 @@
 /** One request while it is looked at, and its row in the delivery log. */
 import { type Call, isPorticoError, type NewDelivery, type Take } from "portico";
-import type { Job } from "./jobs.ts";
-import { maskFields, maskText } from "./mask.ts";
-import type { Plan, Target } from "./plan.ts";
-import type { Credential, Settings } from "./settings.ts";
+import type { Job } from "../jobs.ts";
+import { maskFields, maskText } from "../log/mask.ts";
+import type { Plan, Target } from "../plan.ts";
+import type { Credential, Settings } from "../settings.ts";
 
 /** Of a refused request's body; an accepted one is kept whole, to be replayed. */
 const REFUSED_PAYLOAD_CHARS = 64 * 1024;

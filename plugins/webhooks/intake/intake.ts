@@ -15,14 +15,14 @@ import {
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { presentedToken } from "./credentials.ts";
-import type { DeliveryLog } from "./delivery-log.ts";
-import type { Job } from "./jobs.ts";
+import type { DeliveryLog } from "../log/delivery-log.ts";
+import type { Job } from "../jobs.ts";
 import { limited, limitHeaders } from "./limit.ts";
-import type { Request } from "./paths.ts";
-import { type Planner, readTarget, type Target } from "./plan.ts";
-import { announceDelivery } from "./received.ts";
+import type { Request } from "../mappings/paths.ts";
+import { type Planner, readTarget, type Target } from "../plan.ts";
+import { announceDelivery } from "../log/received.ts";
 import type { Refusals } from "./refusals.ts";
-import type { Credential, Mapping, Settings } from "./settings.ts";
+import type { Credential, Mapping, Settings } from "../settings.ts";
 import { endOf, eventState, turnState } from "./status.ts";
 import { acceptedRow, duplicateRow, refusedRow, type Visit } from "./visit.ts";
 

@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { checkAddress, type Presented, presentedSignature, presentedToken, unauthorized } from "./credentials.ts";
 import { retrySeconds } from "./limit.ts";
 import type { Refusals } from "./refusals.ts";
-import type { Credential, Mapping, Settings } from "./settings.ts";
+import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Visit } from "./visit.ts";
 
 export interface Admission {

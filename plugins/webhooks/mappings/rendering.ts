@@ -1,7 +1,7 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
 import { PorticoError } from "portico";
 import type { Request } from "./paths.ts";
-import type { Mapping } from "./settings.ts";
+import type { Mapping } from "../settings.ts";
 
 /** One delivery, ready for the agent. JSON-ready: bursts keep it in the store. */
 export interface Rendering {

@@ -1,8 +1,8 @@
 /** Tells hooks and feeds about an accepted delivery. */
 import type { PluginContext } from "portico";
-import type { Job } from "./jobs.ts";
+import type { Job } from "../jobs.ts";
 import { maskFields } from "./mask.ts";
-import type { Request } from "./paths.ts";
+import type { Request } from "../mappings/paths.ts";
 
 export interface Accepted {
   id: string;

@@ -1,7 +1,7 @@
 /** Whether a mapping's `match` holds for a request. */
 import { lookUp, type Path, pathAt, type Request } from "./paths.ts";
 import { readPattern } from "./patterns.ts";
-import type { Condition } from "./schema.ts";
+import type { Condition } from "../schema.ts";
 
 export type Matcher = (request: Request) => boolean;
 

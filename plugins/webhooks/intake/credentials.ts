@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { PorticoError } from "portico";
-import type { Credential, Mapping, Settings } from "./settings.ts";
+import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Signed } from "./signatures.ts";
 
 /** What the tokens of a request's headers say. */

@@ -6,7 +6,7 @@
  */
 import { createHash, createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { PorticoError } from "portico";
-import type { HmacConfig, VerifyConfig } from "./schema.ts";
+import type { HmacConfig, VerifyConfig } from "../schema.ts";
 
 export interface Signed {
   headers: Readonly<Record<string, string>>;
