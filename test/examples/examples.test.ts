@@ -1,13 +1,12 @@
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, packageDir, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
+import { completion, json, startUpstream } from "../support/upstreams/upstream.ts";
 
 const test = suite("examples");
 const run = promisify(execFile);
@@ -43,39 +42,20 @@ test("faq answers by itself, reads its neighbour, and lets other questions pass"
 });
 
 test("house-rules reach the model in the agent's prompt", async () => {
-  const bodies: string[] = [];
-  const upstream = createServer((req, res) => {
-    let body = "";
-    req.on("data", (chunk) => (body += chunk));
-    req.on("end", () => {
-      if (req.method === "POST") bodies.push(body);
-      const message = { role: "assistant", content: "noted" };
-      res.setHeader("content-type", "application/json");
-      res.end(
-        JSON.stringify({
-          id: "x",
-          object: "chat.completion",
-          created: 1,
-          model: "m",
-          choices: [{ index: 0, message, finish_reason: "stop" }],
-        }),
-      );
-    });
-  }).listen(0, "127.0.0.1");
-  await new Promise((resolve) => upstream.once("listening", resolve));
-  const { port } = upstream.address() as AddressInfo;
+  const upstream = await startUpstream((_, res) => json(res, completion("noted")));
   gateway = await startGateway({
     home: homeWith("hooks/house-rules"),
     config: {
-      channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "k", models: ["m"] } },
+      channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } },
       agents: { defaults: { model: "main/m" } },
     },
   });
   const turn = await gateway.json("POST", "/agent", { message: "Anything new?", wait: true });
   assert.is(turn.result, "noted");
-  assert.match(bodies.join(), /Never send mail without asking first/);
-  assert.match(bodies.join(), new RegExp(`Today is ${new Date().toISOString().slice(0, 10)}`));
-  upstream.close();
+  const asked = upstream.seen.map(({ raw }) => raw).join();
+  assert.match(asked, /Never send mail without asking first/);
+  assert.match(asked, new RegExp(`Today is ${new Date().toISOString().slice(0, 10)}`));
+  await upstream.close();
 });
 
 test("dice-provider answers, streams, and refuses a die it does not have", async () => {

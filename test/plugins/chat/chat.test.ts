@@ -13,7 +13,7 @@ import {
   startUpstream,
   stream,
   type Upstream,
-} from "./upstream-server.ts";
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("chat");
 let up: Upstream;

@@ -3,7 +3,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { checkEmbeddings } from "../../../plugins/chat/serving/embeddings.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { json, startUpstream, type Upstream } from "./upstream-server.ts";
+import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("embeddings");
 let up: Upstream;

@@ -12,7 +12,7 @@ import {
   startUpstream,
   stream,
   type Upstream,
-} from "./upstream-server.ts";
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("chat events");
 let up: Upstream;

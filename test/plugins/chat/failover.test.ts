@@ -2,7 +2,15 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { completion, hello, json, startUpstream, stream, type Answerer, type Upstream } from "./upstream-server.ts";
+import {
+  completion,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Answerer,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("failover");
 let first: Upstream;

@@ -7,7 +7,7 @@ import { keepAlive } from "../../../plugins/chat/serving/keep-alive.ts";
 import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "./upstream-server.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("limits");
 let up: Upstream;

@@ -6,37 +6,26 @@ import { generateText, stepCountIs, streamText, tool } from "ai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { z } from "zod";
-import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { type Dialect, dialects, type FakeProvider, startProvider } from "../../support/upstreams/index.ts";
+import { type EveryProvider, startEveryProvider } from "../../support/every-provider.ts";
+import { dialects } from "../../support/upstreams/index.ts";
 
 const CALLS = [
   { id: "abcdefgh1", name: "weather", args: { city: "Oslo" } },
   { id: "abcdefgh2", name: "weather", args: { city: "Rome" } },
 ];
-const fakes = new Map<Dialect, FakeProvider>();
-let gateway: InProcessGateway;
+let every: EveryProvider;
 
 const test = suite("clients");
 
 test.before(async () => {
-  const channels: Record<string, unknown> = {};
-  for (const dialect of dialects) {
-    const fake = await startProvider(dialect);
-    fakes.set(dialect, fake);
-    channels[dialect.name] = { ...dialect.channel(fake.root), models: ["*"], maxRetries: 0 };
-  }
-  gateway = await startGateway({ config: { channels } });
+  every = await startEveryProvider();
 });
+test.after(() => every?.stop());
 
-test.after(async () => {
-  await gateway?.stop();
-  for (const fake of fakes.values()) await fake.close();
-});
-
-for (const dialect of dialects) {
-  const fake = () => fakes.get(dialect) as FakeProvider;
-  const name = (what: string) => `${dialect.name}: ${what}`;
-  const model = `${dialect.name}/${dialect.model}`;
+for (const { name: provider, model: served } of dialects) {
+  const fake = () => every.ways.get(provider)!.fake;
+  const name = (what: string) => `${provider}: ${what}`;
+  const model = `${provider}/${served}`;
   const results = () =>
     fake()
       .views.at(-1)
@@ -45,8 +34,8 @@ for (const dialect of dialects) {
   test(name("AI SDK"), async () => {
     const provider = createOpenAICompatible({
       name: "portico",
-      baseURL: `${gateway.url}/v1`,
-      apiKey: gateway.token,
+      baseURL: `${every.gateway.url}/v1`,
+      apiKey: every.gateway.token,
       includeUsage: true,
     });
     fake().next = { answer: { text: ["Hello ", "you"], reasoning: "hm" } };
@@ -96,8 +85,8 @@ for (const dialect of dialects) {
   test(name("LangChain"), async () => {
     const chat = new ChatOpenAI({
       model,
-      apiKey: gateway.token,
-      configuration: { baseURL: `${gateway.url}/v1` },
+      apiKey: every.gateway.token,
+      configuration: { baseURL: `${every.gateway.url}/v1` },
       maxRetries: 0,
     });
     fake().next = { answer: { text: ["Hello ", "you"] } };

@@ -2,7 +2,16 @@ import OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { chunk, completion, data, hello, json, startUpstream, stream, type Upstream } from "./upstream-server.ts";
+import {
+  chunk,
+  completion,
+  data,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
 
 const test = suite("openai package");
 let up: Upstream;

@@ -1,56 +1,13 @@
 /** Cron's parts on a real store with a clock that the test turns; the agent only makes items and answers for them. */
 import { join } from "node:path";
-import type { NewItem, PluginContext } from "portico";
-import { createBus } from "../../../kernel/bus.ts";
 import { openStore } from "../../../kernel/store/index.ts";
-import type { Store } from "../../../kernel/store/types.ts";
 import { createBook } from "../../../plugins/cron/book.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";
 import { createSettler } from "../../../plugins/cron/firing/settle.ts";
+import { makeContext } from "../../support/plugin-context.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { temporaryDir } from "../../support/temporary.ts";
-
-const agent = {
-  mainSession: "main",
-  fence: (label: string, text: string) => `<data ${label}>\n${text}\n</data>`,
-  wakeItem(request: { text: string; eventId?: string; metadata?: unknown }) {
-    const eventId = request.eventId ?? "evt_x";
-    return { eventId, item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem };
-  },
-  turnItem(request: { message: string; turnId?: string; session?: string }) {
-    const turnId = request.turnId ?? "turn_x";
-    const sessionId = request.session ?? turnId;
-    return { turnId, sessionId, item: { id: turnId, lane: sessionId, kind: "turn", body: request } satisfies NewItem };
-  },
-};
-
-export function makeContext(store: Store) {
-  const bus = createBus(quietLog());
-  const emitted: { name: string; context: Record<string, unknown> }[] = [];
-  bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));
-  const turn = async (id: string) => {
-    const item = await store.items.get(id);
-    if (!item) return undefined;
-    const state = item.state === "held" ? "running" : item.state;
-    return { ...item, state, finishedAt: item.finishedAt && new Date(item.finishedAt).toISOString() };
-  };
-  const services: Record<string, unknown> = { store, agent: { ...agent, turn } };
-  const ctx = {
-    name: "cron",
-    signal: new AbortController().signal,
-    log: quietLog(),
-    use: (name: string) => services[name],
-    find: (name: string) => services[name],
-    emit: bus.emit,
-    on: bus.on,
-    event: bus.declare,
-    declared: (name: string) => bus.spec(name) !== undefined,
-    busy: <T>(work: Promise<T>) => work,
-  } as unknown as PluginContext;
-  bus.declare("cron:fired", { mode: "notify", description: "", sample: {} as never });
-  return { ctx, bus, emitted };
-}
 
 export function makeCron(from: string | number, options: { dir?: string; zone?: string; maxErrors?: number } = {}) {
   const dir = options.dir ?? temporaryDir("portico-cron-");

@@ -6,7 +6,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
-import { completion, json, startUpstream, type Upstream } from "../chat/upstream-server.ts";
+import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("client keys");
 const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "Hi" }];

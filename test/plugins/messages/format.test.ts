@@ -4,7 +4,7 @@ import { readMessages } from "../../../plugins/messages/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { openai } from "../../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
-import { json, startUpstream, type Upstream } from "../chat/upstream-server.ts";
+import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("messages");
 let gateway: InProcessGateway;

@@ -5,7 +5,7 @@ import { createScheduleTools } from "../../../plugins/cron/tools.ts";
 import { createBook } from "../../../plugins/polls/book.ts";
 import { createRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
-import { makeContext } from "../cron/fake-gateway.ts";
+import { makeContext } from "../../support/plugin-context.ts";
 
 export const settings: PollsConfig = {
   enabled: true,

@@ -4,7 +4,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { smallest } from "../../../plugins/provider-echo/smallest.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { contentOf, eventsOf } from "../chat/upstream-server.ts";
+import { contentOf, eventsOf } from "../../support/upstreams/upstream.ts";
 
 const test = suite("echo");
 let gateway: InProcessGateway;

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { presets } from "../../../plugins/provider-openai/presets.ts";
 import { adapt, fits } from "../../../plugins/provider-openai/quirks.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { completion, hello, json, startUpstream, stream, type Upstream } from "../chat/upstream-server.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("openai channels");
 let up: Upstream;

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { openStore } from "../../../kernel/store/index.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { json, startUpstream, type Upstream } from "../chat/upstream-server.ts";
+import { chunk, completion, DONE, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("usage");
 const USAGE = {
@@ -28,30 +28,18 @@ test.before(async () => {
       const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
       return json(res, { object: "list", model, data, usage: { prompt_tokens: 10, total_tokens: 10 } });
     }
-    if (model === "fails") {
-      res.writeHead(400, { "content-type": "application/json" });
-      return res.end(JSON.stringify({ error: { message: "no" } }));
-    }
-    if (model === "strict" && body.stream_options !== undefined) {
-      res.writeHead(422, { "content-type": "application/json" });
-      return res.end(JSON.stringify({ error: { message: "unknown field: stream_options" } }));
-    }
-    const usage = model === "silent" ? {} : { usage: USAGE };
-    const head = { id: "c1", created: 1, model };
+    if (model === "fails") return json(res, { error: { message: "no" } }, 400);
+    if (model === "strict" && body.stream_options !== undefined)
+      return json(res, { error: { message: "unknown field: stream_options" } }, 422);
+    const usage = model === "silent" ? undefined : USAGE;
     const text = "x".repeat(model === "large" ? 1_200_000 : 3);
-    if (!body.stream) {
-      const message = { role: "assistant", content: text };
-      const choices = [{ index: 0, message, finish_reason: "stop" }];
-      return json(res, { ...head, object: "chat.completion", choices, ...usage });
-    }
+    if (!body.stream) return json(res, completion(text, { model, usage }));
     res.writeHead(200, { "content-type": "text/event-stream" });
-    const write = (fields: object) =>
-      res.write(`data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", ...fields })}\n\n`);
-    write({ choices: [{ index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null }] });
+    res.write(chunk({ role: "assistant", content: "Hi" }, null, { model }));
     if (model === "hangs") return;
-    write({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
-    if (body.stream_options?.include_usage) write({ choices: [], ...usage });
-    res.end("data: [DONE]\n\n");
+    res.write(chunk({}, "stop", { model }));
+    if (body.stream_options?.include_usage) res.write(chunk({}, null, { model, choices: [], usage }));
+    res.end(DONE);
   });
   gateway = await startGateway({ config: configFor(up) });
 });

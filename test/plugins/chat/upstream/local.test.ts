@@ -3,7 +3,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
 import { until } from "../../../support/until.ts";
-import { contentOf, eventsOf } from "../upstream-server.ts";
+import { contentOf, eventsOf } from "../../../support/upstreams/upstream.ts";
 
 const test = suite("providers in this process");
 let gateway: InProcessGateway;

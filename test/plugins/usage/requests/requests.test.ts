@@ -4,7 +4,15 @@ import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, startGateway } from "../../../support/gateway.ts";
 import { portico } from "../../../support/portico.ts";
 import { until } from "../../../support/until.ts";
-import { json, startUpstream, type Upstream } from "../../chat/upstream-server.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../../support/upstreams/upstream.ts";
 
 const test = suite("single requests");
 const messages = [{ role: "user", content: "Hi" }];
@@ -14,25 +22,12 @@ let up: Upstream;
 let gateway: InProcessGateway;
 
 test.before(async () => {
-  up = await startUpstream(({ body: { model, stream } }, res) => {
+  up = await startUpstream(({ body: { model, stream: streamed } }, res) => {
     if (model === "fails") return json(res, { error: { message: "no" } }, 400);
     if (model === "down") return json(res, { error: { message: "down" } }, 503);
-    if (!stream) {
-      const message = { role: "assistant", content: "Hello" };
-      return json(res, {
-        id: "c",
-        object: "chat.completion",
-        created: 1,
-        model,
-        choices: [{ index: 0, message, finish_reason: "stop" }],
-        usage,
-      });
-    }
-    res.writeHead(200, { "content-type": "text/event-stream" });
-    const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model };
-    const delta = { role: "assistant", content: "Hello" };
-    res.write(`data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta, finish_reason: "stop" }] })}\n\n`);
-    res.end(`data: ${JSON.stringify({ ...chunk, choices: [], usage })}\n\ndata: [DONE]\n\n`);
+    if (!streamed) return json(res, completion("Hello", { model, usage }));
+    const said = chunk({ role: "assistant", content: "Hello" }, "stop", { model });
+    stream(res, said, chunk({}, null, { model, choices: [], usage }), DONE);
   });
   gateway = await startGateway({ config: configFor(up) });
 });

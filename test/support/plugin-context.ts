@@ -1,0 +1,46 @@
+/** A plugin's context on a real store and a real bus, with an agent that only makes items and answers for them. */
+import type { NewItem, PluginContext } from "portico";
+import { createBus } from "../../kernel/bus.ts";
+import type { Store } from "../../kernel/store/types.ts";
+import { quietLog } from "./quiet-log.ts";
+
+const agent = {
+  mainSession: "main",
+  fence: (label: string, text: string) => `<data ${label}>\n${text}\n</data>`,
+  wakeItem(request: { text: string; eventId?: string; metadata?: unknown }) {
+    const eventId = request.eventId ?? "evt_x";
+    return { eventId, item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem };
+  },
+  turnItem(request: { message: string; turnId?: string; session?: string }) {
+    const turnId = request.turnId ?? "turn_x";
+    const sessionId = request.session ?? turnId;
+    return { turnId, sessionId, item: { id: turnId, lane: sessionId, kind: "turn", body: request } satisfies NewItem };
+  },
+};
+
+export function makeContext(store: Store) {
+  const bus = createBus(quietLog());
+  const emitted: { name: string; context: Record<string, unknown> }[] = [];
+  bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));
+  const turn = async (id: string) => {
+    const item = await store.items.get(id);
+    if (!item) return undefined;
+    const state = item.state === "held" ? "running" : item.state;
+    return { ...item, state, finishedAt: item.finishedAt && new Date(item.finishedAt).toISOString() };
+  };
+  const services: Record<string, unknown> = { store, agent: { ...agent, turn } };
+  const ctx = {
+    name: "cron",
+    signal: new AbortController().signal,
+    log: quietLog(),
+    use: (name: string) => services[name],
+    find: (name: string) => services[name],
+    emit: bus.emit,
+    on: bus.on,
+    event: bus.declare,
+    declared: (name: string) => bus.spec(name) !== undefined,
+    busy: <T>(work: Promise<T>) => work,
+  } as unknown as PluginContext;
+  bus.declare("cron:fired", { mode: "notify", description: "", sample: {} as never });
+  return { ctx, bus, emitted };
+}
