@@ -1,6 +1,6 @@
 /** A client's model name may lead to that model only: keys and prices are judged by the name. */
 import { isPorticoError, type WireProvider } from "portico";
-import { test } from "uvu";
+import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../plugins/provider-azure/wire.ts";
 import { createBedrock } from "../../plugins/provider-bedrock/wire.ts";

@@ -1,6 +1,6 @@
 /** What goes to Anthropic in the caller's own form, and comes back in it. */
 import { isUpstreamError } from "portico";
-import { test } from "uvu";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
 import { makeTarget } from "../../support/target.ts";
