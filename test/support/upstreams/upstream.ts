@@ -42,7 +42,7 @@ export async function startUpstream(answer: Answerer, options: { models?: string
         cut,
       };
       upstream.all.push(seen);
-      if (req.method === "GET" && req.url?.endsWith("/models")) {
+      if (req.method === "GET" && req.url?.split("?")[0]?.endsWith("/models")) {
         if (options.models === false) res.writeHead(404).end();
         else json(res, { data: (options.models ?? []).map((id) => ({ id })) });
         return;
