@@ -4,7 +4,7 @@ import { isPorticoError, type Usage, upstreamError, type WireRequest } from "por
 import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { type Answer, type AnswerStream, callerLeft, type Sink } from "../job.ts";
-import { usageIn } from "../serving/metering.ts";
+import { AnswerTail, HeldAnswer } from "./held-answer.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "./upstreams.ts";
 import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";
@@ -18,8 +18,7 @@ const HOLD_BYTES = 1024 * 1024;
 const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
 /** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
 const COMMENTS_ONLY_MS = 2000;
-/** So much of the end of a large answer is looked at for its usage. */
-const TAIL_BYTES = 4096;
+const NOTHING = Buffer.alloc(0);
 /** An upstream that does not close its answer after `[DONE]` is cut. */
 const LINGER_MS = 1000;
 
@@ -37,12 +36,10 @@ export class WireExchange implements Receiver, AnswerStream {
   #commentsTimer: NodeJS.Timeout | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #parts: Buffer[] = [];
-  #size = 0;
+  #held: HeldAnswer | undefined;
   #reading: StreamReading | undefined;
   #firstByteMs = -1;
-  /** The end of an answer that is passed on without being held: its usage is there. */
-  #tail: Buffer | undefined;
+  #tail: AnswerTail | undefined;
   #delivery: Delivery | undefined;
 
   constructor(
@@ -65,9 +62,7 @@ export class WireExchange implements Receiver, AnswerStream {
   }
 
   get usage(): Usage | undefined {
-    return this.#mode === "over" && this.#tail !== undefined
-      ? usageIn(this.#tail.toString("latin1"))
-      : this.#reading?.usage;
+    return this.#mode === "over" && this.#tail !== undefined ? this.#tail.usage : this.#reading?.usage;
   }
   get finishReason(): string | undefined {
     return this.#reading?.finishReason;
@@ -112,15 +107,9 @@ export class WireExchange implements Receiver, AnswerStream {
         this.#collect(bytes);
         return;
       case "raw":
-        if (this.#a.job.metered) this.#keepTail(bytes);
-        this.#deliver(bytes);
+        this.#passRaw(bytes);
         return;
     }
-  }
-
-  #keepTail(bytes: Buffer): void {
-    const all = bytes.length >= TAIL_BYTES || this.#tail === undefined ? bytes : Buffer.concat([this.#tail, bytes]);
-    this.#tail = all.subarray(-TAIL_BYTES);
   }
 
   end(): void {
@@ -182,21 +171,25 @@ export class WireExchange implements Receiver, AnswerStream {
   // --------------------------------------------------------------------------------------------- streams
 
   #sniff(bytes: Buffer): void {
-    this.#parts.push(bytes);
-    const all = this.#parts.length === 1 ? bytes : Buffer.concat(this.#parts);
+    let all = bytes;
+    if (this.#held !== undefined) {
+      this.#held.push(bytes);
+      all = this.#held.takeWhole();
+    }
     let at = 0;
     while (at < all.length && (all[at] === 32 || all[at] === 10 || all[at] === 13 || all[at] === 9)) at++;
-    if (at === all.length) return;
+    if (at === all.length) {
+      (this.#held ??= new HeldAnswer()).push(all);
+      return;
+    }
     const first = all[at];
     if (first === 123 || first === 91 || first === 60) {
       // `{`, `[` or `<`: JSON or a page where a stream was asked for.
       this.#mode = "collect";
-      this.#parts = [];
       this.#collect(all);
       return;
     }
     this.#mode = "stream";
-    this.#parts = [];
     this.#push(all);
   }
 
@@ -270,37 +263,30 @@ export class WireExchange implements Receiver, AnswerStream {
   // --------------------------------------------------------------------------------------- whole answers
 
   #collect(bytes: Buffer): void {
-    this.#size += bytes.length;
+    const held = (this.#held ??= new HeldAnswer());
+    held.push(bytes);
     if (this.#mode === "error") {
-      if (this.#size > MAX_ERROR_BYTES) {
-        this.#abort();
-        this.#refused();
-        return;
-      }
-    } else if (this.#size > HOLD_BYTES && this.#mayPassRaw()) {
+      if (held.size <= MAX_ERROR_BYTES) return;
+      this.#abort();
+      this.#refused();
+    } else if (held.size > HOLD_BYTES && this.#mayPassRaw(held)) {
       this.#mode = "raw";
-      for (const part of this.#parts.splice(0)) this.#outlet.write(part);
-      this.#deliver(bytes);
-      return;
-    } else if (this.#size > MAX_ANSWER_BYTES) {
+      for (const part of held.take()) this.#passRaw(part);
+    } else if (held.size > MAX_ANSWER_BYTES) {
       this.#abort();
       this.#broken(upstreamError({ kind: "upstream", message: "The upstream's answer is too large." }, this.#status));
-      return;
     }
-    this.#parts.push(bytes);
   }
 
-  /** A large answer in OpenAI's form that begins as one: it need not be held to be told from an error. */
-  #mayPassRaw(): boolean {
+  /** A large answer in OpenAI's form need not be held to be told from an error. */
+  #mayPassRaw(held: HeldAnswer): boolean {
     const { job, wire } = this.#a;
-    if (!job.mayPassRaw || wire.decode !== undefined || wire.decoder !== undefined) return false;
-    const head = this.#parts[0];
-    return (
-      head !== undefined &&
-      head[0] === 123 &&
-      head.includes('"choices"') &&
-      !head.subarray(0, head.indexOf('"choices"')).includes('"error"')
-    );
+    return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsAnswer();
+  }
+
+  #passRaw(bytes: Buffer): void {
+    if (this.#a.job.metered) (this.#tail ??= new AnswerTail()).push(bytes);
+    this.#deliver(bytes);
   }
 
   #whole(): void {
@@ -313,7 +299,7 @@ export class WireExchange implements Receiver, AnswerStream {
       call: this.#call,
       status: this.#status,
       headers: this.#headers,
-      body: this.#takeParts(),
+      body: this.#takeBody(),
       firstByteMs: this.#firstByteMs,
     });
     const resolve = this.#resolve!;
@@ -323,13 +309,11 @@ export class WireExchange implements Receiver, AnswerStream {
 
   #refused(): void {
     const { wire, target } = this.#a;
-    this.#broken(refusal(wire, target, { status: this.#status, headers: this.#headers, body: this.#takeParts() }));
+    this.#broken(refusal(wire, target, { status: this.#status, headers: this.#headers, body: this.#takeBody() }));
   }
 
-  #takeParts(): Buffer {
-    const parts = this.#parts;
-    this.#parts = [];
-    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+  #takeBody(): Buffer {
+    return this.#held?.takeWhole() ?? NOTHING;
   }
 
   // ------------------------------------------------------------------------------------------------- end

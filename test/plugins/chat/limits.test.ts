@@ -88,6 +88,20 @@ test("a client that does not read stops the upstream", async () => {
   await up.seen.at(-1)!.cut;
 });
 
+test("a large answer is counted wherever its reads are cut", async () => {
+  const rest = JSON.stringify(completion("")).length;
+  for (const over of [1, 40, 100, 5000]) {
+    up.answer = (_, res) => json(res, completion("z".repeat(1024 * 1024 - rest + over)));
+    const answer = await gateway.request("POST", "/v1/chat/completions", {
+      model: `main/over-${over}`,
+      messages: [{ role: "user", content: "x" }],
+    });
+    assert.is((await answer.arrayBuffer()).byteLength, 1024 * 1024 + over);
+    const { rows } = await gateway.json("GET", `/usage?by=model&model=over-${over}`);
+    assert.equal([rows[0]?.totalTokens, rows[0]?.unmetered], [5, 0], `${over} bytes`);
+  }
+});
+
 test("images: data URLs are taken, private addresses refused unless the channel allows them", async () => {
   const ask = (model: string, url: string) =>
     gateway.request("POST", "/v1/chat/completions", {

@@ -1,0 +1,59 @@
+/** An answer that is read whole before it goes on, and what is kept of one that is too large for that. */
+import type { Usage } from "portico";
+import { usageIn } from "../serving/metering.ts";
+
+/** So much of the end of a large answer is looked at for its usage. */
+const TAIL_BYTES = 4096;
+
+/** The bytes so far. Most answers come in one read, and cost no list. */
+export class HeldAnswer {
+  size = 0;
+  #first: Buffer | undefined;
+  #rest: Buffer[] | undefined;
+
+  push(bytes: Buffer): void {
+    this.size += bytes.length;
+    if (this.#first === undefined) this.#first = bytes;
+    else (this.#rest ??= []).push(bytes);
+  }
+
+  /** The parts in their order; none of them is held any more. */
+  take(): Buffer[] {
+    const parts = this.#first === undefined ? [] : [this.#first, ...(this.#rest ?? [])];
+    this.#first = undefined;
+    this.#rest = undefined;
+    this.size = 0;
+    return parts;
+  }
+
+  /** All of it in one piece. */
+  takeWhole(): Buffer {
+    const first = this.#first;
+    if (first === undefined || this.#rest !== undefined) return Buffer.concat(this.take());
+    this.#first = undefined;
+    this.size = 0;
+    return first;
+  }
+
+  /** It begins as an answer in OpenAI's form does, and not as an error dressed as one. */
+  beginsAsAnswer(): boolean {
+    const head = this.#first;
+    if (head === undefined || head[0] !== 123) return false;
+    const choices = head.indexOf('"choices"');
+    return choices !== -1 && !head.subarray(0, choices).includes('"error"');
+  }
+}
+
+/** The end of an answer that passes without being held: its usage is there. */
+export class AnswerTail {
+  #bytes: Buffer | undefined;
+
+  push(bytes: Buffer): void {
+    const all = bytes.length >= TAIL_BYTES || this.#bytes === undefined ? bytes : Buffer.concat([this.#bytes, bytes]);
+    this.#bytes = all.subarray(-TAIL_BYTES);
+  }
+
+  get usage(): Usage | undefined {
+    return this.#bytes === undefined ? undefined : usageIn(this.#bytes.toString("latin1"));
+  }
+}
