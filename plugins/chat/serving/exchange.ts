@@ -1,15 +1,15 @@
 /** From a request to its answer, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
+import { isDeepStrictEqual } from "node:util";
 import {
   type ChatCompletion,
   type EmitResult,
-  type EventName,
   isPorticoError,
   type PluginContext,
   type PorticoError,
   type Usage,
 } from "portico";
 import { converse, type Engine } from "../routing/attempts.ts";
-import type { Answer, Job, Sink } from "../job.ts";
+import type { Answer, Job } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
 import { readCompletion } from "../openai/answer.ts";
 import { checkRequest } from "../openai/request.ts";
@@ -27,8 +27,6 @@ export interface Report {
 
 export type Emitter = Pick<PluginContext, "emit" | "hasListeners" | "log">;
 
-export const chatResponse: EventName = "chat:response";
-
 /** Emits `chat:request` where somebody listens; a changed request is checked like any other. */
 export async function offerRequest(events: Emitter, job: Job): Promise<void> {
   const client = job.client.key;
@@ -38,7 +36,8 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
     { sessionKey: job.sessionKey },
   );
   const { request } = result.context;
-  if (request === job.request) return;
+  // Handlers see copies: another object need not say anything else.
+  if (isDeepStrictEqual(request, job.request)) return;
   job.request = checkRequest(request);
   job.raw = undefined;
   job.native = undefined;
@@ -191,5 +190,3 @@ export function errorEvent(error: PorticoError): Buffer {
   const body = { error: { message, type: type ?? "api_error", param: param ?? null, code } };
   return Buffer.from(`data: ${JSON.stringify(body)}\n\ndata: [DONE]\n\n`);
 }
-
-export type { Sink };

@@ -26,6 +26,7 @@ const hook = (name: string, events: string, body: string) => ({
 const asker = `
 import { definePlugin } from "portico";
 const heard = [];
+let stop;
 export default definePlugin({
   name: "asker",
   setup(ctx) {
@@ -45,14 +46,17 @@ export default definePlugin({
       return { chunks };
     });
     ctx.route("POST", "/t/abort", { access: "gateway" }, async (call) => {
-      const stop = new AbortController();
-      setTimeout(() => stop.abort(new Error("enough")), 30);
+      stop = new AbortController();
       try {
         await ctx.use("chat").complete(await call.json(), { signal: stop.signal });
         return { error: null };
       } catch (error) {
         return { error: error.message };
       }
+    });
+    ctx.route("POST", "/t/stop", { access: "gateway" }, () => {
+      stop.abort(new Error("enough"));
+      return {};
     });
     ctx.route("GET", "/t/models", { access: "gateway" }, () => ctx.use("chat").models());
   },
@@ -181,6 +185,12 @@ test("chat:request may change the whole request; nonsense is refused like a call
   assert.is(spoilt.status, 400);
 });
 
+test("a chat:request hook that only watches leaves the request's bytes as they are", async () => {
+  const raw = '{ "model" : "main/m",\n "messages":[{"role":"user","content":"\\u0068i"}], "x": 1.0 }';
+  await (await gateway.request("POST", "/v1/chat/completions", raw)).text();
+  assert.is(up.seen[0]?.raw, raw.replace("main/m", "m"));
+});
+
 test("chat:response and message:sent tell of answers, streams, failures and leavers", async () => {
   await (await ask("x")).text();
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
@@ -240,6 +250,7 @@ test("the chat service completes, streams, stops early and lists", async () => {
   let cut: Promise<void> | undefined;
   up.answer = (seen) => {
     cut = seen.cut;
+    void gateway.request("POST", "/t/stop", {});
   };
   assert.equal(await gateway.json("POST", "/t/abort", request), { error: "enough" });
   await cut;
