@@ -45,9 +45,5 @@ export const AliasConfig = Type.Union([
 ]);
 export type AliasConfig = Static<typeof AliasConfig>;
 
-export const ModelsConfig = Type.Record(Type.String(), AliasConfig, {
-  description: "names that stand for a channel's model or several",
-});
-
 export type Channels = Record<string, ChannelConfig>;
 export type Aliases = Record<string, AliasConfig>;
