@@ -10,6 +10,7 @@ import {
   eventsOf,
   hello,
   json,
+  type Seen,
   startUpstream,
   stream,
   type Upstream,
@@ -366,23 +367,23 @@ test("a client that leaves cuts the upstream, streaming or not, before and after
   for (const [what, start] of Object.entries(starts)) {
     for (const streamed of what === "begun" ? [true] : [true, false]) {
       const leave = new AbortController();
-      // Resolves once the upstream has been cut.
-      const cut = new Promise<void>((resolve) => {
+      const arrived = new Promise<Seen>((resolve) => {
         up.answer = (seen, res) => {
           start(res);
-          void seen.cut.then(resolve);
-          setTimeout(() => leave.abort(), 30);
+          resolve(seen);
         };
       });
-      const answer = gateway
-        .request(
-          "POST",
-          "/v1/chat/completions",
-          { model: "fast", messages: hi, stream: streamed },
-          { signal: leave.signal },
-        )
-        .then((response) => response.text());
-      await answer.then(
+      const answer = gateway.request(
+        "POST",
+        "/v1/chat/completions",
+        { model: "fast", messages: hi, stream: streamed },
+        { signal: leave.signal },
+      );
+      const { cut } = await arrived;
+      const begun = what === "begun" ? (await answer).body!.getReader() : undefined;
+      await begun?.read();
+      leave.abort();
+      await (begun?.closed ?? answer).then(
         () => assert.unreachable(what),
         () => {},
       );

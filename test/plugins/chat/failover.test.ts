@@ -61,7 +61,7 @@ const stateOf = async (name: string) =>
   (await gateway!.json("GET", "/channels")).channels.find((channel: { name: string }) => channel.name === name);
 
 test("every failure before the first byte goes to the next target, streaming or not", async () => {
-  await start({ timeoutMs: 50 });
+  await start();
   const failures: Record<string, Answerer> = {
     500: broken,
     404: (_, res) => json(res, { error: { message: "no such model" } }, 404),
@@ -70,8 +70,6 @@ test("every failure before the first byte goes to the next target, streaming or 
     reset: (_, res) => res.destroy(),
     "error body": (_, res) => json(res, { error: { message: "inside" } }),
     html: (_, res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>"),
-    silent: () => {},
-    "head only": (_, res) => res.writeHead(200).flushHeaders(),
     "cut before an event": (_, res) => {
       res.writeHead(200, { "content-type": "text/event-stream" });
       res.write("data: {", () => setTimeout(() => res.destroy(), 10));
@@ -91,6 +89,22 @@ test("every failure before the first byte goes to the next target, streaming or 
     }
   }
 });
+
+const silences: Record<string, Answerer> = {
+  silent: () => {},
+  "head only": (_, res) => res.writeHead(200).flushHeaders(),
+};
+for (const [what, answer] of Object.entries(silences)) {
+  test(`a late first byte goes to the next target: ${what}`, async () => {
+    await start({ timeoutMs: 50 });
+    first.answer = answer;
+    for (const streamed of [false, true]) {
+      const got = await ask({ stream: streamed });
+      assert.equal(told(got), [200, "two", "2"], `${streamed}`);
+      await got.text();
+    }
+  });
+}
 
 test("what is the caller's fault is not tried elsewhere", async () => {
   await start();
