@@ -53,7 +53,11 @@ export class Line {
     clearInterval(this.#timer);
     this.lastSeen = Date.now();
     let ticked = Date.now();
+    let read = this.#bytesRead;
     this.#timer = setInterval(() => {
+      // A large message is told of when it is whole: until then its bytes, since the last tick, are the sign of life.
+      if (this.#bytesRead !== read) this.lastSeen = Math.max(this.lastSeen, ticked);
+      read = this.#bytesRead;
       // After a pause of this process's own, what came meanwhile has not been read yet.
       const wasAway = Date.now() - ticked > heartbeatMs * 1.5;
       ticked = Date.now();
@@ -66,7 +70,15 @@ export class Line {
 
   /** Of the other side. */
   get remoteAddress(): string {
-    return (this.#socket as unknown as { _socket?: Socket })._socket?.remoteAddress ?? "";
+    return this.#tcp?.remoteAddress ?? "";
+  }
+
+  get #bytesRead(): number {
+    return this.#tcp?.bytesRead ?? 0;
+  }
+
+  get #tcp(): Socket | undefined {
+    return (this.#socket as unknown as { _socket?: Socket | null })._socket ?? undefined;
   }
 
   get open(): boolean {
