@@ -16,6 +16,14 @@ export interface LineEvents {
   closed(code: number, reason: string): void;
 }
 
+/** How a file's way is followed. */
+export interface Following {
+  /** Asked before each part. */
+  goesOn(): boolean;
+  /** A part has left. */
+  sent?(): void;
+}
+
 export class Line {
   readonly #socket: WebSocket;
   #timer: NodeJS.Timeout | undefined;
@@ -102,12 +110,13 @@ export class Line {
     });
   }
 
-  /** Sends a file in parts, each when the one before has left. False where the connection ended or `stop` says so. */
-  async stream(id: number, stream: number, parts: AsyncIterable<Buffer>, stop: () => boolean): Promise<boolean> {
+  /** Sends a file in parts, each when the one before has left. False where the connection ended, or nobody wants it. */
+  async stream(id: number, stream: number, parts: AsyncIterable<Buffer>, follow: Following): Promise<boolean> {
     for await (const part of parts) {
       for (let at = 0; at < part.length; at += CHUNK) {
-        if (!this.open || stop()) return false;
+        if (!this.open || !follow.goesOn()) return false;
         await this.#send(packChunk(id, stream, part.subarray(at, at + CHUNK)));
+        follow.sent?.();
       }
     }
     await this.#send(packChunk(id, stream, Buffer.alloc(0)));

@@ -16,7 +16,8 @@ export const NodesConfig = Type.Object(
     heartbeatMs: Type.Integer({
       default: 5000,
       minimum: 100,
-      description: "How often a connection is tried; a node that is silent for two and a half times as long is gone.",
+      description:
+        "How often a connection is tried; a node that is silent for more than two and a half times as long is gone.",
     }),
     maxFileBytes: Type.Integer({
       default: 1_073_741_824,

@@ -42,6 +42,8 @@ export interface WireError {
 export type ToNode =
   | { t: "welcome"; version: string; heartbeatMs: number; maxFileBytes: number }
   | { t: "request"; id: number; request: BrowserRequest; orDefaultProfile: boolean; files: FileHead[] }
+  /** The answer's file is whole and in its place here. */
+  | { t: "received"; id: number }
   | { t: "cancel"; id: number };
 
 export interface Hello {

@@ -3,17 +3,9 @@ import { PorticoError } from "portico";
 import { Incoming, memorySink } from "../incoming.ts";
 import type { Line } from "../line.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";
-import {
-  type Chunk,
-  type FromNode,
-  MAX_MESSAGE,
-  setAt,
-  STALL_MS,
-  type ToNode,
-  valueAt,
-  type WireError,
-} from "../wire.ts";
-import { pack, type Packed } from "./place.ts";
+import { type Chunk, type FromNode, MAX_MESSAGE, setAt, type ToNode, valueAt, type WireError } from "../wire.ts";
+import { Pending } from "./pending.ts";
+import { pack } from "./place.ts";
 
 const MOST_IN_FLIGHT = 256;
 
@@ -23,16 +15,6 @@ export interface LinkOptions {
   /** `<os tmp>/portico` */
   tmp: string;
   maxFileBytes(): number;
-}
-
-interface Pending {
-  packed: Packed;
-  /** The answer has begun: from now on silence counts, not the deadline. */
-  begun(): void;
-  alive(): void;
-  incoming: Map<number, Incoming>;
-  settle(answer: Promise<BrowserAnswer>): void;
-  fail(error: unknown): void;
 }
 
 export class Link {
@@ -62,7 +44,7 @@ export class Link {
 
   async request(
     request: BrowserRequest,
-    options: { deadlineMs: number; orDefaultProfile: boolean },
+    { deadlineMs, orDefaultProfile }: { deadlineMs: number; orDefaultProfile: boolean },
   ): Promise<BrowserAnswer> {
     const { name, line, tmp, maxFileBytes } = this.#options;
     if (this.#pending.size >= MOST_IN_FLIGHT) {
@@ -76,72 +58,36 @@ export class Link {
     if (this.#gone !== undefined) throw this.#gone;
     this.#id = (this.#id % 0xffff_fffe) + 1;
     const id = this.#id;
-    return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = (ms: number, message: string): void => {
-        clearTimeout(timer);
-        timer = setTimeout(() => {
-          void line.send({ t: "cancel", id } satisfies ToNode);
-          pending.fail(new PorticoError("timeout", message));
-        }, ms);
-      };
-      const stalled = `Node ${name} sent nothing of a file for ${STALL_MS} ms.`;
-      const ended = (): boolean => {
-        clearTimeout(timer);
-        return this.#pending.delete(id);
-      };
-      let transferring = false;
-      const pending: Pending = {
-        packed,
-        incoming: new Map(),
-        begun() {
-          transferring = true;
-          late(STALL_MS, stalled);
-        },
-        alive() {
-          if (transferring) late(STALL_MS, stalled);
-        },
-        settle(answer) {
-          answer.then(
-            (value) => {
-              if (ended()) resolve(value);
-            },
-            (error) => pending.fail(error),
-          );
-        },
-        fail(error) {
-          if (!ended()) return;
-          for (const one of pending.incoming.values()) void one.fail(error);
-          reject(error);
-        },
-      };
-      this.#pending.set(id, pending);
-      late(options.deadlineMs, `Node ${name} did not answer within ${options.deadlineMs} ms.`);
-      const { orDefaultProfile } = options;
-      this.#send(id, { t: "request", id, request: packed.request, orDefaultProfile, files: packed.files }, packed)
-        // The time that files take on their way is not the browser's.
-        .then(() => {
-          if (!transferring && this.#pending.has(id) && packed.files.length > 0)
-            late(options.deadlineMs, `Node ${name} did not answer within ${options.deadlineMs} ms.`);
-        })
-        .catch((error: unknown) => {
-          void line.send({ t: "cancel", id } satisfies ToNode);
-          pending.fail(error);
-        });
+    const tell = (message: ToNode): Promise<void> => line.send(message);
+    const pending = new Pending({
+      node: name,
+      packed,
+      deadlineMs,
+      over: () => this.#pending.delete(id),
+      gaveUp: () => void tell({ t: "cancel", id }),
     });
+    this.#pending.set(id, pending);
+    const { files } = packed;
+    if (files.length === 0) pending.sent();
+    else pending.sending();
+    const announced = tell({ t: "request", id, request: packed.request, orDefaultProfile, files });
+    void announced.then(() => this.#sendFiles(id, pending)).catch((error: unknown) => pending.giveUp(error));
+    return pending.answer;
   }
 
-  async #send(id: number, message: ToNode, packed: Packed): Promise<void> {
-    const { line } = this.#options;
-    await line.send(message);
-    for (let i = 0; i < packed.files.length; i++) {
-      if (!(await line.stream(id, i, packed.read(i), () => !this.#pending.has(id)))) return;
+  async #sendFiles(id: number, pending: Pending): Promise<void> {
+    const { files, read } = pending.packed;
+    if (files.length === 0) return;
+    const goesOn = (): boolean => this.#pending.has(id);
+    for (let i = 0; i < files.length; i++) {
+      if (!(await this.#options.line.stream(id, i, read(i), { goesOn, sent: () => pending.moved() }))) return;
     }
+    pending.sent();
   }
 
   chunk({ id, stream, content }: Chunk): Promise<void> {
     const pending = this.#pending.get(id);
-    pending?.alive();
+    pending?.moved();
     return pending?.incoming.get(stream)?.take(content) ?? Promise.resolve();
   }
 
@@ -152,8 +98,8 @@ export class Link {
       pending.fail(errorOf(message.error));
       return;
     }
-    pending.begun();
-    pending.settle(message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message));
+    if (!pending.isAnswering)
+      pending.answering(message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message));
   }
 
   async #bytes(pending: Pending, { type, size }: { type: string; size: number }): Promise<BrowserAnswer> {
@@ -168,7 +114,7 @@ export class Link {
 
   async #body(
     { packed, incoming }: Pending,
-    { body, files }: Extract<FromNode, { t: "answer" }>,
+    { id, body, files }: Extract<FromNode, { t: "answer" }>,
   ): Promise<BrowserAnswer> {
     const [file] = files;
     const { at } = packed;
@@ -183,6 +129,8 @@ export class Link {
     const coming = new Incoming(packed.sink(String(file.name)), file.size);
     incoming.set(0, coming);
     setAt(body, at, await coming.done);
+    // Only now the node may remove what it has.
+    void this.#options.line.send({ t: "received", id } satisfies ToNode);
     return { body };
   }
 }

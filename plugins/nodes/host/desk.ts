@@ -1,8 +1,8 @@
 /** Answers the gateway's requests with the browser of this machine, files included. */
 import { createReadStream } from "node:fs";
-import { mkdir, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { ensureTmpRoot, isPorticoError, type PluginContext, PorticoError } from "portico";
+import { isPorticoError, type PluginContext, PorticoError } from "portico";
 import { fileSink, Incoming } from "../incoming.ts";
 import type { Line } from "../line.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";
@@ -18,11 +18,10 @@ import {
   valueAt,
   type WireError,
 } from "../wire.ts";
+import type { Outgoing } from "./outgoing.ts";
+import type { Shelf } from "./shelf.ts";
 
 type Request = Extract<ToNode, { t: "request" }>;
-
-/** Below the uploads: what the gateway sent. A page may read a file long after it was chosen, so these stay. */
-const FROM_GATEWAY = "from-gateway";
 
 export interface DeskOptions {
   ctx: PluginContext;
@@ -30,13 +29,12 @@ export interface DeskOptions {
   /** `nodeHost.browserProxy.enabled` */
   enabled(): boolean;
   maxFileBytes(): number;
+  /** What the gateway sent for pages: they may read a file long after it was chosen. */
+  uploads: Shelf;
+  outgoing: Outgoing;
   /** Where the gateway is reached: its ports are out of bounds for pages. */
   gatewayAddress: string;
 }
-
-/** Removes the uploads of earlier connections. */
-export const forgetUploads = (tmp: string): Promise<void> =>
-  rm(join(tmp, "uploads", FROM_GATEWAY), { recursive: true, force: true });
 
 export class Desk {
   readonly #options: DeskOptions;
@@ -53,8 +51,9 @@ export class Desk {
   async hello(): Promise<Hello> {
     const { ctx, enabled } = this.#options;
     let browser = enabled();
+    this.#profiles = [];
     try {
-      this.#profiles = await profileNames(ctx);
+      if (browser) this.#profiles = (await profilesOf(ctx)).map(({ name }) => name);
     } catch {
       browser = false;
     }
@@ -64,20 +63,20 @@ export class Desk {
   /** Never rejects: what goes wrong is the answer. */
   async answer(message: Request): Promise<void> {
     const { line } = this.#options;
-    const { id } = message;
+    const { id, request } = message;
     this.#running.add(id);
     try {
-      const answer = await this.#run(message);
-      if (!this.#cancelled.has(id)) await this.#send(message, answer);
+      await this.#send(message, await this.#run(message));
     } catch (error) {
+      this.#options.outgoing.keep(id);
       await line.send({ t: "error", id, error: this.#shown(error) } satisfies FromNode);
     } finally {
-      for (const one of this.#incoming.get(id)?.values() ?? []) void one.fail(new Error("the request has ended"));
       this.#incoming.delete(id);
       this.#cancelled.delete(id);
       this.#running.delete(id);
     }
-    if (/^\/(profiles\/|reset-profile)/.test(message.request.route)) await line.send(await this.hello());
+    if (/^\/(profiles\/|reset-profile)/.test(request.route)) await line.send(await this.hello());
+    if (request.route === "/stop") await this.#forgetUploads();
   }
 
   async #run(message: Request): Promise<BrowserAnswer> {
@@ -88,21 +87,29 @@ export class Desk {
         "This node offers no browser: nodeHost.browserProxy.enabled is false in its configuration.",
       );
     }
-    await this.#takeFiles(message);
-    const { policy } = message.request;
-    if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
-    const request = message.orDefaultProfile ? await this.#ownProfile(message.request) : message.request;
-    return ctx.use("browser").request(request);
+    const uploads = message.files.length === 0 ? undefined : this.#options.uploads.place();
+    try {
+      if (uploads !== undefined) await this.#takeFiles(message, uploads);
+      const { policy } = message.request;
+      if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
+      const request = message.orDefaultProfile ? await this.#ownProfile(message.request) : message.request;
+      return await ctx.use("browser").request(request);
+    } catch (error) {
+      // No page has them.
+      const incoming = [...(this.#incoming.get(message.id)?.values() ?? [])];
+      await Promise.all(incoming.map((one) => one.fail(error)));
+      const dir = await uploads?.catch(() => undefined);
+      if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   /** The files that come with a request, put where pages may have them from. */
-  async #takeFiles({ id, request, files }: Request): Promise<void> {
-    if (files.length === 0) return;
+  async #takeFiles({ id, request, files }: Request, dir: Promise<string>): Promise<void> {
     const most = this.#options.maxFileBytes();
     const coming = new Map<number, Incoming>();
     // Before anything is awaited: their content is on its way.
     this.#incoming.set(id, coming);
-    const dir = this.#uploads();
     for (const [i, file] of files.entries()) {
       if (file.size > most)
         throw new PorticoError("invalid_request_error", `A file has more than ${most} bytes.`, { param: "paths" });
@@ -116,16 +123,10 @@ export class Desk {
     }
   }
 
-  async #uploads(): Promise<string> {
-    const { path } = await ensureTmpRoot(this.#options.ctx.paths.tmp);
-    const dir = join(
-      path,
-      "uploads",
-      FROM_GATEWAY,
-      `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 10)}`,
-    );
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    return dir;
+  /** Once no browser runs, no page has a file any more. */
+  async #forgetUploads(): Promise<void> {
+    const profiles = await profilesOf(this.#options.ctx).catch(() => []);
+    if (!profiles.some(({ running }) => running)) await this.#options.uploads.clear();
   }
 
   /** A profile that this node lacks is the gateway's name for the default one. */
@@ -133,7 +134,7 @@ export class Desk {
     const { query, body } = request as { query?: Record<string, string>; body?: Record<string, unknown> };
     const name = body?.["profile"] ?? query?.["profile"];
     if (name === undefined || this.#profiles.includes(String(name))) return request;
-    this.#profiles = await profileNames(this.#options.ctx);
+    this.#profiles = (await profilesOf(this.#options.ctx)).map(({ name: own }) => own);
     if (this.#profiles.includes(String(name))) return request;
     delete body?.["profile"];
     delete query?.["profile"];
@@ -141,24 +142,29 @@ export class Desk {
   }
 
   async #send({ id, request }: Request, answer: BrowserAnswer): Promise<void> {
-    const { line } = this.#options;
-    const stop = (): boolean => this.#cancelled.has(id);
+    const { line, outgoing } = this.#options;
+    const goesOn = (): boolean => !this.#cancelled.has(id);
     if ("bytes" in answer) {
+      if (!goesOn()) return;
       const { bytes, type } = answer;
       if (bytes.length > MAX_MESSAGE) throw tooLarge(bytes.length);
       await line.send({ t: "bytes", id, type, size: bytes.length } satisfies FromNode);
-      await line.stream(id, 0, once(bytes), stop);
+      await line.stream(id, 0, once(bytes), { goesOn });
       return;
     }
     const body = answer.body as Record<string, unknown>;
     const rule = FILE_ANSWERS[`${request.method} ${request.route}`];
     const path = rule === undefined ? undefined : valueAt(body, rule.at);
-    if (rule === undefined || typeof path !== "string") return this.#sendBody(id, body, []);
-    const { size } = await stat(path);
+    if (rule === undefined || typeof path !== "string") {
+      if (goesOn()) await this.#sendBody(id, body, []);
+      return;
+    }
+    const file = await outgoing.take(id, path);
+    if (!goesOn()) return outgoing.keep(id);
+    const { size } = await stat(file);
     await this.#sendBody(id, body, [{ at: rule.at, name: basename(path), size }]);
-    await line.stream(id, 0, createReadStream(path, { highWaterMark: 256 * 1024 }), stop);
-    // It belongs to the gateway now.
-    await rm(path, { force: true });
+    const parts = createReadStream(file, { highWaterMark: 256 * 1024 });
+    if (!(await line.stream(id, 0, parts, { goesOn }))) outgoing.keep(id);
   }
 
   async #sendBody(
@@ -176,15 +182,22 @@ export class Desk {
     return this.#incoming.get(id)?.get(stream)?.take(content) ?? Promise.resolve();
   }
 
+  /** The gateway has the answer's file. */
+  received(id: number): Promise<void> {
+    return this.#options.outgoing.confirmed(id);
+  }
+
   /** The browser's work cannot be called back; its answer is dropped. */
   cancel(id: number): void {
     if (this.#running.has(id)) this.#cancelled.add(id);
     for (const one of this.#incoming.get(id)?.values() ?? []) void one.fail(new Error("cancelled by the gateway"));
+    this.#options.outgoing.keep(id);
   }
 
   /** The connection is gone: files that were on their way will not come. */
   ended(): void {
     for (const id of this.#running) this.cancel(id);
+    this.#options.outgoing.keepAll();
   }
 
   #shown(error: unknown): WireError {
@@ -203,10 +216,12 @@ export class Desk {
   }
 }
 
-async function profileNames(ctx: PluginContext): Promise<string[]> {
+async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: boolean }[]> {
   const answer = await ctx.use("browser").request({ method: "GET", route: "/profiles" });
-  const { profiles = [] } = ("body" in answer ? answer.body : {}) as { profiles?: { name: string }[] };
-  return profiles.map(({ name }) => name);
+  const { profiles = [] } = ("body" in answer ? answer.body : {}) as {
+    profiles?: { name: string; running: boolean }[];
+  };
+  return profiles;
 }
 
 const tooLarge = (bytes: number): PorticoError =>

@@ -1,12 +1,12 @@
-/** Who is asked for a browser, and whose policy holds. */
+/** Who is asked for a browser, whose policy holds, and what a node makes of its settings. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../browser/support.ts";
-import { createNodes, NO_BROWSER } from "./support.ts";
+import { createNodes, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
 
-const { joinAs, stopAll } = createNodes();
+const { joinAs, start, stopAll } = createNodes();
 let site: Site;
 
 test.before(async () => {
@@ -73,8 +73,20 @@ test("the gateway's policy holds on the node, and the node's own too", async () 
   }
 });
 
-test("a node whose proxy is switched off offers nothing", async () => {
-  const browser = await startBrowser(NO_BROWSER);
+/** Keeps the addresses that `browser:navigated` told the gateway of. */
+const WITNESS = {
+  files: {
+    "plugins/witness/plugin.ts": `import { definePlugin } from "portico";
+      export default definePlugin({ name: "witness", setup(ctx) {
+        const seen = [];
+        ctx.on("browser:navigated", ({ context }) => { seen.push(context.url); });
+        ctx.route("GET", "/witness", { access: "gateway" }, () => seen);
+      } });`,
+  },
+};
+
+test("a node whose proxy is switched off offers nothing, and tells nothing", async () => {
+  const browser = await startBrowser(NO_BROWSER, WITNESS);
   try {
     const config = { nodeHost: { browserProxy: { enabled: false } } };
     const node = joinAs("desk", browser, { config });
@@ -84,12 +96,50 @@ test("a node whose proxy is switched off offers nothing", async () => {
       return one.status === 503 ? one : undefined;
     });
     assert.match(answer.body.error.message, "nodeHost.browserProxy.enabled");
+    assert.equal([(await nodesOf(browser))[0].browser, (await nodesOf(browser))[0].profiles], [false, []]);
+    const visit = async (path: string): Promise<void> => {
+      const own = await portico(node.home, ["browser", "open", `${site.url}${path}`]);
+      assert.is(own.code, 0, own.stderr);
+    };
+    await visit("/private");
     const set = await portico(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
     assert.is(set.code, 0, set.stderr);
     await until("the node to offer it again", async () => (await browser.get("/")).body.node === "desk");
+    await visit("/shown");
+    const seen = await until("the address", async () => {
+      const urls: string[] = await browser.gateway.json("GET", "/witness");
+      return urls.includes(`${site.url}/shown`) ? urls : undefined;
+    });
+    assert.equal(
+      seen.filter((url) => url.startsWith(site.url)),
+      [`${site.url}/shown`],
+    );
   } finally {
     await stopAll();
     await browser.stop();
+  }
+});
+
+test("a node follows its settings to another gateway, and a new token", async () => {
+  const [before, after] = [await startBrowser(NO_BROWSER), await startBrowser(NO_BROWSER)];
+  try {
+    const { url: gateway, token } = before.gateway;
+    const node = start({ config: { nodeHost: { gateway, token, name: "desk" } } });
+    await node.says("Connected to");
+    const set = async (key: string, value: string): Promise<void> => {
+      const { code, stderr } = await portico(node.home, ["config", "set", key, value]);
+      assert.is(code, 0, stderr);
+    };
+    await set("nodeHost.gateway", after.gateway.url);
+    await node.says("settings have changed");
+    await node.says("refuses the token");
+    await set("nodeHost.token", after.gateway.token);
+    await until("the node at the other gateway", async () => (await stateOf(after, "desk")) === "connected");
+    assert.is(await stateOf(before, "desk"), "gone");
+  } finally {
+    await stopAll();
+    await before.stop();
+    await after.stop();
   }
 });
 

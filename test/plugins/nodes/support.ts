@@ -20,7 +20,8 @@ export interface NodeProcess {
 }
 
 export interface NodeOptions {
-  gateway: string;
+  /** On the command line; the rest stands in `config`. */
+  gateway?: string;
   token?: string;
   name?: string;
   home?: string;
@@ -37,17 +38,8 @@ export function spawnNode(options: NodeOptions): NodeProcess {
   const config = { browser: CONTAINER, ...options.config };
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
-  const words = [
-    "--import",
-    "tsx",
-    join(packageDir, "kernel/main.ts"),
-    "node",
-    "--port",
-    "0",
-    "--gateway",
-    options.gateway,
-  ];
-  words.push("--home", home);
+  const words = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "node", "--port", "0", "--home", home];
+  if (options.gateway !== undefined) words.push("--gateway", options.gateway);
   if (options.name !== undefined) words.push("--name", options.name);
   const [command = process.execPath, ...before] = [...(options.wrap ?? []), process.execPath];
   const child = spawn(command, [...before, ...words], {

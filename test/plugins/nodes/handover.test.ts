@@ -1,0 +1,238 @@
+/** Files on their way: what counts as too slow, and when which side may remove what it has. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { PluginContext } from "portico";
+import { test } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { Link } from "../../../plugins/nodes/gateway/link.ts";
+import { Desk } from "../../../plugins/nodes/host/desk.ts";
+import { Outgoing } from "../../../plugins/nodes/host/outgoing.ts";
+import { Shelf } from "../../../plugins/nodes/host/shelf.ts";
+import type { Following, Line } from "../../../plugins/nodes/line.ts";
+import type { BrowserAnswer, BrowserRequest } from "../../../plugins/nodes/types.ts";
+import { until } from "../../support/until.ts";
+
+const dirs: string[] = [];
+test.after(() => {
+  for (const dir of dirs) rmSync(dir, { recursive: true });
+});
+
+function fresh(): string {
+  const dir = mkdtempSync(join(tmpdir(), "portico-handover-"));
+  dirs.push(dir);
+  return dir;
+}
+
+const filesIn = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name);
+
+const outcome = (work: Promise<unknown>): Promise<any> =>
+  work.then(
+    (value) => value,
+    (error) => error,
+  );
+
+/** A line whose other end is the test: what is said lies in `said`, `stream` is what becomes of a file. */
+function fakeLine(stream: (parts: AsyncIterable<Buffer>, follow: Following) => Promise<boolean>) {
+  const said: any[] = [];
+  const send = async (message: object): Promise<void> => void said.push(message);
+  const line = {
+    open: true,
+    send,
+    sendText: (text: string) => send(JSON.parse(text)),
+    stream: (_id: number, _stream: number, parts: AsyncIterable<Buffer>, follow: Following) => stream(parts, follow),
+  } as unknown as Line;
+  return { said, line, kinds: () => said.map(({ t }) => t) };
+}
+
+async function readAll(parts: AsyncIterable<Buffer>): Promise<boolean> {
+  for await (const _part of parts);
+  return true;
+}
+
+function linkTo(line: Line): { link: Link; tmp: string } {
+  const tmp = fresh();
+  return { tmp, link: new Link({ name: "n", line, tmp, maxFileBytes: () => 1000 }) };
+}
+const QUICKLY = { deadlineMs: 20, orDefaultProfile: false };
+const TABS: BrowserRequest = { method: "GET", route: "/tabs" };
+const UPLOAD: BrowserRequest = { method: "POST", route: "/hooks/file-chooser", body: { paths: ["a.txt"] } };
+const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
+
+test("the time that uploads take is not the browser's", async () => {
+  let arrive!: () => void;
+  const way = new Promise<void>((resolve) => (arrive = resolve));
+  const { said, line } = fakeLine(async (parts) => {
+    await way;
+    return readAll(parts);
+  });
+  const { link, tmp } = linkTo(line);
+  mkdirSync(join(tmp, "uploads"));
+  writeFileSync(join(tmp, "uploads", "a.txt"), "content");
+  const answered = outcome(link.request(UPLOAD, QUICKLY));
+  await until("the request", () => said.length === 1);
+  // A later one without files has had its time.
+  assert.is((await outcome(link.request(TABS, QUICKLY))).code, "timeout");
+  assert.is(link.inFlight, 1);
+  arrive();
+  assert.match((await answered).message, "did not answer within 20 ms", "from now on it is");
+  assert.is(link.inFlight, 0);
+});
+
+test("a node whose answer was taken over is told so, once the file is in its place", async () => {
+  const { said, line } = fakeLine(readAll);
+  const { link } = linkTo(line);
+  const answered = link.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
+  await until("the request", () => said.length === 1);
+  link.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  await link.chunk({ id: 1, stream: 0, content: Buffer.from("x") });
+  assert.is(said.length, 1);
+  await link.chunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
+  const { body } = (await answered) as { body: { path: string } };
+  assert.is(readFileSync(body.path, "utf8"), "x");
+  assert.equal(said[1], { t: "received", id: 1 });
+});
+
+test("a node whose answer cannot be taken over is told to stop", async () => {
+  const { line, kinds } = fakeLine(readAll);
+  const { link, tmp } = linkTo(line);
+  const answered = outcome(link.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
+  await until("the request", () => kinds().length === 1);
+  // No file can be put where its directory should be.
+  writeFileSync(join(tmp, "screenshots"), "");
+  link.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  assert.ok((await answered) instanceof Error);
+  assert.equal(kinds(), ["request", "cancel"]);
+});
+
+/** A node's desk, whose browser is `browser`. */
+function deskOn(line: Line, browser: (request: BrowserRequest) => Promise<BrowserAnswer> | BrowserAnswer) {
+  const tmp = fresh();
+  const warned: unknown[] = [];
+  const log = { warn: (about: unknown) => void warned.push(about), error() {} };
+  const ctx = {
+    version: "1",
+    paths: { tmp },
+    log,
+    use: () => ({ request: async (request: BrowserRequest) => browser(request) }),
+  } as unknown as PluginContext;
+  let enabled = true;
+  const desk = new Desk({
+    ctx,
+    line,
+    enabled: () => enabled,
+    maxFileBytes: () => 1000,
+    uploads: new Shelf(tmp, "uploads/from-gateway", 60_000),
+    outgoing: new Outgoing(new Shelf(tmp, "to-gateway", 60_000), ctx.log),
+    gatewayAddress: "",
+  });
+  const ask = (id: number, request: BrowserRequest, files: { name: string; size: number }[] = []): Promise<void> =>
+    desk.answer({
+      t: "request",
+      id,
+      request,
+      orDefaultProfile: false,
+      files: files.map((file, at) => ({ ...file, at: ["paths", at] })),
+    });
+  const trace = (): BrowserAnswer => {
+    writeFileSync(join(tmp, "trace.zip"), "the only copy");
+    return { body: { ok: true, path: join(tmp, "trace.zip") } };
+  };
+  return { desk, ask, tmp, warned, trace, disable: () => (enabled = false) };
+}
+const STOP_TRACE: BrowserRequest = { method: "POST", route: "/trace/stop", body: {} };
+
+test("a node removes a file only when the gateway has it", async () => {
+  const { line } = fakeLine(readAll);
+  const at = deskOn(line, () => at.trace());
+  await at.ask(1, STOP_TRACE);
+  assert.equal(filesIn(at.tmp), ["trace.zip"]);
+  await at.desk.received(1);
+  assert.equal(filesIn(at.tmp), []);
+  assert.equal(at.warned, []);
+});
+
+test("a node keeps a file that has not arrived, and says where", async () => {
+  const cut = fakeLine(async () => false);
+  const at = deskOn(cut.line, () => at.trace());
+  await at.ask(1, STOP_TRACE);
+  assert.equal(filesIn(at.tmp), ["trace.zip"]);
+  assert.is(readFileSync((at.warned as { path: string }[])[0]?.path ?? "", "utf8"), "the only copy");
+
+  const whole = fakeLine(readAll);
+  const late = deskOn(whole.line, () => late.trace());
+  await late.ask(1, STOP_TRACE);
+  await late.ask(2, STOP_TRACE);
+  late.desk.ended();
+  await late.desk.received(1);
+  assert.equal(filesIn(late.tmp), ["trace.zip", "trace.zip"], "of two of one name, both");
+  assert.is(late.warned.length, 2);
+});
+
+test("the file of a cancelled request is kept and not sent", async () => {
+  const { line, said } = fakeLine(readAll);
+  const at = deskOn(line, () => {
+    at.desk.cancel(1);
+    return at.trace();
+  });
+  await at.ask(1, STOP_TRACE);
+  assert.equal(said, []);
+  assert.equal(filesIn(at.tmp), ["trace.zip"]);
+  assert.is(at.warned.length, 1);
+});
+
+test("uploads stay for the page, until no browser runs; those of a request that failed go at once", async () => {
+  let running = true;
+  const { line, said } = fakeLine(readAll);
+  const at = deskOn(line, ({ route, body }) => {
+    if (route === "/profiles") return { body: { profiles: [{ name: "portico", running }] } };
+    if (route === "/act") throw new Error("covered");
+    return { body: { ok: true, read: (body?.["paths"] as string[])?.map((path) => readFileSync(path, "utf8")) } };
+  });
+  const uploads = join(at.tmp, "uploads/from-gateway");
+  const carry = async (id: number, route: string, ...parts: string[]): Promise<void> => {
+    const body = { paths: [""] };
+    const done = at.ask(id, { method: "POST", route, body }, [{ name: "a.txt", size: 4 }]);
+    for (const part of [...parts]) await at.desk.chunk({ id, stream: 0, content: Buffer.from(part) });
+    await done;
+  };
+  await carry(1, "/hooks/file-chooser", "four", "");
+  assert.equal(said.at(-1).body.read, ["four"]);
+  await carry(2, "/act", "four", "");
+  await carry(3, "/act", "more than four");
+  assert.is(said.at(-1).t, "error");
+  assert.equal(filesIn(uploads), ["a.txt"]);
+  assert.is(readdirSync(uploads).length, 1);
+  await at.ask(4, { method: "POST", route: "/stop", body: {} });
+  assert.equal(filesIn(uploads), ["a.txt"], "another profile's browser may still read it");
+  running = false;
+  await at.ask(5, { method: "POST", route: "/stop", body: {} });
+  assert.equal(filesIn(at.tmp), []);
+});
+
+test("what lies too long goes when something new comes", async () => {
+  const tmp = fresh();
+  const shelf = new Shelf(tmp, "shelf", 60_000);
+  const [old, young] = [await shelf.place(), await shelf.place()];
+  writeFileSync(join(old, "a"), "");
+  utimesSync(old, 1, 1);
+  const now = await shelf.place();
+  assert.equal(new Set(readdirSync(join(tmp, "shelf")).map((name) => join(tmp, "shelf", name))), new Set([young, now]));
+});
+
+test("a node that offers no browser does not tell of its profiles", async () => {
+  const { line } = fakeLine(readAll);
+  const at = deskOn(line, () => ({ body: { profiles: [{ name: "private" }] } }));
+  const told = async () => {
+    const { browser, profiles } = await at.desk.hello();
+    return { browser, profiles };
+  };
+  assert.equal(await told(), { browser: true, profiles: ["private"] });
+  at.disable();
+  assert.equal(await told(), { browser: false, profiles: [] });
+});
+
+test.run();
