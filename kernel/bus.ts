@@ -40,17 +40,24 @@ const maxQueue = 1000;
  * outcome and harms nobody. An emit in flight keeps the handlers that it began with.
  */
 export function createBus(log: Logger) {
+  /** In force: of each event's declarations the latest. */
   const specs = new Map<string, EventSpec>();
+  const declarations = new Map<string, { spec: EventSpec }[]>();
   const handlers = new Map<string, readonly Entry[]>();
   const queues = new Map<string, Queue>();
   let observers: readonly Observer[] = [];
 
   function declare<K extends EventName>(name: K, spec: EventSpec<K>): Dispose {
-    const before = specs.get(name);
-    specs.set(name, spec as unknown as EventSpec);
+    const stack = declarations.get(name) ?? [];
+    const own = { spec: spec as unknown as EventSpec };
+    declarations.set(name, stack);
+    stack.push(own);
+    specs.set(name, own.spec);
     return () => {
-      if (specs.get(name) !== (spec as unknown)) return;
-      if (before) specs.set(name, before);
+      const at = stack.indexOf(own);
+      if (at >= 0) stack.splice(at, 1);
+      const latest = stack.at(-1);
+      if (latest) specs.set(name, latest.spec);
       else specs.delete(name);
     };
   }

@@ -1,4 +1,5 @@
 /** Keeps a book as the configuration has it, and its loop running for as long as the configuration lets it. */
+import { Scope } from "../scope.ts";
 import type { PluginContext } from "../types.ts";
 import type { createScheduleBook, EnabledOrNot, ScheduleEntry } from "./book.ts";
 
@@ -55,11 +56,22 @@ export async function openLiveBook<C extends { enabled: boolean }, G extends Ena
 
   const wrong = book.problems(definitions(options.settings));
   for (const error of wrong.values()) ctx.log.error(error.message);
-  const undoReadiness = ctx.readiness(() => [...wrong.values()][0]?.message);
-  await book.sync(definitions(options.settings));
-  await options.prepare();
-  const stopWatching = ctx.use("store").onWork(`schedule:${options.kind}`, loop.poke);
-  await turn(options.settings.enabled);
+  const scope = new Scope();
+  try {
+    scope.add(
+      "readiness",
+      ctx.readiness(() => [...wrong.values()][0]?.message),
+    );
+    await book.sync(definitions(options.settings));
+    await options.prepare();
+    scope.add("work", ctx.use("store").onWork(`schedule:${options.kind}`, loop.poke));
+    scope.add("loop", loop.off);
+    await turn(options.settings.enabled);
+  } catch (error) {
+    // It is tried again, with checks and listeners of its own.
+    await scope.dispose();
+    throw error;
+  }
 
   return {
     /** Throws where a definition is wrong. */
@@ -71,9 +83,8 @@ export async function openLiveBook<C extends { enabled: boolean }, G extends Ena
       await turn(next.enabled);
     },
     async stop(): Promise<void> {
-      stopWatching();
-      await undoReadiness();
-      await loop.off();
+      const [error] = await scope.dispose();
+      if (error) throw error;
     },
   };
 }

@@ -32,6 +32,26 @@ test("handlers run by priority, then in the order of registration", async () => 
   assert.is((await emit(bus)).context.text, "a123");
 });
 
+test("an event is declared for as long as somebody declares it, by the latest who does", async () => {
+  const bus = createBus(createLog({ level: "silent" }).log);
+  const spec = (description: string) => ({ mode: "notify" as const, description, sample: { text: "" } });
+  const shared = spec("shared");
+  const undoOld = bus.declare("test:event", spec("old"));
+  const undoNew = bus.declare("test:event", spec("new"));
+  void undoOld();
+  assert.is(bus.spec("test:event")?.description, "new");
+  const undoFirst = bus.declare("test:event", shared);
+  const undoSecond = bus.declare("test:event", shared);
+  void undoFirst();
+  assert.is(bus.spec("test:event")?.description, "shared");
+  void undoFirst();
+  assert.is(bus.spec("test:event")?.description, "shared", "each undo counts once");
+  void undoSecond();
+  assert.is(bus.spec("test:event")?.description, "new");
+  void undoNew();
+  assert.is(bus.spec("test:event"), undefined);
+});
+
 test("a handler that throws, rejects or hangs harms nobody and changes nothing", async () => {
   const bus = makeBus();
   let aborted = false;
