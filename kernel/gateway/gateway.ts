@@ -7,7 +7,7 @@ import { type ConfigChange, openConfig } from "../config/config.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../deadline.ts";
 import { loadBounded } from "../extensions/bounded-load.ts";
-import { watchRoots } from "../extensions/watch.ts";
+import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { createHookHost } from "../hooks/host.ts";
 import { parseKeyPath, valueAt } from "../key-path.ts";
 import { createLog } from "../log/log.ts";
@@ -139,6 +139,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stop: (reason) => (stopping ??= stop(reason)),
   };
 
+  let pluginWatch: RootWatch | undefined;
   try {
     await plugins.start();
     await hooks.start();
@@ -153,8 +154,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unready,
     });
     undos.push(leaveTrace());
+    watchPlugins();
+    undos.push(() => pluginWatch?.close());
     undos.push(await config.watch(applyConfig, log));
-    undos.push(watchPlugins());
     void bus.emit("gateway:startup", { version, port: server.port });
     log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
     return gateway;
@@ -173,17 +175,21 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     for (const key of AT_NEXT_START) {
       if (keys.includes(key) && !back) log.warn({ key }, `${key} takes effect at the next start`);
     }
+    if (keys.includes("plugins.trust")) {
+      await pluginWatch?.close();
+      watchPlugins();
+      await plugins.rescan();
+    }
     await plugins.reconfigure(keys);
     await hooks.reconfigure(keys);
     if (!back) void bus.emit("config:changed", { keys });
   }
 
   /** The package's own plugins change with an update, which is a restart; those of the user while we run. */
-  function watchPlugins(): () => Promise<void> {
+  function watchPlugins(): void {
     const roots = pluginRoots(paths, config.kernel.plugins.trust).filter((root) => root.name !== "bundled");
     const rescan = () => plugins.rescan().catch((error) => log.error({ err: error }, "plugins could not be rescanned"));
-    const watch = watchRoots({ roots: roots.map((root) => root.dir), onDirty: () => void rescan(), log });
-    return () => watch.close();
+    pluginWatch = watchRoots({ roots: roots.map((root) => root.dir), onDirty: () => void rescan(), log });
   }
 
   /** Lets the command line find this gateway, whatever port it was started on. */

@@ -46,7 +46,7 @@ export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
   ] as const) {
     mount.route("POST", `/kernel/plugins/:name/${action}`, owner, async ({ params }) => {
       const { name } = plugins.info(params["name"] ?? "");
-      await gateway.config.set(`plugins.entries.${name}.enabled`, enabled);
+      await gateway.config.set(["plugins", "entries", name, "enabled"], enabled);
       return plugins.info(name);
     });
   }

@@ -105,6 +105,17 @@ test("disabled and enabled by command, kept in the configuration", async () => {
   assert.equal(await greet(), { text: "hello world" });
 });
 
+test("a plugin whose name has a dot is switched off and on too", async () => {
+  const dotted = `export default { name: "acme.tools", setup() {} };`;
+  gateway = await startGateway({ files: { "plugins/acme/plugin.ts": dotted } });
+  for (const [action, state] of [
+    ["disable", "disabled"],
+    ["enable", "active"],
+  ]) {
+    assert.is((await gateway.json("POST", `/kernel/plugins/acme.tools/${action}`)).state, state);
+  }
+});
+
 test("a plugin of a higher root replaces the one of its name, visibly, and gives it back", async () => {
   gateway = await startGateway({
     config: { plugins: { trust: "workspace" } },
@@ -121,8 +132,14 @@ test("a plugin of a higher root replaces the one of its name, visibly, and gives
   await until("the lower one", async () => (await greet()).text === "home world");
 });
 
-test("workspace plugins are not loaded unless they are trusted", async () => {
+test("workspace plugins are loaded while they are trusted", async () => {
   gateway = await startGateway({ files: { [`workspace/${file}`]: greeter("workspace") } });
+  assert.is((await gateway.request("GET", "/greet")).status, 404);
+  await gateway.gateway.config.set("plugins.trust", "workspace");
+  assert.equal(await greet(), { text: "workspace world" });
+  gateway.write(`workspace/${file}`, greeter("changed"));
+  await until("the watched change", async () => (await greet()).text === "changed world");
+  await gateway.gateway.config.set("plugins.trust", "home");
   assert.is((await gateway.request("GET", "/greet")).status, 404);
 });
 
