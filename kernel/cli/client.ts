@@ -22,7 +22,6 @@ export interface RunningGateway {
   pid: number;
   port: number;
   url: string;
-  servers: Record<string, string>;
 }
 
 export function readRunning(stateDir: string): RunningGateway | undefined {
@@ -94,7 +93,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     return res as AsyncIterable<Buffer>;
   }
 
-  return { url: base, token: options.token, request, stream };
+  return { request, stream };
 }
 
 async function readAll(res: IncomingMessage): Promise<Buffer> {

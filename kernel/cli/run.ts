@@ -145,10 +145,6 @@ function lazyClient(make: () => Promise<ReturnType<typeof createClient>>): Retur
   let made: ReturnType<typeof make> | undefined;
   const client = () => (made ??= make());
   return {
-    get url(): string {
-      throw new Error("ask the gateway first");
-    },
-    token: undefined,
     request: async (...args) => (await client()).request(...args) as never,
     stream: async (...args) => (await client()).stream(...args),
   };

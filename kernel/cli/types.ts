@@ -74,8 +74,6 @@ export interface RequestOptions {
 }
 
 export interface GatewayClient {
-  readonly url: string;
-  readonly token: string | undefined;
   /** The answer's JSON. An error answer is thrown with its message; no gateway there says how to start one. */
   request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
   /** The answer's bytes as they come (SSE feeds, files). */
