@@ -113,6 +113,15 @@ export function prefixEnd(prefix: string): string {
   return `${prefix}\u{10FFFF}`;
 }
 
+/** A WHERE clause of the conditions whose value is there, or nothing. */
+export function conditions(list: [sql: string, value: Param | undefined][]): { where: string; params: Param[] } {
+  const set = list.filter((entry): entry is [string, Param] => entry[1] !== undefined);
+  return {
+    where: set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : "",
+    params: set.map(([, value]) => value),
+  };
+}
+
 /** A page's size within sane bounds. */
 export function pageSize(limit: number | undefined, fallback = 50, most = 1000): number {
   return Math.min(Math.max(Math.trunc(limit ?? fallback), 1), most);

@@ -1,8 +1,8 @@
 /** The store's face, made of the operations and whichever engine runs them. */
 import { addItems } from "./operations/additions.ts";
-import { clearValues, deleteValue, getValue, listValues, setValue, sweep } from "./operations/key-value.ts";
+import { deleteValue, getValue, listKeys, setValue, sweep } from "./operations/key-value.ts";
 import { drain, pending } from "./operations/drain.ts";
-import { firstUse, knownKey, remember } from "./operations/known.ts";
+import { firstUse, knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
 import {
   addDelivery,
@@ -34,7 +34,6 @@ import {
   deleteSession,
   getSession,
   listSessions,
-  pruneSessions,
   putSession,
   transcript,
 } from "./operations/sessions.ts";
@@ -85,7 +84,6 @@ export function createStore(engine: Engine): Store {
 
     enqueue: (batch) => write((tx) => enqueue(tx, batch)),
     known: (key) => read((tx) => knownKey(tx, key)),
-    remember: (dedup) => write((tx) => remember(tx, dedup)),
     claim: async (worker, max, leaseMs, kinds) => {
       if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];
       return write((tx) => claim(tx, worker, max, leaseMs, kinds), { soft: true });
@@ -125,10 +123,7 @@ export function createStore(engine: Engine): Store {
       get: <T>(namespace: string, key: string) => read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
       set: (namespace, key, value, options) => write((tx) => setValue(tx, { namespace, key, value, ...options })),
       delete: (namespace, key) => write((tx) => deleteValue(tx, namespace, key)),
-      list: async (namespace, prefix = "") =>
-        (await read((tx) => listValues(tx, namespace, prefix))).map((entry) => entry.key),
-      entries: <T>(namespace: string, prefix = "") => read((tx) => listValues<T>(tx, namespace, prefix)),
-      clear: (namespace) => write(() => clearValues(namespace)),
+      list: (namespace, prefix = "") => read((tx) => listKeys(tx, namespace, prefix)),
     },
 
     sessions: {
@@ -139,7 +134,6 @@ export function createStore(engine: Engine): Store {
       transcript: (id, range = {}) => read(() => transcript(id, range)),
       clear: (id) => write((tx) => clearSession(tx, id)),
       delete: (id) => write(() => deleteSession(id)),
-      prune: (before) => write(() => pruneSessions(before)),
     },
     deliveries: {
       append: (delivery) => write((tx) => addBatch(tx, { deliveries: [delivery] })),

@@ -50,8 +50,6 @@ export interface Store {
   enqueue(batch: Batch & { dedup?: Dedup; limit?: Limit }): Promise<Enqueued>;
   /** The first answer to a key that is still remembered. */
   known(key: string): Promise<KnownKey | undefined>;
-  /** Sets or replaces the answer that is kept for a key. */
-  remember(dedup: Dedup): Promise<void>;
   /**
    * Leases up to `max` lanes of these kinds and returns the head item of each. A lane (per kind) has one item in
    * progress at a time and keeps its order; an item whose lease ran out is handed out again, with `attempts` one higher.
@@ -133,8 +131,6 @@ export interface Store {
     /** Keys in order. */
     list(namespace: string, prefix?: string): Promise<string[]>;
     /** Keys and values in order. */
-    entries<T = unknown>(namespace: string, prefix?: string): Promise<{ key: string; value: T }[]>;
-    clear(namespace: string): Promise<number>;
   };
 
   // --------------------------------------------------------------------------------------- sessions
@@ -151,8 +147,6 @@ export interface Store {
     /** Removes the messages and keeps the session and its `meta`; answers how many. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
-    /** Removes sessions not used since `before`; answers how many. */
-    prune(before: number): Promise<number>;
   };
 
   // ------------------------------------------------------------------------------- logs of what was

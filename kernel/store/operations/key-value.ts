@@ -41,24 +41,16 @@ export function* deleteValue(tx: Transaction, namespace: string, key: string): O
   return (yield* run(`DELETE FROM kv WHERE namespace = ? AND key = ? AND ${ALIVE}`, namespace, key, tx.now)) > 0;
 }
 
-export function* listValues<T>(
-  tx: Transaction,
-  namespace: string,
-  prefix: string,
-): Operation<{ key: string; value: T }[]> {
+export function* listKeys(tx: Transaction, namespace: string, prefix: string): Operation<string[]> {
   const range: Param[] = prefix === "" ? [] : [prefix, prefixEnd(prefix)];
-  const rows = yield* all<{ key: string; value: string }>(
-    `SELECT key, value FROM kv WHERE namespace = ? AND ${ALIVE} ${prefix === "" ? "" : "AND key >= ? AND key < ?"}
+  const rows = yield* all<{ key: string }>(
+    `SELECT key FROM kv WHERE namespace = ? AND ${ALIVE} ${prefix === "" ? "" : "AND key >= ? AND key < ?"}
      ORDER BY key`,
     namespace,
     tx.now,
     ...range,
   );
-  return rows.map((row) => ({ key: row.key, value: fromJson(row.value) as T }));
-}
-
-export function* clearValues(namespace: string): Operation<number> {
-  return yield* run("DELETE FROM kv WHERE namespace = ?", namespace);
+  return rows.map((row) => row.key);
 }
 
 /** Forgets what has expired, in every table that has a time of expiry. */

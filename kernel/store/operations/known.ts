@@ -1,5 +1,5 @@
 /** Keys that were used already, and what their first user was told. */
-import { fromJson, type Operation, run, toJson, type Transaction } from "../operation.ts";
+import { fromJson, type Operation, toJson, type Transaction } from "../operation.ts";
 import type { Dedup, KnownKey } from "../types.ts";
 
 export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
@@ -23,15 +23,4 @@ export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
     apart: true,
   };
   return changes > 0;
-}
-
-export function* remember(tx: Transaction, dedup: Dedup): Operation<void> {
-  yield* run(
-    `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (key) DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at`,
-    dedup.key,
-    toJson(dedup.answer),
-    tx.now,
-    tx.now + dedup.ttlMs,
-  );
 }

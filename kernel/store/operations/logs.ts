@@ -8,6 +8,7 @@ import {
   type Operation,
   optional,
   type Param,
+  conditions,
   pageSize,
   run,
   toJson,
@@ -185,13 +186,4 @@ export function* pruneRuns(owner: string, keep: number): Operation<number> {
     owner,
     keep,
   );
-}
-
-/** A WHERE clause of the conditions whose value is there. */
-function conditions(list: [sql: string, value: Param | undefined][]): { where: string; params: Param[] } {
-  const set = list.filter((entry): entry is [string, Param] => entry[1] !== undefined);
-  return {
-    where: set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : "",
-    params: set.map(([, value]) => value),
-  };
 }

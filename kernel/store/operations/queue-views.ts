@@ -1,5 +1,5 @@
 /** Looking at the queue, and forgetting what has ended. */
-import { all, first, type Operation, optional, type Param, pageSize, run } from "../operation.ts";
+import { all, conditions, first, type Operation, optional, pageSize, run } from "../operation.ts";
 import type { EndedState, ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
 import { type ItemRow, toItem } from "./lanes.ts";
 
@@ -9,22 +9,12 @@ export function* getItem(id: string): Operation<WorkItem | undefined> {
 }
 
 export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
-  const conditions: string[] = [];
-  const params: Param[] = [];
-  for (const [column, value] of [
-    ["kind", filter.kind],
-    ["lane", filter.lane],
-    ["state", filter.state],
-  ] as const) {
-    if (value === undefined) continue;
-    conditions.push(`${column} = ?`);
-    params.push(value);
-  }
-  if (filter.before !== undefined) {
-    conditions.push("seq < ?");
-    params.push(filter.before);
-  }
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+  const { where, params } = conditions([
+    ["kind = ?", filter.kind],
+    ["lane = ?", filter.lane],
+    ["state = ?", filter.state],
+    ["seq < ?", filter.before],
+  ]);
   const rows = yield* all<ItemRow>(
     `SELECT * FROM items ${where} ORDER BY seq DESC LIMIT ?`,
     ...params,

@@ -1,11 +1,11 @@
 /** Sessions and their transcripts. */
 import {
   all,
+  conditions,
   first,
   fromJson,
   type Operation,
   optional,
-  type Param,
   pageSize,
   prefixEnd,
   run,
@@ -68,17 +68,11 @@ export function mergeMeta(
 }
 
 export function* listSessions(filter: { limit?: number; before?: number; prefix?: string }): Operation<Session[]> {
-  const conditions: string[] = [];
-  const params: Param[] = [];
-  if (filter.before !== undefined) {
-    conditions.push("updated_at < ?");
-    params.push(filter.before);
-  }
-  if (filter.prefix) {
-    conditions.push("id >= ? AND id < ?");
-    params.push(filter.prefix, prefixEnd(filter.prefix));
-  }
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+  const { where, params } = conditions([
+    ["updated_at < ?", filter.before],
+    ["id >= ?", filter.prefix || undefined],
+    ["id < ?", filter.prefix ? prefixEnd(filter.prefix) : undefined],
+  ]);
   const rows = yield* all<SessionRow>(
     `SELECT * FROM sessions ${where} ORDER BY updated_at DESC, id LIMIT ?`,
     ...params,
@@ -143,9 +137,4 @@ export function* clearSession(tx: Transaction, id: string): Operation<number> {
 export function* deleteSession(id: string): Operation<boolean> {
   yield* run("DELETE FROM messages WHERE session = ?", id);
   return (yield* run("DELETE FROM sessions WHERE id = ?", id)) > 0;
-}
-
-export function* pruneSessions(before: number): Operation<number> {
-  yield* run("DELETE FROM messages WHERE session IN (SELECT id FROM sessions WHERE updated_at < ?)", before);
-  return yield* run("DELETE FROM sessions WHERE updated_at < ?", before);
 }

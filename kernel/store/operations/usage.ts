@@ -1,5 +1,5 @@
 /** Usage of models: sums per minute, and blocks of single requests. */
-import { all, first, insertion, type Operation, type Param, run, type Transaction } from "../operation.ts";
+import { all, conditions, first, insertion, type Operation, run, type Transaction } from "../operation.ts";
 import type { NewRequests, RequestBlock, RequestRange, UsageFilter, UsageRecord, UsageSum } from "../types.ts";
 
 const MINUTE = 60_000;
@@ -45,23 +45,22 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
     else if (by === "channel" || by === "model") groups.set(by, by);
     else groups.set("at", `minute - minute % ${PERIODS[by]}`);
   }
-  const wheres: [string, Param | undefined][] = [
+  const { where, params } = conditions([
     ["minute >= ?", filter.since === undefined ? undefined : filter.since - (filter.since % MINUTE)],
     ["minute < ?", filter.until],
     ["channel = ?", filter.channel],
     ["model = ?", filter.model],
     ["client = ?", filter.key],
-  ];
-  const set = wheres.filter((entry): entry is [string, Param] => entry[1] !== undefined);
+  ]);
   const selected = [...groups].map(([name, sql]) => `${sql} AS "${name}", `).join("");
   const rows = yield* all<Record<string, unknown>>(
     `SELECT ${selected} COALESCE(SUM(requests), 0) AS requests, COALESCE(SUM(errors), 0) AS errors,
        COALESCE(SUM(prompt_tokens), 0) AS "promptTokens", COALESCE(SUM(completion_tokens), 0) AS "completionTokens",
        COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost,
        COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced
-     FROM usage_minutes ${set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : ""}
+     FROM usage_minutes ${where}
      ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
-    ...set.map(([, value]) => value),
+    ...params,
   );
   return rows.map((row) => ({ ...row }) as unknown as UsageSum);
 }

@@ -79,7 +79,7 @@ async function shown(store: Store): Promise<unknown> {
     lanes: await store.items.lanes(1000),
     deliveries: (await store.deliveries.list({ limit: 1000 })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     due: await store.nextWorkAt(["turn", "wake"]),
-    kv: await store.kv.entries("n"),
+    kv: await Promise.all((await store.kv.list("n")).map(async (key) => [key, await store.kv.get("n", key)])),
     problems: await store.check(),
   };
 }
