@@ -3,7 +3,10 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "portico";
 
-/** Ends every browser that a record below `dir` (`<state>/browser`) names. Costs one look where there is none. */
+/**
+ * Ends every browser that a record below `dir` (`<state>/browser`) names and whose gateway is gone. Costs one look where
+ * there is none.
+ */
 export async function endLeftBehind(dir: string, log: Logger): Promise<void> {
   let names: string[];
   try {
@@ -11,10 +14,10 @@ export async function endLeftBehind(dir: string, log: Logger): Promise<void> {
   } catch {
     return;
   }
-  const { endRecorded } = await import("./process-record.ts");
+  const { endLeft } = await import("./process-record.ts");
   await Promise.all(
     names.map(async (name) => {
-      const ended = await endRecorded(join(dir, name, "browser.json")).catch(() => false);
+      const ended = await endLeft(join(dir, name, "browser.json")).catch(() => false);
       if (ended) log.warn({ profile: name }, "a browser of an earlier run was still there and has been ended");
     }),
   );

@@ -4,6 +4,7 @@
  * process began must fit too.
  */
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { pause } from "../deadline.ts";
@@ -13,6 +14,8 @@ export interface ProcessRecord {
   /** As the operating system tells it; only ever compared. */
   startedAt: string;
   port: number;
+  /** The gateway that started it, as `gatewayName` has it. */
+  gateway: string;
 }
 
 /** When a process began, in the system's own words; `undefined` where there is no such process. */
@@ -30,9 +33,40 @@ export async function startOf(pid: number): Promise<string | undefined> {
   return stdout.trim() || undefined;
 }
 
+/**
+ * This gateway's process (or another one) in a form that may be part of a file's name; no other process ever has it
+ * again. What carries the name of one that runs was not left behind: an older version of the plugin may still use it.
+ */
+export async function gatewayName(pid = process.pid): Promise<string> {
+  const startedAt = (await startOf(pid)) ?? "";
+  return `${pid}.${createHash("sha256").update(startedAt).digest("hex").slice(0, 12)}`;
+}
+
+/** True for a name that `gatewayName` has made, while that gateway runs. */
+export async function isRunningGateway(name: string): Promise<boolean> {
+  const pid = Number(name.split(".")[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return false;
+  // Where the system does not tell when a process began, only this one is known to run.
+  if (pid !== process.pid && (await startOf(pid)) === undefined) return false;
+  return name === (await gatewayName(pid));
+}
+
 export async function writeRecord(file: string, pid: number, port: number): Promise<void> {
   const startedAt = await startOf(pid);
-  if (startedAt !== undefined) await writeFile(file, JSON.stringify({ pid, startedAt, port }), { mode: 0o600 });
+  if (startedAt === undefined) return;
+  const record: ProcessRecord = { pid, startedAt, port, gateway: await gatewayName() };
+  await writeFile(file, JSON.stringify(record), { mode: 0o600 });
+}
+
+async function readRecord(file: string): Promise<Partial<ProcessRecord> | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as Partial<ProcessRecord>;
+  } catch {
+    // A torn record names nobody.
+    return {};
+  }
 }
 
 /** Signals the whole group that the browser leads. False where it is gone. */
@@ -50,14 +84,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
 
 /** Ends the process of a record, if it is still the same one, and removes the record. True when it had to be ended. */
 export async function endRecorded(file: string): Promise<boolean> {
-  const text = await readFile(file, "utf8").catch(() => undefined);
-  if (text === undefined) return false;
-  let record: Partial<ProcessRecord> = {};
-  try {
-    record = JSON.parse(text) as Partial<ProcessRecord>;
-  } catch {
-    // A torn record names nobody.
-  }
+  const record = await readRecord(file);
+  if (record === undefined) return false;
   const { pid, startedAt } = record;
   const same = async (): Promise<boolean> =>
     pid !== undefined && startedAt !== undefined && (await startOf(pid)) === startedAt;
@@ -69,4 +97,10 @@ export async function endRecorded(file: string): Promise<boolean> {
   }
   await rm(file, { force: true });
   return ended;
+}
+
+/** As `endRecorded`, unless the gateway that started the browser still runs. */
+export async function endLeft(file: string): Promise<boolean> {
+  const { gateway = "" } = (await readRecord(file)) ?? {};
+  return (await isRunningGateway(gateway)) ? false : endRecorded(file);
 }

@@ -1,6 +1,6 @@
 /** The sandboxes as the plugin has them: opened at the first use, ended with what ends a session. */
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
 import type { Sandboxes, SandboxesOptions } from "./sandboxes.ts";
@@ -16,12 +16,11 @@ export interface OpenSandboxes {
 
 export function openSandboxes(
   ctx: PluginContext,
-  options: Omit<SandboxesOptions, "dir" | "paths" | "log">,
+  options: Omit<SandboxesOptions, "dir" | "gateway" | "paths" | "log">,
 ): OpenSandboxes {
   let opened: Promise<Sandboxes> | undefined;
   const dir = join(ctx.paths.state, SANDBOX_DIR);
-  // Of a run that was killed. Its browsers ended with it.
-  const left = existsSync(dir) ? rm(dir, { recursive: true, force: true }) : Promise.resolve();
+  const left = existsSync(dir) ? removeLeft(dir) : Promise.resolve();
   const cleared = left.catch((error: unknown) =>
     ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
   );
@@ -40,8 +39,18 @@ export function openSandboxes(
   return {
     opened: () => opened,
     get: () =>
-      (opened ??= Promise.all([import("./sandboxes.ts"), cleared]).then(
-        ([{ Sandboxes }]) => new Sandboxes({ ...options, dir, paths: ctx.paths, log: ctx.log }),
+      (opened ??= Promise.all([import("./sandboxes.ts"), import("../connect/process-record.ts"), cleared]).then(
+        async ([{ Sandboxes }, { gatewayName }]) =>
+          new Sandboxes({ ...options, dir, gateway: await gatewayName(), paths: ctx.paths, log: ctx.log }),
       )),
   };
+}
+
+/** Those of a run that was killed; its browsers ended with it. */
+async function removeLeft(dir: string): Promise<void> {
+  const { isRunningGateway } = await import("../connect/process-record.ts");
+  for (const name of await readdir(dir)) {
+    const [gateway = ""] = name.split("-");
+    if (!(await isRunningGateway(gateway))) await rm(join(dir, name), { recursive: true, force: true });
+  }
 }

@@ -18,6 +18,8 @@ export interface SandboxesOptions extends Pick<ServiceOptions, "env" | "libraryP
   sandbox(): SandboxConfig;
   /** Everything that they keep lies below it. */
   dir: string;
+  /** Begins the name of each one's directory: whose it is. */
+  gateway: string;
   paths: Paths;
   log: Logger;
   /** Unused for that long, a sandbox goes; default 5 minutes. */
@@ -30,7 +32,6 @@ interface Sandbox {
   control: BrowserControl;
   dir: string;
   running: Set<Promise<BrowserAnswer>>;
-  usedAt: number;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -39,6 +40,7 @@ const HOST_ONLY = new Set(["/profiles", "/profiles/create", "/profiles/:name", "
 
 export class Sandboxes {
   readonly #options: SandboxesOptions;
+  /** The last used one last. */
   readonly #open = new Map<string, Sandbox>();
   /** Port → directory of the sandbox that has it. */
   readonly #ports = new Map<number, string>();
@@ -63,8 +65,7 @@ export class Sandboxes {
       return await work;
     } finally {
       sandbox.running.delete(work);
-      sandbox.usedAt = Date.now();
-      if (sandbox.running.size === 0) this.#expire(sessionKey, sandbox);
+      this.#used(sessionKey, sandbox);
     }
   }
 
@@ -73,9 +74,12 @@ export class Sandboxes {
     return [...this.#open.keys()];
   }
 
-  #expire(sessionKey: string, sandbox: Sandbox): void {
+  #used(sessionKey: string, sandbox: Sandbox): void {
     clearTimeout(sandbox.timer);
     if (this.#open.get(sessionKey) !== sandbox) return;
+    this.#open.delete(sessionKey);
+    this.#open.set(sessionKey, sandbox);
+    if (sandbox.running.size > 0) return;
     sandbox.timer = setTimeout(() => void this.end(sessionKey), this.#options.idleMs ?? 300_000);
     sandbox.timer.unref();
   }
@@ -92,8 +96,7 @@ export class Sandboxes {
   #makeRoom(): void {
     const most = this.#options.most ?? 8;
     if (this.#open.size < most) return;
-    const idle = [...this.#open].filter(([, { running }]) => running.size === 0);
-    const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    const oldest = [...this.#open].find(([, { running }]) => running.size === 0);
     if (oldest === undefined) {
       throw new PorticoError(
         "service_unavailable",
@@ -107,7 +110,7 @@ export class Sandboxes {
   #make(): Sandbox {
     const { paths, sandbox, config, log, env, libraryPresent, ownPorts } = this.#options;
     const { cdpUrl } = sandbox().browser;
-    const dir = join(this.#options.dir, randomBytes(8).toString("hex"));
+    const dir = join(this.#options.dir, `${this.#options.gateway}-${randomBytes(8).toString("hex")}`);
     const control = new BrowserControl({
       config: () => sandboxed(config(), cdpUrl),
       paths: { ...paths, home: dir, state: dir },
@@ -119,7 +122,7 @@ export class Sandboxes {
       relayUrl: () => "http://127.0.0.1:0",
       ...(cdpUrl === undefined ? { choosePort: () => this.#choosePort(dir) } : { attach: attachContext }),
     });
-    return { control, dir, running: new Set(), usedAt: Date.now(), timer: undefined };
+    return { control, dir, running: new Set(), timer: undefined };
   }
 
   /** Another port than all that are given out; the one that the sandbox had before is free again. */

@@ -7,6 +7,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { resolvePaths } from "../../../kernel/paths.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
+import { gatewayName } from "../../../plugins/browser/connect/process-record.ts";
 import { Sandboxes, type SandboxesOptions } from "../../../plugins/browser/sandbox/sandboxes.ts";
 import { makeHome } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
@@ -38,6 +39,7 @@ function open(options: Partial<SandboxesOptions> = {}): Sandboxes {
     config: () => config,
     sandbox: () => ({ mode: "all", browser: { allowHostControl: false } }),
     dir,
+    gateway: "test",
     paths,
     log,
     env: process.env,
@@ -68,7 +70,6 @@ test("an unused one goes by itself, with its browser and files", async () => {
 test("the longest unused one makes room", async () => {
   const sandboxes = open({ most: 2 });
   for (const session of ["a", "b"]) await sandboxes.request(session, status);
-  await new Promise((resolve) => setTimeout(resolve, 5));
   await sandboxes.request("a", status);
   await sandboxes.request("c", status);
   assert.equal(sandboxes.sessions.sort(), ["a", "c"]);
@@ -113,12 +114,16 @@ test("one that goes while its browser is being started leaves nothing", async ()
   assert.equal(dirs(), []);
 });
 
-test("what a killed gateway left is removed before the first new one", async () => {
-  const files = { "state/browser-sandboxes/old/browser/sandbox/user-data/Cookies": "secret" };
+test("what a killed gateway left is removed before the first new one, and nothing of one that runs", async () => {
+  const kept = `${await gatewayName()}-0123456789abcdef`;
+  const file = (name: string): string => `state/browser-sandboxes/${name}/browser/sandbox/user-data/Cookies`;
+  const names = ["old", kept, `${process.pid}.000000000000-0123456789abcdef`];
+  const files = Object.fromEntries(names.map((name) => [file(name), "secret"]));
   const browser = await startBrowser({}, { files });
   try {
-    const left = join(browser.gateway.home, "state/browser-sandboxes/old");
-    await until("it to be removed", () => !existsSync(left));
+    const there = (): string[] => readdirSync(join(browser.gateway.home, "state/browser-sandboxes"));
+    await until("the others to be removed", () => there().length === 1);
+    assert.equal(there(), [kept]);
   } finally {
     await browser.stop();
   }

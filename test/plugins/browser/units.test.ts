@@ -1,8 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
-import { endRecorded, startOf } from "../../../plugins/browser/connect/process-record.ts";
+import { endLeft, endRecorded, gatewayName, startOf } from "../../../plugins/browser/connect/process-record.ts";
 import { firstWords, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
 import { PATHS } from "../../../plugins/browser/paths.ts";
@@ -232,6 +234,21 @@ test("only the very process of a record is ended", async () => {
   writeFileSync(file, "{torn");
   assert.is(await endRecorded(file), false);
   assert.type(await startOf(process.pid), process.platform === "win32" ? "undefined" : "string");
+});
+
+test("a browser whose gateway still runs was not left behind", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "portico-record-")), "browser.json");
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore", detached: true });
+  const ended = once(child, "exit");
+  const record = { pid: child.pid, startedAt: await startOf(child.pid!), port: 1 };
+  writeFileSync(file, JSON.stringify({ ...record, gateway: await gatewayName() }));
+  assert.is(await endLeft(file), false);
+  assert.ok(existsSync(file));
+  assert.is(child.exitCode ?? child.signalCode, null);
+  writeFileSync(file, JSON.stringify({ ...record, gateway: `${process.pid}.000000000000` }));
+  assert.is(await endLeft(file), true);
+  assert.not.ok(existsSync(file));
+  await ended;
 });
 
 test.run();
