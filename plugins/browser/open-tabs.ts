@@ -44,6 +44,8 @@ export class OpenTabs {
   readonly #tabs = new Map<string, Tab>();
   /** Those whose registration is under way. */
   readonly #coming = new Map<Page, Promise<Tab | undefined>>();
+  /** Those that were closed because they were one too many. */
+  readonly #surplus = new WeakSet<Page>();
 
   constructor(options: OpenTabsOptions) {
     this.#options = options;
@@ -74,6 +76,7 @@ export class OpenTabs {
   async #add(page: Page, wasThere: boolean): Promise<Tab | undefined> {
     const { context, memory, profile, onNavigated, overrides } = this.#options;
     if (await this.#isSurplus(page, wasThere)) {
+      this.#surplus.add(page);
       await attempt(3000, page.close(), undefined);
       return undefined;
     }
@@ -96,10 +99,17 @@ export class OpenTabs {
     return tab;
   }
 
+  /** All tabs, those on their way included; one that waits for its overrides is in both lists. */
+  get #count(): number {
+    const pages = new Set(this.#coming.keys());
+    for (const { page } of this.#tabs.values()) pages.add(page);
+    return pages.size;
+  }
+
   /** True for a tab beyond the limit that may be closed: in a browser that others use, only a window of a page. */
   async #isSurplus(page: Page, wasThere: boolean): Promise<boolean> {
     const { attachment, maxTabs, profile } = this.#options;
-    if (this.#tabs.size + this.#coming.size < maxTabs()) return false;
+    if (this.#count < maxTabs()) return false;
     if (attachment.pid !== undefined || attachment.ownContext !== undefined) return true;
     return profile.driver !== "extension" && !wasThere && (await page.opener()) !== null;
   }
@@ -193,17 +203,22 @@ export class OpenTabs {
   async open(): Promise<Tab> {
     const { context, maxTabs } = this.#options;
     if (context === undefined) throw libraryUnavailable();
-    if (this.#tabs.size >= maxTabs()) {
-      throw new PorticoError(
-        "conflict",
-        `${this.#tabs.size} tabs are open, which is the most (browser.maxTabs): close some first.`,
-      );
-    }
+    if (this.#count >= maxTabs()) throw this.#tooMany();
     const page = await within(15_000, "Opening a tab", context.newPage());
     const known = this.all.find((tab) => tab.page === page);
     const tab = known ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
+    // Another one may have opened at the same time.
+    if (tab === undefined && this.#surplus.has(page)) throw this.#tooMany();
     if (tab === undefined) throw new PorticoError("tab_not_found", "The new tab was closed before it could be used.");
     this.use(tab.targetId);
     return tab;
+  }
+
+  #tooMany(): PorticoError {
+    const most = this.#options.maxTabs();
+    return new PorticoError(
+      "conflict",
+      `${most} tabs are open, which is the most (browser.maxTabs): close some first.`,
+    );
   }
 }

@@ -54,6 +54,7 @@ export class Profiles {
   readonly #options: ProfilesOptions;
   #stored: Stored | undefined;
   #writing: Promise<void> = Promise.resolve();
+  #assigning: Promise<unknown> = Promise.resolve();
 
   constructor(options: ProfilesOptions) {
     this.#options = options;
@@ -137,18 +138,26 @@ export class Profiles {
   async port(profile: Profile): Promise<number> {
     if (profile.cdpPort !== undefined) return profile.cdpPort;
     const stored = await this.#load();
-    return stored.ports[profile.name] ?? this.#assign(profile, async () => true);
+    const known = (): number | undefined => stored.ports[profile.name];
+    return known() ?? this.#inTurn(async () => known() ?? this.#assign(profile, async () => true));
   }
 
   /** The port to launch on: the profile's own while it is free, else another one of the range. */
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
     if (await portFree(port)) return port;
-    if (profile.cdpPort === undefined) return this.#assign(profile, portFree);
+    if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
     throw new PorticoError(
       "conflict",
       `Port ${port} (cdpPort of profile ${profile.name}) is in use by another program: free it or set another one.`,
     );
+  }
+
+  /** Ports are given out one after another: two that are chosen at once would be the same. */
+  #inTurn(work: () => Promise<number>): Promise<number> {
+    const turn = this.#assigning.then(work);
+    this.#assigning = turn.catch(() => {});
+    return turn;
   }
 
   async #assign(profile: Profile, fits: (port: number) => Promise<boolean>): Promise<number> {

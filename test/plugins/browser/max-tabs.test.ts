@@ -15,6 +15,7 @@ test.before(async () => {
     "/a": "<title>A</title>",
     "/b": "<title>B</title>",
     "/c": "<title>C</title>",
+    "/two": `<title>Two</title><button onclick="for(let i=0;i<2;i++)window.open('/a')">Both</button>`,
     "/windows": `<title>Windows</title><button onclick="for(let i=0;i<5;i++)window.open('/a')">Many</button>`,
   });
 });
@@ -24,6 +25,26 @@ test.after(() => site.stop());
 async function openAll(browser: BrowserGateway, paths: readonly string[]): Promise<void> {
   for (const path of paths) assert.is((await browser.post("/tabs/open", { url: site.url + path })).status, 200);
 }
+
+test("as many as are allowed may come at once, and one more is told so", async () => {
+  const browser = await startBrowser({ maxTabs: 3 });
+  try {
+    await openAll(browser, ["/two"]);
+    assert.is((await browser.post("/set/device", { name: "iPhone 13" })).status, 200);
+    assert.is((await browser.act("click", { ref: await browser.ref("Both") })).status, 200);
+    await until("both windows", async () => titles(await browser.get("/tabs")).join() === "A,A,Two");
+    const [{ targetId }] = (await browser.get("/tabs")).body.tabs.filter(
+      ({ title }: { title: string }) => title === "A",
+    );
+    assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
+    const answers = await Promise.all(["/b", "/c"].map((path) => browser.post("/tabs/open", { url: site.url + path })));
+    const [opened, refused] = answers.sort((a, b) => a.status - b.status);
+    assert.is(opened!.status, 200);
+    failed(refused!, 409, "conflict", "maxTabs");
+  } finally {
+    await browser.stop();
+  }
+});
 
 test("in a browser that runs elsewhere all tabs stay, and only windows of pages are held back", async () => {
   const far = await startBrowser();

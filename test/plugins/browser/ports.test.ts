@@ -9,7 +9,8 @@ import { createGuard } from "../../../kernel/index.ts";
 import { attach, type DriverDeps } from "../../../plugins/browser/connect/drivers.ts";
 import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { launch, type LaunchOptions, PortTaken } from "../../../plugins/browser/connect/launch.ts";
-import type { Profile } from "../../../plugins/browser/profiles.ts";
+import { type Profile, Profiles } from "../../../plugins/browser/profiles.ts";
+import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
 import { makeHome } from "../../support/gateway.ts";
 
 const home = makeHome("portico-ports-");
@@ -53,6 +54,20 @@ test("a browser whose port is another's by then is ended at once, and can be sta
   const browser = await launch(await options(await free()));
   assert.match(browser.wsUrl, `ws://127.0.0.1:${browser.port}/`);
   await browser.stop();
+});
+
+test("profiles whose ports are asked for at once get different ones", async () => {
+  const profiles = new Profiles({
+    config: () => ({ color: "#000000", profiles: { a: {}, b: {}, c: {} } }) as unknown as BrowserConfig,
+    dir: join(home, "profiles"),
+    trash: join(home, "trash"),
+    relayUrl: () => "http://127.0.0.1:0",
+  });
+  const managed = [...(await profiles.all()).values()].filter(({ driver }) => driver === "managed");
+  const asked = [...managed, ...managed];
+  const ports = await Promise.all(asked.map((profile) => profiles.port(profile)));
+  assert.is(new Set(ports).size, 4);
+  assert.equal(ports.slice(0, 4), ports.slice(4));
 });
 
 test("a profile's browser goes on to the next port", async () => {
