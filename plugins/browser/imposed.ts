@@ -1,6 +1,39 @@
 /** The policy of a gateway elsewhere, on top of this machine's own: it may take away, never give. */
-import { allowsPrivate, type BrowserConfig } from "./schema.ts";
+import { isDeepStrictEqual } from "node:util";
+import { configuredPorts } from "./connect/debugging-ports.ts";
+import { allowsPrivate, type BrowserConfig, type SandboxConfig } from "./schema.ts";
 import type { ImposedPolicy } from "./types.ts";
+
+/** What holds on this machine: its own settings, and those of the gateway that it acts for, where it is a node. */
+export interface Policy {
+  config(): BrowserConfig;
+  /** Ports that no page may reach. */
+  ownPorts(): number[];
+  /** Where these ports are too, beside this machine. */
+  ownAddresses(): readonly string[];
+  /** Takes the other gateway's over; true where it is another one than before. */
+  take(policy: ImposedPolicy | undefined): boolean;
+}
+
+export function createPolicy(parts: {
+  config(): BrowserConfig;
+  sandbox(): SandboxConfig;
+  /** This gateway's. */
+  ports(): readonly number[];
+}): Policy {
+  const { config, sandbox, ports } = parts;
+  let imposed: ImposedPolicy | undefined;
+  return {
+    config: () => narrowed(config(), imposed),
+    ownPorts: () => [...ports(), ...(imposed?.ports ?? []), ...configuredPorts(config(), sandbox().browser.cdpUrl)],
+    ownAddresses: () => imposed?.addresses ?? [],
+    take(policy) {
+      if (policy === undefined || isDeepStrictEqual(policy, imposed)) return false;
+      imposed = policy;
+      return true;
+    },
+  };
+}
 
 /** What this gateway's settings say, for a node that acts for it. */
 export function policyOf(config: BrowserConfig, ports: readonly number[]): ImposedPolicy {

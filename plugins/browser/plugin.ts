@@ -1,7 +1,7 @@
 /** Browser control: a loopback API, the agent's `browser` tool, and `portico browser`. */
 import { join } from "node:path";
 import { definePlugin } from "portico";
-import { narrowed } from "./imposed.ts";
+import { createPolicy } from "./imposed.ts";
 import { hasLibrary } from "./library.ts";
 import { mountRoutes } from "./mount.ts";
 import { declareNavigated } from "./navigated.ts";
@@ -12,7 +12,6 @@ import { allowsPrivate, BrowserConfig, Credentials, SandboxConfig } from "./sche
 import type { BrowserControl } from "./service.ts";
 import { createTargets } from "./targets.ts";
 import { addTool } from "./tool.ts";
-import type { ImposedPolicy } from "./types.ts";
 
 /** From `gateway.port`; the second is the extension relay's. */
 const OFFSETS = [2, 3] as const;
@@ -27,9 +26,7 @@ export default definePlugin({
     const settings = () => now.browser;
     const sandbox = () => now["agents.defaults.sandbox"];
     const secret = () => now["gateway.auth"].token ?? now["gateway.auth"].password ?? "";
-    /** Of the gateway that this process acts for, where it is a node. */
-    let imposed: ImposedPolicy | undefined;
-    const ownPorts = () => [...ctx.ports(), ...(imposed?.ports ?? [])];
+    const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
     const { env } = process;
     const onNavigated = declareNavigated(ctx);
     const libraryPresent = () => hasLibrary(ctx.paths.package, env);
@@ -49,20 +46,21 @@ export default definePlugin({
       (control ??= import("./service.ts").then(
         ({ BrowserControl }) =>
           new BrowserControl({
-            config: () => narrowed(settings(), imposed),
+            ...policy,
             paths: ctx.paths,
             log: ctx.log,
             env,
             libraryPresent,
-            ownPorts,
-            ownAddresses: () => imposed?.addresses ?? [],
             relayUrl: () => relay.url,
             relay,
             onNavigated,
           }),
       ));
 
-    const sandboxes = openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts });
+    const sandboxes = openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts: policy.ownPorts });
+    const recheck = async (): Promise<void> => {
+      await Promise.all([control, sandboxes.opened()].map(async (parts) => (await parts)?.recheck()));
+    };
     const targets = createTargets({
       ctx,
       env,
@@ -73,8 +71,8 @@ export default definePlugin({
       sandboxes: sandboxes.get,
     });
     ctx.provide("browser", {
-      request(request) {
-        if (request.policy !== undefined) imposed = request.policy;
+      async request(request) {
+        if (policy.take(request.policy)) await recheck();
         return targets.request(request);
       },
     });
@@ -84,7 +82,7 @@ export default definePlugin({
       const before = secret();
       now = next;
       if (secret() !== before) relay.end("The token has changed.");
-      for (const parts of [control, sandboxes.opened()]) void parts?.then((them) => them.recheck());
+      void recheck();
     });
     ctx.defer(() => relay.end("The gateway stops."));
     ctx.defer(async () => (await control)?.close());

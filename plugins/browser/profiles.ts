@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { portFree, PorticoError } from "portico";
+import { debuggingPorts } from "./connect/debugging-ports.ts";
 import type { BrowserConfig, ProfileConfig } from "./schema.ts";
 
 export type DriverKind = "managed" | "remote" | "extension";
@@ -114,6 +115,11 @@ export class Profiles {
     for (const [name, given] of Object.entries(created)) found.set(name, this.#make(name, given, "created"));
     for (const [name, given] of Object.entries(config.profiles)) found.set(name, this.#make(name, given, "config"));
     return found;
+  }
+
+  /** Debugging ports of profiles that were made over HTTP; those of the configuration are its reader's to know. */
+  get createdPorts(): number[] {
+    return debuggingPorts(...Object.values(this.#stored?.created ?? {}));
   }
 
   get defaultName(): string {

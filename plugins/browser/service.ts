@@ -1,5 +1,5 @@
 /** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
-import { type Check, compile, type LookupAll, type Logger, type Paths, PorticoError } from "portico";
+import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
 import { join } from "node:path";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./connect/drivers.ts";
@@ -25,7 +25,7 @@ export interface ServiceOptions {
   paths: Paths;
   log: Logger;
   env: NodeJS.ProcessEnv;
-  /** Ports of the gateway that no page may reach. */
+  /** Ports of the gateway, and of browsers in its configuration, that no page may reach. */
   ownPorts(): readonly number[];
   /** Where these ports are too, beside this machine. */
   ownAddresses?(): readonly string[];
@@ -37,8 +37,6 @@ export interface ServiceOptions {
   libraryPresent(): boolean;
   /** Called for each navigation of a tab's main frame. */
   onNavigated?(event: { profile: string; targetId: string; url: string }): void;
-  /** Default: the operating system's resolver. */
-  resolve?: LookupAll;
   /** Default: by the kind of the profile. */
   attach?: typeof attach;
   /** As `ProfilesOptions` has it. */
@@ -72,7 +70,8 @@ export class BrowserControl {
       relayUrl: options.relayUrl,
       choosePort: options.choosePort,
     });
-    const guard = browserGuard(config, options.ownPorts, options.resolve, options.ownAddresses);
+    const ownPorts = (): number[] => [...options.ownPorts(), ...profiles.createdPorts];
+    const guard = browserGuard(config, ownPorts, options.ownAddresses);
     const drivers: DriverDeps = {
       config,
       profiles,
@@ -184,9 +183,9 @@ export class BrowserControl {
     return shown;
   }
 
-  /** After a change of the policy: ends the connections of pages that it does not allow any more. */
+  /** After a change of the policy: what it does not allow any more ends, and what follows is judged by it. */
   async recheck(): Promise<void> {
-    await Promise.all([...this.#sessions.values()].map((session) => session.attachment?.proxy?.recheck()));
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.recheck()));
   }
 
   /** Stops every browser for good: a request that is still on its way starts none. */

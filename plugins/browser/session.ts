@@ -32,6 +32,8 @@ interface Running {
   browser?: Browser;
   context?: BrowserContext;
   tabs: OpenTabs;
+  /** Each request passes `#judge`. */
+  judging: boolean;
 }
 
 function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
@@ -83,6 +85,7 @@ export class Session {
       const running =
         library === undefined ? await this.#connectRaw(attachment) : await this.#connect(library, attachment);
       this.#running = running;
+      await this.#judgeRequests(running);
       void attachment.exited?.then(() => this.#lost(running));
       if (running.context !== undefined) await this.#restore(running);
       return running;
@@ -96,7 +99,13 @@ export class Session {
   async #connectRaw(attachment: Attachment): Promise<Running> {
     const { headers, connectTimeoutMs } = attachment;
     const raw = await Cdp.connect(attachment.wsUrl, { timeoutMs: connectTimeoutMs, headers });
-    const running: Running = { attachment, raw, cdp: raw, tabs: this.#openTabs({ attachment, cdp: raw }) };
+    const running: Running = {
+      attachment,
+      raw,
+      cdp: raw,
+      tabs: this.#openTabs({ attachment, cdp: raw }),
+      judging: false,
+    };
     raw.onClose(() => this.#lost(running));
     return running;
   }
@@ -118,10 +127,8 @@ export class Session {
       throw new PorticoError("browser_not_running", "The browser shows no window that can be controlled.");
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
-    const running: Running = { attachment, browser, context, cdp, tabs };
+    const running: Running = { attachment, browser, context, cdp, tabs, judging: false };
     browser.on("disconnected", () => this.#lost(running));
-    if (attachment.egress === "best-effort" && this.#deps.strict())
-      await context.route("**/*", (route) => this.#judge(route));
     await tabs.takeOver();
     return running;
   }
@@ -140,8 +147,24 @@ export class Session {
     });
   }
 
-  /** Where no proxy of ours stands between, each request is judged before it leaves; what it leads to is not seen here. */
-  async #judge(route: Route): Promise<void> {
+  /** After a change of the policy: open connections are judged anew, and requests from now on. */
+  async recheck(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    await Promise.all([running.attachment.proxy?.recheck(), this.#judgeRequests(running)]);
+  }
+
+  /** Where no proxy of ours stands between, a strict policy has each request judged before it leaves. */
+  async #judgeRequests(running: Running): Promise<void> {
+    const { context, attachment } = running;
+    const wanted = attachment.egress === "best-effort" && this.#deps.strict();
+    if (context === undefined || wanted === running.judging) return;
+    running.judging = wanted;
+    await (wanted ? context.route("**/*", this.#judge) : context.unroute("**/*", this.#judge));
+  }
+
+  /** What a request is redirected to is not seen here, and neither are WebSockets. */
+  readonly #judge = async (route: Route): Promise<void> => {
     try {
       const url = route.request().url();
       if (/^https?:/.test(url)) await this.#deps.guard.checkUrl(url);
@@ -149,7 +172,7 @@ export class Session {
     } catch {
       await route.abort("blockedbyclient").catch(() => {});
     }
-  }
+  };
 
   /** After a browser that died: what was set still holds. */
   async #restore(running: Running): Promise<void> {

@@ -1,6 +1,7 @@
 /** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
 import { createGuard, type EgressProxy, type Guard, type Logger, PorticoError, startEgressProxy } from "portico";
 import { Cdp } from "../cdp.ts";
+import { isHere } from "./debugging-ports.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
 import { launch, type LaunchedBrowser, type LaunchOptions, PortTaken } from "./launch.ts";
@@ -137,18 +138,15 @@ async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attach
   };
 }
 
-const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
-
 async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
   const found = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
   // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
   const trial = await Cdp.connect(found.wsUrl, { timeoutMs: remoteCdpHandshakeTimeoutMs, headers: found.headers });
   trial.close();
-  const isLocal = isLoopback(new URL(found.wsUrl).hostname);
   return {
     ...found,
-    isLocal,
+    isLocal: isHere(found.wsUrl),
     egress: "best-effort",
     noDefaults: false,
     connectTimeoutMs: 15_000,
@@ -176,11 +174,9 @@ async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachme
 export function browserGuard(
   config: () => BrowserConfig,
   ownPorts: () => readonly number[],
-  resolve?: Parameters<typeof createGuard>[0]["resolve"],
   ownAddresses?: () => readonly string[],
 ): Guard {
   return createGuard({
-    resolve,
     ownPorts,
     ownAddresses,
     policy: () => {

@@ -179,7 +179,7 @@ test("navigation: answers where it ended, tells what failed", async () => {
   const gone = await startSite({});
   await gone.stop();
   failed(await browser.post("/navigate", { url: gone.url }), 422, "action_failed", "ECONNREFUSED");
-  failed(await browser.post("/navigate", { url: "http://127.0.0.1:9/" }), 422, "action_failed", "refuses this port");
+  failed(await browser.post("/navigate", { url: "http://127.0.0.1:7/" }), 422, "action_failed", "refuses this port");
   const cases: [unknown, number, string][] = [
     [{}, 400, "invalid_request_error"],
     [{ url: 5 }, 400, "invalid_request_error"],
