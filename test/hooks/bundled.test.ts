@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { HookEntry } from "../../kernel/hooks/settings.ts";
-import { type HookHome, makeHookHome, until } from "../kernel/hooks/hook-home.ts";
+import { type HookHome, makeHookHome } from "../kernel/hooks/hook-home.ts";
+import { untilRight } from "../support/until.ts";
 
 const own = join(import.meta.dirname, "../../hooks");
 
@@ -184,7 +185,7 @@ test("a user's hook of the same name replaces a bundled one", async ({ start }) 
   await home.host.watching();
   home.write("hooks/boot-md/handler.ts", "export default () => {};");
   home.write("hooks/boot-md/HOOK.md", "---\nevents: [gateway:startup]\n---\n");
-  const record = await until(
+  const record = await untilRight(
     () => home.host.info("boot-md"),
     (one) => one.root === "managed" && one.state === "active",
   );

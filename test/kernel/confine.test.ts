@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -125,7 +126,6 @@ test("uploads: regular files with one name only", async ({ root, outside }) => {
 });
 
 test("a fifo is refused without waiting for its other end", async ({ root }) => {
-  const { spawnSync } = await import("node:child_process");
   if (spawnSync("mkfifo", [join(root, "pipe")]).status !== 0) throw new Error("mkfifo is needed for this test");
   await refused(checkUpload(root, "pipe"));
 });

@@ -1,6 +1,8 @@
-/** The command line as a process of its own. */
+/** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { runCli } from "../../kernel/cli/run.ts";
+import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
 import { packageDir } from "./gateway.ts";
 
 export interface CommandResult {
@@ -33,4 +35,26 @@ export function portico(
     child.on("close", (code) => resolve({ code, stdout, stderr }));
     child.stdin.end(options.input);
   });
+}
+
+/** Runs `portico …words` with that home in this process, which takes a fraction of the time; in the home's directory. */
+export async function porticoHere(
+  home: string,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<CommandResult> {
+  let stdout = "";
+  let stderr = "";
+  const code = await runCli({
+    argv: [...words],
+    env: { ...env, PORTICO_HOME: home },
+    cwd: home,
+    version: "0.0.0-test",
+    signal: new AbortController().signal,
+    stdout: { write: (text) => void (stdout += text) },
+    stderr: { write: (text) => void (stderr += text) },
+    loader: async () => createPackageLoader(packageDir, join(home, "state", "cache")),
+    packageDir,
+  });
+  return { code, stdout, stderr };
 }

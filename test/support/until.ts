@@ -14,3 +14,14 @@ export async function until<T>(what: string, probe: () => T | Promise<T>, timeou
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
+
+/** Reads again until what is read is right, and answers it; fails with what it was last. */
+export async function untilRight<T>(read: () => T | Promise<T>, right: (value: T) => boolean): Promise<T> {
+  let value: T | undefined;
+  try {
+    await until("the right value", async () => right((value = await read())));
+  } catch (error) {
+    throw new Error(`it was last ${JSON.stringify(value)}`, { cause: error });
+  }
+  return value as T;
+}

@@ -2,40 +2,15 @@ import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { runCli } from "../../../kernel/cli/run.ts";
-import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
-import { type InProcessGateway, packageDir, startGateway } from "../../support/gateway.ts";
-import { until } from "../hooks/hook-home.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type CommandResult, porticoHere } from "../../support/portico.ts";
+import { untilRight } from "../../support/until.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
-}
-
-/** `portico …` in this process, with a home of its own. */
-async function portico(home: string, ...argv: string[]): Promise<Ran> {
-  let out = "";
-  let err = "";
-  const code = await runCli({
-    argv,
-    env: { ...process.env, PORTICO_HOME: home },
-    cwd: home,
-    version: "0.0.0-test",
-    signal: new AbortController().signal,
-    stdout: { write: (text: string) => void (out += text) } as never,
-    stderr: { write: (text: string) => void (err += text) } as never,
-    packageDir,
-    loader: async () => createPackageLoader(packageDir, join(home, "state", "cache")),
-  });
-  return { code, out, err };
-}
-
-const test = suite<{ gateway: InProcessGateway; run: (...argv: string[]) => Promise<Ran> }>("portico hooks");
+const test = suite<{ gateway: InProcessGateway; run: (...argv: string[]) => Promise<CommandResult> }>("portico hooks");
 test.before(async (context) => {
   context.gateway = await startGateway();
-  context.run = (...argv) => portico(context.gateway.home, ...argv);
+  context.run = (...argv) => porticoHere(context.gateway.home, argv);
 });
 test.after((context) => context.gateway.stop());
 
@@ -48,7 +23,7 @@ const say = async (gateway: InProcessGateway, content: string): Promise<string> 
 };
 
 const active = (gateway: InProcessGateway, name: string) =>
-  until(
+  untilRight(
     () =>
       gateway
         .json("GET", "/kernel/hooks")
@@ -61,59 +36,59 @@ test("new, at once in force; edit, break, mend, shadow, remove: seen in the answ
   run,
 }) => {
   const made = await run("hooks", "new", "hello", "--event", "message:received");
-  assert.is(made.code, 0, made.err);
-  assert.match(made.out, /hooks\/hello\/handler\.ts \(active\)/);
+  assert.is(made.code, 0, made.stderr);
+  assert.match(made.stdout, /hooks\/hello\/handler\.ts \(active\)/);
   assert.is(await say(gateway, "hi"), "hi");
-  assert.match((await run("hooks", "logs", "hello")).out, /saw message:received .*"content":"hi"/);
+  assert.match((await run("hooks", "logs", "hello")).stdout, /saw message:received .*"content":"hi"/);
 
   const write = (text: string) => gateway.write("hooks/hello/handler.ts", text);
   write("export default (event) => { event.context.content = event.context.content.toUpperCase(); };");
-  await until(
+  await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "HI",
   );
 
   write("export default (event) => {\n  event.context.content = ;\n};");
-  const broken = await until(
+  const broken = await untilRight(
     () => run("hooks", "info", "hello", "--json"),
-    ({ out }) => JSON.parse(out).state === "stale",
+    ({ stdout }) => JSON.parse(stdout).state === "stale",
   );
-  assert.match(JSON.parse(broken.out).error, /^handler\.ts:2:/);
+  assert.match(JSON.parse(broken.stdout).error, /^handler\.ts:2:/);
   assert.is(await say(gateway, "hi"), "HI");
   const check = await run("hooks", "check", "hello");
   assert.is(check.code, 1);
-  assert.match(check.err, /hello: handler\.ts:2/);
-  assert.is(check.err.trim().split("\n").length, 1);
+  assert.match(check.stderr, /hello: handler\.ts:2/);
+  assert.is(check.stderr.trim().split("\n").length, 1);
 
   write('export default () => ({ reply: "mended" });');
-  await until(
+  await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "mended",
   );
   assert.is((await run("hooks", "check", "hello")).code, 0);
 
   const shadow = await run("hooks", "new", "hello", "--event", "message:received", "--workspace");
-  assert.match(shadow.out, /workspace\/hooks\/hello/);
-  await until(
+  assert.match(shadow.stdout, /workspace\/hooks\/hello/);
+  await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "hi",
   );
-  assert.match((await run("hooks", "info", "hello")).out, /Replaces +.*\/hooks\/hello/);
-  assert.match((await run("hooks", "list")).out, /hello +shadowed +managed .*replaced by/);
+  assert.match((await run("hooks", "info", "hello")).stdout, /Replaces +.*\/hooks\/hello/);
+  assert.match((await run("hooks", "list")).stdout, /hello +shadowed +managed .*replaced by/);
 
   rmSync(join(gateway.home, "workspace/hooks/hello"), { recursive: true });
-  await until(
+  await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "mended",
   );
   rmSync(join(gateway.home, "hooks/hello"), { recursive: true });
-  await until(
+  await untilRight(
     () => say(gateway, "hi"),
     (text) => text === "hi",
   );
   const gone = await run("hooks", "info", "hello");
   assert.is(gone.code, 1);
-  assert.match(gone.err, /no hook hello: see `portico hooks list`/);
+  assert.match(gone.stderr, /no hook hello: see `portico hooks list`/);
 });
 
 test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobody", async ({ gateway, run }) => {
@@ -130,9 +105,9 @@ test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobod
   assert.is(blocked.status, 403);
   assert.is(((await blocked.json()) as { error: { code: string } }).error.code, "blocked_by_hook");
   assert.is(await say(gateway, "loop"), "loop");
-  const info = JSON.parse((await run("hooks", "info", "guard", "--json")).out);
+  const info = JSON.parse((await run("hooks", "info", "guard", "--json")).stdout);
   assert.equal([info.failures, info.lastError.line], [1, 2]);
-  assert.match((await run("hooks", "info", "guard")).out, /Last error .*loop/);
+  assert.match((await run("hooks", "info", "guard")).stdout, /Last error .*loop/);
 });
 
 test("run shows effects, lines and outcome, and fails where the hook does", async ({ gateway, run }) => {
@@ -143,7 +118,7 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
   gateway.write("hooks/try/HOOK.md", "---\nevents: [message:received, message:sent]\n---\n");
   await active(gateway, "try");
   const ok = await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}');
-  assert.is(ok.code, 0, ok.err);
+  assert.is(ok.code, 0, ok.stderr);
   for (const part of [
     /message:received: ok in/,
     /changes content to "Hi!"/,
@@ -151,26 +126,26 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
     /says "psst"/,
     /\| .* here/,
   ])
-    assert.match(ok.out, part);
+    assert.match(ok.stdout, part);
   const json = JSON.parse(
-    (await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}', "--json")).out,
+    (await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"Hi"}', "--json")).stdout,
   );
   assert.equal(json.effects, { changed: { content: "Hi!" }, messages: ["psst"], ignored: [], result: { reply: "r" } });
   const bad = await run("hooks", "run", "try", "--event", "message:received", "--context", '{"content":"bad"}');
   assert.is(bad.code, 1);
-  assert.match(bad.err, /try failed on message:received: handler\.ts:3: boom/);
-  assert.match((await run("hooks", "run", "try")).err, /Say which event/);
+  assert.match(bad.stderr, /try failed on message:received: handler\.ts:3: boom/);
+  assert.match((await run("hooks", "run", "try")).stderr, /Say which event/);
   assert.match(
-    (await run("hooks", "run", "try", "--event", "message:received", "--context", "[1]")).err,
+    (await run("hooks", "run", "try", "--event", "message:received", "--context", "[1]")).stderr,
     /must be a JSON object/,
   );
   rmSync(join(gateway.home, "hooks/try"), { recursive: true });
 });
 
 test("disable and enable are kept in the configuration", async ({ gateway, run }) => {
-  assert.match((await run("hooks", "enable", "command-logger")).out, /command-logger: active/);
+  assert.match((await run("hooks", "enable", "command-logger")).stdout, /command-logger: active/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, true);
-  assert.match((await run("hooks", "disable", "command-logger")).out, /command-logger: disabled/);
+  assert.match((await run("hooks", "disable", "command-logger")).stdout, /command-logger: disabled/);
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, false);
 });
 
@@ -180,20 +155,20 @@ test("new says what is wrong with what it was given", async ({ run }) => {
     [["x"], /Say which event.*message:received/],
     [["x", "--event", "message"], /no event name/],
   ] as const) {
-    const { code, err } = await run("hooks", "new", ...argv);
+    const { code, stderr } = await run("hooks", "new", ...argv);
     assert.is(code, 1);
-    assert.match(err, message);
+    assert.match(stderr, message);
   }
   const odd = await run("hooks", "new", "odd", "--event", "message:recieved", "--json");
-  assert.match(JSON.parse(odd.out).warnings[0], /Did you mean message:received/);
+  assert.match(JSON.parse(odd.stdout).warnings[0], /Did you mean message:received/);
 });
 
 test("a hook can be made and checked without a gateway", async () => {
   const home = temporaryDir("portico-cli-hooks-");
-  const run = (...argv: string[]) => portico(home, ...argv, "--url", "http://127.0.0.1:9");
+  const run = (...argv: string[]) => porticoHere(home, [...argv, "--url", "http://127.0.0.1:9"]);
   const made = await run("hooks", "new", "alone", "--event", "message:received", "--event", "command:new");
-  assert.is(made.code, 0, made.err);
-  assert.match(made.out, /runs as soon as a gateway does/);
+  assert.is(made.code, 0, made.stderr);
+  assert.match(made.stdout, /runs as soon as a gateway does/);
   assert.ok(existsSync(join(home, "hooks/tsconfig.json")));
   assert.is((await run("hooks", "check")).code, 0);
   assert.is((await run("hooks", "check", "alone")).code, 0);
@@ -208,12 +183,12 @@ test("a hook can be made and checked without a gateway", async () => {
   ];
   for (const [breakIt, message] of broken) {
     breakIt();
-    const { code, err } = await run("hooks", "check", "alone");
+    const { code, stderr } = await run("hooks", "check", "alone");
     assert.is(code, 1);
-    assert.match(err, message);
-    assert.is(err.trim().split("\n").length, 1);
+    assert.match(stderr, message);
+    assert.is(stderr.trim().split("\n").length, 1);
   }
-  assert.match((await run("hooks", "check", "nobody")).err, /no hook nobody/);
+  assert.match((await run("hooks", "check", "nobody")).stderr, /no hook nobody/);
   assert.is((await run("hooks", "list")).code, 1);
 });
 

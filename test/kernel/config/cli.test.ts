@@ -3,28 +3,11 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { runCli } from "../../../kernel/cli/run.ts";
-import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
-import { packageDir } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-/** The command in this process, with a home of its own. */
-async function portico(home: string, words: string, value?: string) {
-  let stdout = "";
-  let stderr = "";
-  const code = await runCli({
-    argv: ["config", ...words.split(" "), ...(value === undefined ? [] : [value])],
-    env: { PORTICO_HOME: home },
-    cwd: home,
-    version: "0.0.0-test",
-    signal: new AbortController().signal,
-    stdout: { write: (text) => void (stdout += text) },
-    stderr: { write: (text) => void (stderr += text) },
-    loader: async () => createPackageLoader(packageDir),
-    packageDir,
-  });
-  return { code, stdout, stderr };
-}
+const portico = (home: string, words: string, value?: string) =>
+  porticoHere(home, ["config", ...words.split(" "), ...(value === undefined ? [] : [value])], {});
 
 const FILE = `{
   // mine

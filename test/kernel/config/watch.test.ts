@@ -3,21 +3,19 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { ConfigChange } from "../../../kernel/config/config.ts";
-import type { Dispose, Logger } from "../../../kernel/types.ts";
+import type { Dispose } from "../../../kernel/types.ts";
 import { until } from "../../support/until.ts";
+import { collectLog, type Line } from "../http/harness.ts";
 import { openWith } from "./store.ts";
 
 async function watching(text: string, react: (change: ConfigChange) => unknown = () => {}) {
-  const lines: { line?: number; message: string }[] = [];
-  const note = (fields: object | string, message?: string) =>
-    void lines.push({ ...(fields as { line?: number }), message: message ?? String(fields) });
-  const log = { info: note, error: note } as unknown as Logger;
+  const lines: Line[] = [];
   const opened = await openWith(text);
   const changes: ConfigChange[] = [];
   const stop: Dispose = await opened.config.watch(async (change) => {
     changes.push(change);
     await react(change);
-  }, log);
+  }, collectLog(lines));
   return { ...opened, changes, stop, lines };
 }
 
@@ -56,7 +54,7 @@ test("a broken file changes nothing, is logged with its line, and mending it cle
   assert.is(config.problem?.line, 2);
   assert.match(config.problem!.message, "never closed");
   assert.is(config.kernel.gateway.port, 1);
-  assert.ok(lines.some(({ line, message }) => line === 2 && message.includes("not in force")));
+  assert.ok(lines.some(({ fields, message }) => fields["line"] === 2 && message?.includes("not in force")));
   write('{\n  gateway: { port: 2 },\n  log: { level: "loud" },\n}');
   await until("the next problem", () => config.problem?.line === 3);
   assert.is(config.kernel.gateway.port, 1);

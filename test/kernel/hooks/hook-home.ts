@@ -127,21 +127,6 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   };
 }
 
-/** Asks again until the answer is right; fails with what it was last. */
-export async function until<T>(
-  read: () => T | Promise<T>,
-  right: (value: T) => boolean,
-  withinMs = 30_000,
-): Promise<T> {
-  const end = Date.now() + withinMs;
-  for (;;) {
-    const value = await read();
-    if (right(value)) return value;
-    if (Date.now() > end) throw new Error(`still not right after ${withinMs} ms: ${JSON.stringify(value)}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 /** Fails where the work does not throw, or throws something else. */
 export async function rejects(work: () => unknown, message: RegExp): Promise<void> {
   let error: Error | undefined;

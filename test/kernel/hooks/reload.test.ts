@@ -2,7 +2,8 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, makeHookHome, until } from "./hook-home.ts";
+import { answering, descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
+import { untilRight } from "../../support/until.ts";
 
 const test = suite<{ home: HookHome }>("hook reload");
 test.before.each(async (context) => {
@@ -14,12 +15,12 @@ test.before.each(async (context) => {
 test.after.each((context) => context.home.stop());
 
 const replies = (home: HookHome, text: string | undefined) =>
-  until(
+  untilRight(
     async () => (await home.ask("q")).reply,
     (reply) => reply === text,
   );
 const state = (home: HookHome, wanted: string, name = "a") =>
-  until(
+  untilRight(
     () => home.host.info(name),
     (one) => one.state === wanted,
   );
@@ -49,7 +50,7 @@ test("a broken save keeps the old version and shows file and line; mending loads
   assert.is(stale.line, 2);
   assert.is(stale.loaded?.generation, 1);
   assert.is((await home.ask("q")).reply, "one");
-  await until(() => home.lines.find((line) => /does not load/.test(String(line["msg"]))), Boolean);
+  await untilRight(() => home.lines.find((line) => /does not load/.test(String(line["msg"]))), Boolean);
   home.write("hooks/a/handler.ts", answering("mended"));
   await replies(home, "mended");
   const mended = home.host.info("a");
@@ -67,7 +68,7 @@ test("a missing export, a throw at load and a wrong export are failures of the n
   ];
   for (const [text, message] of cases) {
     home.write("hooks/a/handler.ts", text);
-    const { error } = await until(
+    const { error } = await untilRight(
       () => home.host.info("a"),
       (one) => message.test(one.error ?? ""),
     );
@@ -82,7 +83,7 @@ test("HOOK.md that is not YAML keeps the old version", async ({ home }) => {
   assert.match(stale.error ?? "", /HOOK\.md:\d+: not valid YAML/);
   assert.is((await home.ask("q")).reply, "one");
   home.write("hooks/a/HOOK.md", "---js\n{}\n---\n");
-  await until(
+  await untilRight(
     () => home.host.info("a"),
     (one) => /refused/.test(one.error ?? ""),
   );
@@ -103,7 +104,7 @@ test("a hook that comes, is renamed and goes", async ({ home }) => {
   await replies(home, "b");
   renameSync(join(home.dir, "hooks/b"), join(home.dir, "hooks/c"));
   // The old name is listed for as long as its version answers: that the new one runs when it is gone is no chance.
-  const renamed = await until(
+  const renamed = await untilRight(
     () => home.host.list(),
     (records) => records.every((one) => one.name !== "b"),
   );
@@ -142,7 +143,7 @@ test("a workspace hook replaces the managed one visibly, and gives way again", a
 test("an override that comes broken shows as failed while what ran goes on", async ({ home }) => {
   home.write("workspace/hooks/a/handler.ts", "export default (");
   home.write("workspace/hooks/a/HOOK.md", descriptor());
-  const failed = await until(
+  const failed = await untilRight(
     () => home.host.info("a"),
     (one) => one.root === "workspace" && one.state === "failed",
   );
@@ -160,7 +161,7 @@ test("a hook of another name in its front matter is known by that", async ({ hom
 test("two of one name in one root: the directory of that name runs, the other says why not", async ({ home }) => {
   home.write("hooks/0/handler.ts", answering("zero"));
   home.write("hooks/0/HOOK.md", descriptor("name: a"));
-  const double = await until(() => home.host.list()[1], Boolean);
+  const double = await untilRight(() => home.host.list()[1], Boolean);
   assert.is(double?.state, "failed");
   assert.match(double?.error ?? "", /the name a is taken by .*hooks\/a/);
   assert.is((await home.ask("q")).reply, "one");
@@ -181,14 +182,14 @@ test("calls that run end on the old version, which is then cleaned up once", asy
      };
      export const dispose = async () => { globalThis.events.push("disposed"); };`,
   );
-  await until(
+  await untilRight(
     () => home.host.info("a"),
     (one) => one.loaded?.generation === 2,
   );
   const running = home.ask("q");
-  await until(() => g.release, Boolean);
+  await untilRight(() => g.release, Boolean);
   home.write("hooks/a/handler.ts", answering("new"));
-  await until(
+  await untilRight(
     () => home.host.info("a"),
     (one) => one.loaded?.generation === 3,
   );
@@ -196,7 +197,7 @@ test("calls that run end on the old version, which is then cleaned up once", asy
   assert.equal(g.events, ["unloaded"]);
   g.release?.();
   assert.is((await running).reply, "old");
-  await until(
+  await untilRight(
     () => g.events,
     (events) => events?.length === 3,
   );
@@ -208,7 +209,7 @@ test("a dispose that throws is logged and stops nothing", async ({ home }) => {
   await replies(home, "two");
   home.write("hooks/a/handler.ts", answering("three"));
   await replies(home, "three");
-  await until(() => home.lines.some((line) => /clean-up failed: no way/.test(String(line["msg"]))), Boolean);
+  await untilRight(() => home.lines.some((line) => /clean-up failed: no way/.test(String(line["msg"]))), Boolean);
 });
 
 test("every way in which editors save", async ({ home }) => {
@@ -271,7 +272,7 @@ test("directories that vanish while they load harm nothing", async ({ home }) =>
     home.remove("hooks/b");
     await scan;
   }
-  await until(
+  await untilRight(
     () => home.host.list().map((one) => one.name),
     (names) => names.join() === "a",
   );

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { answering, descriptor, type HookHome, makeHookHome, rejects, until } from "./hook-home.ts";
+import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
+import { untilRight } from "../../support/until.ts";
 
 const test = suite<{ home: HookHome }>("hook runner");
 test.before.each(async (context) => {
@@ -256,7 +257,7 @@ test("while a hook is run by hand, others are loaded, and its own next version t
   assert.equal(ended, [], "the version that is being run is still there");
   release();
   assert.equal((await report).effects?.result, { reply: "old" });
-  await until(
+  await untilRight(
     () => ended,
     () => ended.length > 0,
   );

@@ -2,15 +2,8 @@ import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import {
-  answering,
-  descriptor,
-  type HookHome,
-  type HookHomeOptions,
-  makeHookHome,
-  rejects,
-  until,
-} from "./hook-home.ts";
+import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
+import { untilRight } from "../../support/until.ts";
 
 const files = { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("managed") };
 const workspaceFiles = {
@@ -247,7 +240,7 @@ test("extra directories that are added while it runs are watched", async ({ make
   await home.host.reconfigure(["hooks.extraDirs"]);
   home.write("more/x/handler.ts", answering("x"));
   home.write("more/x/HOOK.md", descriptor());
-  await until(
+  await untilRight(
     async () => (await home.ask("q")).reply,
     (reply) => reply === "x",
   );

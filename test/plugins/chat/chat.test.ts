@@ -1,6 +1,8 @@
+import { gzipSync } from "node:zlib";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 import {
   chunk,
   completion,
@@ -333,7 +335,6 @@ test("a cut behind the finish reason is a good end", async () => {
 });
 
 test("gzip, in whole answers and in streams", async () => {
-  const { gzipSync } = await import("node:zlib");
   up.answer = (seen, res) => {
     const [type, body] = seen.body.stream
       ? ["text/event-stream", hello.join("")]
@@ -493,7 +494,6 @@ test("a changed configuration is applied while running and keeps what did not ch
     (channel: { name: string }) => channel.name === "main",
   );
   gateway.write("portico.json", file({ fresh: "main/gpt-x", fast: "main/gpt-x" }));
-  const { until } = await import("../../support/until.ts");
   await until("the new alias", async () => (await ask({ model: "fresh" })).status === 200);
   const after = (await gateway.json("GET", "/channels")).channels.find(
     (channel: { name: string }) => channel.name === "main",

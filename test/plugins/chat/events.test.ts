@@ -1,6 +1,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
 import { until } from "../../support/until.ts";
 import {
   chunk,
@@ -18,10 +19,6 @@ const test = suite("chat events");
 let up: Upstream;
 let gateway: InProcessGateway;
 
-const hook = (name: string, events: string, body: string) => ({
-  [`hooks/${name}/HOOK.md`]: `---\nname: ${name}\nevents: [${events}]\n---\n`,
-  [`hooks/${name}/handler.ts`]: `export default async (event, ctx) => {\n${body}\n};\n`,
-});
 /** A plugin that tells what it hears and asks the chat service on demand. */
 const asker = `
 import { definePlugin } from "portico";
@@ -69,9 +66,8 @@ test.before(async () => {
     config: { channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } } },
     files: {
       "plugins/asker/plugin.ts": asker,
-      ...hook(
+      ...hookFiles(
         "talker",
-        "message:received",
         `const text = event.context.content;
          if (text.includes("BLOCK")) return { block: "not today" };
          if (text.includes("REPLY")) return { reply: "from the hook" };
@@ -79,11 +75,11 @@ test.before(async () => {
          if (text.includes("CHANGE")) event.context.content = text.replace("CHANGE", "changed by a hook");
          if (text.includes("THROW")) throw new Error("boom");`,
       ),
-      ...hook(
+      ...hookFiles(
         "router",
-        "chat:request",
         `if (event.context.request.model === "main/route-me") event.context.request = { ...event.context.request, model: "main/routed", added: 1 };
          if (event.context.request.model === "main/spoil") event.context.request = { model: "main/x", messages: "no" };`,
+        { events: "chat:request" },
       ),
     },
   });

@@ -6,6 +6,7 @@ import * as assert from "uvu/assert";
 import { keepAlive } from "../../../plugins/chat/serving/keep-alive.ts";
 import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
 
@@ -191,26 +192,14 @@ test("long deadlines share a ticker and are never early", () => {
 
 test("the command lists and tests channels", async () => {
   up.answer = (_, res) => json(res, completion("pong"));
-  const { packageDir } = await import("../../support/gateway.ts");
-  const { promisify } = await import("node:util");
-  const run = promisify((await import("node:child_process")).execFile);
-  const main = ["--import", "tsx", `${packageDir}/kernel/main.ts`];
-  const told = ["--url", gateway.url, "--token", gateway.token];
-  const { stdout } = await run(process.execPath, [...main, "channels", "list", "--json", ...told], { cwd: packageDir });
+  const run = (...words: string[]) => portico(gateway.home, ["channels", ...words]);
+  const { stdout } = await run("list", "--json");
   const names = (JSON.parse(stdout) as { channels: { name: string }[] }).channels.map(({ name }) => name);
   for (const name of ["main", "echo"]) assert.ok(names.includes(name));
-  const test = await run(process.execPath, [...main, "channels", "test", "main", "--model", "m", ...told], {
-    cwd: packageDir,
-  });
-  assert.match(test.stdout, "pong");
-  const failed = await run(process.execPath, [...main, "channels", "test", "nobody", ...told], {
-    cwd: packageDir,
-  }).then(
-    () => undefined,
-    (error: { code: number; stderr: string }) => error,
-  );
-  assert.is(failed?.code, 1);
-  assert.match(failed!.stderr, "nobody");
+  assert.match((await run("test", "main", "--model", "m")).stdout, "pong");
+  const failed = await run("test", "nobody");
+  assert.is(failed.code, 1);
+  assert.match(failed.stderr, "nobody");
 });
 
 test.run();

@@ -1,15 +1,13 @@
 /** A gateway with something to look at, and a person's browser to look with. */
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
 import { findChromium } from "../../support/prepare.ts";
 
 export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const WEBHOOK_TOKEN = "token-of-the-webhooks-1234";
 
-const hook = (name: string, body: string) => ({
-  [`hooks/${name}/HOOK.md`]: `---\nname: ${name}\ndescription: ${JSON.stringify(`Says ${EVIL}`)}\nevents: [message:received]\n---\n`,
-  [`hooks/${name}/handler.ts`]: `export default () => { ${body} };\n`,
-});
+const hook = (name: string, body: string) => hookFiles(name, body, { description: `Says ${EVIL}` });
 
 /** Hooks (one fails), a job, a poll, a turn with a transcript, a delivery, and two chats. */
 export async function startFilled(): Promise<InProcessGateway> {

@@ -2,6 +2,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { obligingHook } from "../../support/hook-files.ts";
 import { openai } from "../../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
 import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
@@ -41,11 +42,6 @@ const events: [string, object][] = [
 const streamText = (list: [string, object][]) =>
   list.map(([type, fields]) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`).join("");
 
-const hook = (name: string, body: string) => ({
-  [`hooks/${name}/HOOK.md`]: `---\nname: ${name}\nevents: [message:received]\n---\n`,
-  [`hooks/${name}/handler.ts`]: `export default async (event) => {\n${body}\n};\n`,
-});
-
 test.before(async () => {
   claude = await startUpstream(() => {});
   other = await startProvider(openai);
@@ -57,14 +53,7 @@ test.before(async () => {
       },
       models: { smart: { targets: ["claude/claude-x", "other/gpt-4o"] } },
     },
-    files: hook(
-      "words",
-      `const { content } = event.context;
-       if (content === "reply please") return { reply: "by a hook" };
-       if (content === "block please") return { block: "not here" };
-       if (content === "push please") event.messages.push("first");
-       if (content === "change please") event.context.content = "changed";`,
-    ),
+    files: obligingHook,
   });
 });
 test.after(async () => {

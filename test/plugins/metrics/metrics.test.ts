@@ -5,6 +5,7 @@ import * as assert from "uvu/assert";
 import { render } from "../../../plugins/metrics/exposition.ts";
 import { createHistogram, observe, samplesOf } from "../../../plugins/metrics/histogram.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
 import { until } from "../../support/until.ts";
 
 interface Parsed {
@@ -53,17 +54,12 @@ async function scrape(gateway: InProcessGateway): Promise<Parsed & { text: strin
   return { text, ...parse(text) };
 }
 
-const HOOK = (name: string, body: string) => ({
-  [`hooks/${name}/HOOK.md`]: `---\nname: ${name}\nevents: [message:received]\n---\n`,
-  [`hooks/${name}/handler.ts`]: `export default () => { ${body} };\n`,
-});
-
 test("tells requests, chat, channels, hooks, plugins, store and process", async () => {
   const gateway = await startGateway({
     config: {
       channels: { away: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: ["m"], enabled: false } },
     },
-    files: { ...HOOK("fails", "throw new Error('no')"), ...HOOK("works", "") },
+    files: { ...hookFiles("fails", "throw new Error('no')"), ...hookFiles("works", "") },
   });
   try {
     const before = await scrape(gateway);

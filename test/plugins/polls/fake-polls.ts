@@ -35,5 +35,5 @@ export async function makePolls(store: Store, workspace: string) {
   const tools = createScheduleTools(ctx, () => "UTC");
   const book = createBook({ ctx, tools, settings: () => settings, changed: () => {} });
   const runner = createRunner({ ctx, tools, settings: () => settings });
-  return { ctx, bus, tools, book, runner };
+  return { ctx, bus, book, runner };
 }

@@ -4,6 +4,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { smallest } from "../../../plugins/provider-echo/smallest.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 import { contentOf, eventsOf } from "../../support/upstreams/upstream.ts";
 
 const test = suite("echo");
@@ -131,7 +132,6 @@ test("a delayed echo stops when its client leaves", async () => {
   );
   await answer.body!.getReader().read();
   leave.abort();
-  const { until } = await import("../../support/until.ts");
   await until(
     "the channel to be free",
     async () =>

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { readItems } from "../../../plugins/responses/items.ts";
 import { readSettings } from "../../../plugins/responses/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { obligingHook } from "../../support/hook-files.ts";
 import { openai } from "../../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
 
@@ -29,23 +30,11 @@ export default definePlugin({
   },
 });
 `;
-const hook = `export default async (event) => {
-  const { content } = event.context;
-  if (content === "reply please") return { reply: "by a hook" };
-  if (content === "block please") return { block: "not here" };
-  if (content === "push please") event.messages.push("first");
-  if (content === "change please") event.context.content = "changed";
-};`;
-
 test.before(async () => {
   up = await startProvider(openai);
   gateway = await startGateway({
     config: { channels: { up: { ...openai.channel(up.root), maxRetries: 0 } } },
-    files: {
-      "plugins/two-keys/plugin.ts": keys,
-      "hooks/words/HOOK.md": "---\nname: words\nevents: [message:received]\n---\n",
-      "hooks/words/handler.ts": hook,
-    },
+    files: { "plugins/two-keys/plugin.ts": keys, ...obligingHook },
   });
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
 });

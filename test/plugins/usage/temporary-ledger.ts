@@ -1,14 +1,15 @@
 /** A ledger on a real store that can be made to fail, with a clock that tests turn. */
-import type { ChatRecord, Logger, Store } from "../../../kernel/index.ts";
+import type { ChatRecord, Store } from "../../../kernel/index.ts";
 import { Ledger } from "../../../plugins/usage/ledger.ts";
 import type { OwnPrices } from "../../../plugins/usage/schema.ts";
 import { temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 export interface LedgerScene {
   ledger: Ledger;
   store: Store;
   /** What was logged. */
-  lines: string[];
+  lines: unknown[][];
   /** Whether the store takes nothing. */
   fail(on: boolean): void;
   turn(ms: number): void;
@@ -23,7 +24,7 @@ export interface LedgerOptions {
 export function withLedger(work: (scene: LedgerScene) => Promise<void>, options: LedgerOptions = {}) {
   return async () => {
     const temporary = temporaryStore();
-    const lines: string[] = [];
+    const lines: unknown[][] = [];
     let failing = false;
     const ledgerOn = (store: Store, { keep = 100_000, prices = { m: { input: 1, output: 0 } } }: LedgerOptions) => {
       const usage: Store["usage"] = {
@@ -32,7 +33,7 @@ export function withLedger(work: (scene: LedgerScene) => Promise<void>, options:
       };
       return new Ledger({
         store: () => ({ ...store, now: () => temporary.clock.now, usage }),
-        log: logInto(lines),
+        log: quietLog(lines),
         prices,
         keepRequests: keep,
       });
@@ -50,11 +51,6 @@ export function withLedger(work: (scene: LedgerScene) => Promise<void>, options:
       await temporary.remove();
     }
   };
-}
-
-function logInto(lines: string[]): Logger {
-  const write = (...args: unknown[]) => lines.push(String(args.at(-1)));
-  return new Proxy({}, { get: () => write }) as Logger;
 }
 
 /** A request that the model `m` has answered. */

@@ -31,7 +31,7 @@ export function exception(type: string, message: string): Buffer {
 }
 
 /** CRC-32 bit by bit. */
-export function checksum(bytes: Buffer): number {
+function checksum(bytes: Buffer): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {
     crc ^= byte;
