@@ -2,9 +2,10 @@
 import { once } from "node:events";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { WebSocket } from "ws";
+import { HEADER } from "../../../plugins/nodes/wire.ts";
+import { startGateway } from "../../support/gateway.ts";
 import { startBrowser } from "../browser/support.ts";
-import { createNodes, NO_BROWSER, stateOf } from "./support.ts";
+import { createNodes, knock, NO_BROWSER, stateOf } from "./support.ts";
 
 const { joinAs, start, stopAll } = createNodes();
 
@@ -13,7 +14,7 @@ test.after.each(stopAll);
 test("a refused node says why and ends", async () => {
   const browser = await startBrowser(NO_BROWSER);
   try {
-    const { url, token } = browser.gateway;
+    const { url } = browser.gateway;
     const wrong = start({ gateway: url, token: "wrong", name: "desk" });
     assert.is(await wrong.exited, 1);
     assert.match(wrong.output(), /refuses the token/);
@@ -25,21 +26,28 @@ test("a refused node says why and ends", async () => {
     assert.is(await second.exited, 1);
     assert.match(second.output(), /name desk: choose another one with --name/);
     assert.is(await stateOf(browser, "desk"), "connected");
-    const old = new WebSocket(`${url.replace("http", "ws")}/nodes/connect`, {
-      headers: { authorization: `Bearer ${token}`, "x-portico-node-protocol": "99", "x-portico-node-name": "old" },
-    });
-    old.on("error", () => {});
-    const [, answer] = await once(old, "unexpected-response");
-    assert.is(answer.statusCode, 426);
-    old.terminate();
-    const stranger = new WebSocket(`${url.replace("http", "ws")}/nodes/connect`);
-    stranger.on("error", () => {});
-    const [, refusal] = await once(stranger, "unexpected-response");
-    assert.is(refusal.statusCode, 401);
-    stranger.terminate();
   } finally {
     await stopAll();
     await browser.stop();
+  }
+});
+
+test("a wrong knock is refused before there is a WebSocket", async () => {
+  const gateway = await startGateway();
+  try {
+    const refused = async (headers: Record<string, string>): Promise<number> => {
+      const socket = knock(gateway, "stranger", headers);
+      socket.on("error", () => {});
+      const [, answer] = await once(socket, "unexpected-response");
+      socket.terminate();
+      return answer.statusCode;
+    };
+    assert.is(await refused({ [HEADER.protocol]: "99" }), 426);
+    assert.is(await refused({ authorization: "Bearer wrong" }), 401);
+    assert.is(await refused({ [HEADER.identity]: "../.." }), 400);
+    assert.is(await refused({ [HEADER.name]: "%2Fetc" }), 400);
+  } finally {
+    await gateway.stop();
   }
 });
 

@@ -1,15 +1,13 @@
 /** The connection to a node: lost in the middle of an action, frozen, made again. */
 import { once } from "node:events";
 import { rmSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { WebSocket } from "ws";
+import { freePort } from "../../support/free-port.ts";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../browser/support.ts";
-import { createNodes, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
+import { createNodes, knock, NO_BROWSER, nodesOf, stateOf } from "./support.ts";
 
 const { joinAs, start, stopAll } = createNodes();
 const QUICK = { gateway: { nodes: { heartbeatMs: 1000 } } };
@@ -67,10 +65,7 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
 });
 
 test("a node waits for a gateway that is not there, and outlives its restart", async () => {
-  const reserved = createServer();
-  await new Promise<void>((resolve) => reserved.listen(0, "127.0.0.1", resolve));
-  const { port } = reserved.address() as AddressInfo;
-  await new Promise((resolve) => reserved.close(resolve));
+  const port = await freePort(2, 3);
   const node = start({ gateway: `http://127.0.0.1:${port}`, token: "right", name: "desk" });
   await node.says(/No gateway can be reached at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)/);
   const config = { gateway: { port, auth: { token: "right" } } };
@@ -85,14 +80,7 @@ test("a node waits for a gateway that is not there, and outlives its restart", a
 
 test("a gateway that stops takes leave of a node that has not said yet what it is", async () => {
   const gateway = await startGateway();
-  const node = new WebSocket(`${gateway.url.replace("http", "ws")}/nodes/connect`, {
-    headers: {
-      authorization: `Bearer ${gateway.token}`,
-      "x-portico-node-protocol": "1",
-      "x-portico-node-name": "silent",
-      "x-portico-node-id": "id-of-silent",
-    },
-  });
+  const node = knock(gateway, "silent");
   await once(node, "message");
   const ended = once(node, "close");
   await gateway.stop();

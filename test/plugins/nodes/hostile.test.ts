@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { WebSocket } from "ws";
+import type { WebSocket } from "ws";
 import { type FromNode, packChunk, type ToNode } from "../../../plugins/nodes/wire.ts";
 import { type BrowserGateway, startBrowser } from "../browser/support.ts";
 import { until } from "../../support/until.ts";
+import { knock } from "./support.ts";
 
 type Request = Extract<ToNode, { t: "request" }>;
 
@@ -18,15 +19,7 @@ const send = (message: FromNode | object): void => socket.send(JSON.stringify(me
 const chunk = (id: number, text: string): void => socket.send(packChunk(id, 0, Buffer.from(text)));
 
 function connect(name: string): WebSocket {
-  const { url, token } = browser.gateway;
-  const made = new WebSocket(`${url.replace("http", "ws")}/nodes/connect`, {
-    headers: {
-      authorization: `Bearer ${token}`,
-      "x-portico-node-protocol": "1",
-      "x-portico-node-name": name,
-      "x-portico-node-id": `id-of-${name}`,
-    },
-  });
+  const made = knock(browser.gateway, name);
   made.on("message", (data) => {
     const message = JSON.parse(String(data)) as ToNode;
     if (message.t === "request") answer(message);

@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeHome, packageDir } from "../../support/gateway.ts";
+import { makeHome, packageDir, type TestGateway } from "../../support/gateway.ts";
+import { WebSocket } from "ws";
+import { HEADER, PATH, PROTOCOL } from "../../../plugins/nodes/wire.ts";
 import { until } from "../../support/until.ts";
 import type { BrowserGateway } from "../browser/support.ts";
 
@@ -73,6 +75,19 @@ export function spawnNode(options: NodeOptions): NodeProcess {
       if (options.home === undefined) rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },
   };
+}
+
+/** A node that the test plays itself, knocking with the gateway's token. */
+export function knock({ url, token }: TestGateway, name: string, headers: Record<string, string> = {}): WebSocket {
+  return new WebSocket(`${url.replace("http", "ws")}${PATH}`, {
+    headers: {
+      authorization: `Bearer ${token}`,
+      [HEADER.protocol]: String(PROTOCOL),
+      [HEADER.name]: name,
+      [HEADER.identity]: `id-of-${name}`,
+      ...headers,
+    },
+  });
 }
 
 /** The nodes of one test file: `stopAll` ends those that are still there. */
