@@ -118,22 +118,51 @@ test("an image reaches the model whole", async () => {
   assert.equal(g.asked[0]?.messages.at(-1)?.content, content);
 });
 
-test("turns of one session run one after another, of different ones side by side", async () => {
-  let running = 0;
-  let most = 0;
-  g.script(async () => {
-    most = Math.max(most, ++running);
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    running--;
+test("turns of one session run one after another, in order", async () => {
+  const order: string[] = [];
+  let open = () => {};
+  const first = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  g.script(async (request) => {
+    order.push(`${lastOf(request)} begins`);
+    if (lastOf(request) === "a") await first;
+    order.push(`${lastOf(request)} ends`);
     return "ok";
   });
   const session = newSession();
-  await Promise.all(["a", "b", "c"].map((message) => ask(message, { session })));
-  assert.is(most, 1);
-  const order = (await transcript(session)).filter((each) => each.role === "user").map((each) => each.content);
-  assert.is(order.length, 3);
-  await Promise.all(["a", "b", "c"].map((message) => ask(message)));
-  assert.ok(most > 1);
+  const turns: string[] = [];
+  for (const message of ["a", "b", "c"]) {
+    turns.push((await g.json<TurnStatus>("POST", "/agent", { message, session })).turnId);
+  }
+  // one of another session comes later, and is done while the first of this one holds up the others
+  await ask("other");
+  open();
+  for (const id of turns) {
+    await until("its end", async () => (await g.json<TurnStatus>("GET", `/turns/${id}`)).state === "done");
+  }
+  const own = order.filter((each) => !each.startsWith("other"));
+  assert.equal(own, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+  const said = (await transcript(session)).filter((each) => each.role === "user").map((each) => each.content);
+  assert.equal(said, ["a", "b", "c"]);
+});
+
+test("turns of different sessions run side by side", async () => {
+  let running = 0;
+  let open = () => {};
+  const all = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  g.script(async () => {
+    if (++running === 3) open();
+    await all;
+    return "ok";
+  });
+  const answers = await Promise.all(["a", "b", "c"].map((message) => ask(message)));
+  assert.equal(
+    answers.map(({ state }) => state),
+    ["done", "done", "done"],
+  );
 });
 
 test("a failing upstream is tried again with back-off, then the turn is dead and can be replayed", async () => {
