@@ -1,5 +1,6 @@
 /** Takes work out of the store as it comes due, keeps its leases, and lets go of it in order. */
 import { hostname } from "node:os";
+import { endOrLate } from "../deadline.ts";
 import type { Claim, Store, WorkItem } from "../store/types.ts";
 import type { Logger } from "../types.ts";
 import { createRounds } from "./rounds.ts";
@@ -137,7 +138,7 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     async stop({ graceMs = 0 } = {}) {
       // what is claimed meanwhile runs, and is stopped like what ran before
       await rest();
-      if (graceMs > 0) await within(graceMs, ended());
+      if (graceMs > 0) await endOrLate(ended(), graceMs);
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await ended();
       clearInterval(renewal);
@@ -150,15 +151,6 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     },
     running: () => [...running.values()].map(({ claim }) => claim.item),
   };
-}
-
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }
 
 /** A worker is named `<host>:<process>:<random>`; one of another host is never known to be dead. */
