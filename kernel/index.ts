@@ -37,7 +37,8 @@ export { absolutePath } from "./paths.ts";
 export * from "./schedules/index.ts";
 export type * from "./store/types.ts";
 export * from "./stream/index.ts";
-export { runTool, ToolRefusal } from "./tool-call.ts";
+export { clip, shorten } from "./text.ts";
+export { runTool, type ToolPart, ToolRefusal, toolParts } from "./tool-call.ts";
 export * from "./types.ts";
 
 /** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */

@@ -51,3 +51,33 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   if (!check) checks.set(tool.parameters, (check = compile(tool.parameters)));
   return check.parse(args);
 }
+
+/** What a tool answered, as it goes to a model or a client; an image as `data:` or as an address. */
+export type ToolPart = { type: "text"; text: string } | { type: "image"; url: string };
+
+/** A list of content parts as they are, anything else as one text: `Done.` for nothing, JSON for what is no text. */
+export function toolParts(value: unknown): ToolPart[] {
+  if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
+  if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
+  return [{ type: "text", text: typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)) }];
+}
+
+/** Parts as chat messages have them (`image_url`), or as MCP has them (`data` and `mimeType`). */
+interface GivenPart {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  image_url?: { url: string };
+}
+
+function isPart(value: unknown): value is GivenPart {
+  return (
+    typeof value === "object" && value !== null && ["text", "image", "image_url"].includes((value as GivenPart).type)
+  );
+}
+
+function partOf({ type, text = "", data, mimeType = "image/png", image_url: image }: GivenPart): ToolPart {
+  if (type === "image" && data) return { type: "image", url: `data:${mimeType};base64,${data}` };
+  return type === "image_url" && image ? { type: "image", url: image.url } : { type: "text", text };
+}

@@ -1,7 +1,6 @@
 /** `GET /events`: the bus as it happens. */
-import { maskNamed, openSse } from "portico";
+import { clip, maskNamed, openSse } from "portico";
 import type { BusEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
-import { clip } from "./turns/prompt.ts";
 
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */
 const TEXT_CHARS = 2000;

@@ -1,11 +1,11 @@
 /** The agent over HTTP. */
 import { compile, openSse, PorticoError } from "portico";
-import type { AgentService, Call, ChatMessage, Session, StoredMessage, TurnStatus } from "portico";
+import type { AgentService, Call, ChatMessage, Session, StoredMessage, WorkItem } from "portico";
 import { parseCommand, runCommand } from "./commands.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
 import type { ListenToAttempts, Progress } from "./turns/progress.ts";
 import { agentRequest } from "./schema.ts";
-import { iso } from "./service.ts";
+import { iso, turnStatus } from "./service.ts";
 import { received, type TurnBody } from "./turns/turn.ts";
 import type { Worker } from "./turns/worker.ts";
 
@@ -36,7 +36,7 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
     if (stream) return streamTurn(call, turnId, session, () => parts.store().enqueue({ items: [item] }));
     await parts.store().enqueue({ items: [item] });
     if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
-    return endOf(await service.waitFor(turnId, { signal: call.signal }));
+    return service.endOf(await service.waitFor(turnId, { signal: call.signal }));
   });
 
   async function streamTurn(
@@ -93,8 +93,7 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
       ...(session === null ? {} : { lane: session }),
       limit: limitOf(query),
     });
-    const turns = await Promise.all(items.map((item) => service.turn(item.id)));
-    return { turns: turns.filter((turn) => turn !== undefined) };
+    return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
   });
   ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
     if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
@@ -133,17 +132,6 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
       ? { status: 200, message: "The heartbeat has started.", turnId: turn.turnId }
       : { status: 200, message: "Nothing is queued and HEARTBEAT.md is empty: nothing to do.", turnId: null };
   });
-}
-
-/** The answer to a caller who waited. A turn that failed is an error, with the turn's id in it. */
-function endOf(status: TurnStatus): unknown {
-  const { turnId, sessionId } = status;
-  if (status.state === "done") {
-    return { status: 200, message: "The turn has ended.", ...status, sessionId, turnId };
-  }
-  const { code, message } = status.error ?? { code: "cancelled", message: "The turn was stopped." };
-  const known = code === "cancelled" ? { status: 409 } : code === "internal_error" ? { status: 500 } : {};
-  throw new PorticoError(code, message, { ...known, details: { turnId, sessionId } });
 }
 
 function shownSession(session: Session) {

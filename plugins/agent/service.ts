@@ -1,6 +1,16 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
 import { newId, PorticoError } from "portico";
-import type { AgentService, NewItem, TurnRequest, TurnStatus, Usage, WakeRequest, WakeStatus, WorkItem } from "portico";
+import type {
+  AgentService,
+  NewItem,
+  TurnEnd,
+  TurnRequest,
+  TurnStatus,
+  Usage,
+  WakeRequest,
+  WakeStatus,
+  WorkItem,
+} from "portico";
 import { announcement } from "./turns/conduct.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";
@@ -101,6 +111,7 @@ export function createService(parts: Parts, { worker, heartbeat, progress }: Ser
       return wakeStatus(item, taken);
     },
     waitFor,
+    endOf,
     async cancel(turnId) {
       if (worker.abort(turnId)) return true;
       const item = await parts.store().items.get(turnId);
@@ -114,6 +125,14 @@ export function createService(parts: Parts, { worker, heartbeat, progress }: Ser
   };
 }
 
+function endOf(status: TurnStatus): TurnEnd {
+  if (status.state === "done") return { status: 200, message: "The turn has ended.", ...status };
+  const { turnId, sessionId, error } = status;
+  const { code, message } = error ?? { code: "cancelled", message: "The turn was stopped." };
+  const known = code === "cancelled" ? { status: 409 } : code === "internal_error" ? { status: 500 } : {};
+  throw new PorticoError(code, message, { ...known, details: { turnId, sessionId } });
+}
+
 function missing(turnId: string): never {
   throw new PorticoError("not_found", `There is no turn ${turnId}.`);
 }
@@ -125,7 +144,7 @@ interface TurnResult {
   usage?: Usage;
 }
 
-function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
+export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
   const result = item.result as TurnResult | undefined;
   const { prompt_tokens = 0, completion_tokens = 0, total_tokens = 0 } = result?.usage ?? {};
   return {

@@ -93,6 +93,8 @@ declare module "portico" {
     event(eventId: string): Promise<WakeStatus | undefined>;
     /** Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). */
     waitFor(turnId: string, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<TurnStatus>;
+    /** The answer to a caller who waited. Throws the error of a turn that failed, with its ids in `details`. */
+    endOf(status: TurnStatus): TurnEnd;
     /** Stops a turn, running or not; false where it had ended. */
     cancel(turnId: string): Promise<boolean>;
     /** Posts a text to the main session and the event feed. */
@@ -162,6 +164,11 @@ declare module "portico" {
     usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
     /** Of the last failed attempt. */
     error?: { code: string; message: string };
+  }
+
+  interface TurnEnd extends TurnStatus {
+    status: 200;
+    message: string;
   }
 
   interface WakeStatus {

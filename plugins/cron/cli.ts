@@ -1,6 +1,6 @@
-import { type CommandIO, defineCommand, formatDuration } from "portico";
+import { type CommandIO, defineCommand, formatDuration, shorten } from "portico";
 import { bodyOf, options } from "./cli/options.ts";
-import { clip, details, type JobView, type RunView, when } from "./cli/views.ts";
+import { details, type JobView, type RunView, when } from "./cli/views.ts";
 
 const job = { name: "job", description: "Its id, or its name" };
 const at = (io: CommandIO, tail = ""): string => `/cron/jobs/${encodeURIComponent(io.args["job"] ?? "")}${tail}`;
@@ -104,7 +104,7 @@ export default defineCommand({
                 run.status,
                 run.trigger,
                 run.durationMs === null ? "-" : formatDuration(run.durationMs),
-                clip(run.error ?? run.reason ?? run.result ?? "", 60),
+                shorten(run.error ?? run.reason ?? run.result ?? "", 60),
               ]),
             ),
         ),

@@ -5,7 +5,7 @@
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { type CallToolResult, CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Call, runTool, type Tool } from "portico";
+import { type Call, runTool, type Tool, toolParts } from "portico";
 
 export interface McpParts {
   version: string;
@@ -53,29 +53,11 @@ function failure(message: string): CallToolResult {
   return { isError: true, content: [{ type: "text", text: message }] };
 }
 
-/** Text, content parts (text, image) as they are, anything else as JSON. */
 function contentOf(value: unknown): CallToolResult["content"] {
-  if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
-  if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
-  return [{ type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }];
-}
-
-interface Part {
-  type: string;
-  text?: string;
-  data?: string;
-  mimeType?: string;
-  image_url?: { url: string };
-}
-
-function isPart(value: unknown): value is Part {
-  return typeof value === "object" && value !== null && ["text", "image", "image_url"].includes((value as Part).type);
-}
-
-function partOf(part: Part): CallToolResult["content"][number] {
-  const inline = /^data:([^;,]+);base64,(.*)$/s.exec(part.image_url?.url ?? "");
-  if (inline) return { type: "image", mimeType: inline[1] ?? "image/png", data: inline[2] ?? "" };
-  if (part.type === "image" && part.data)
-    return { type: "image", mimeType: part.mimeType ?? "image/png", data: part.data };
-  return { type: "text", text: part.text ?? part.image_url?.url ?? "" };
+  return toolParts(value).map((part) => {
+    if (part.type === "text") return part;
+    const inline = /^data:([^;,]+);base64,(.*)$/s.exec(part.url);
+    if (inline) return { type: "image", mimeType: inline[1] as string, data: inline[2] as string };
+    return { type: "text", text: part.url };
+  });
 }

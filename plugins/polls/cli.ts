@@ -1,6 +1,6 @@
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand, shorten } from "portico";
 import { bodyOf, options } from "./cli/options.ts";
-import { type CheckView, clip, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
+import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
 
 const poll = { name: "poll", description: "Its id, or its name" };
 const at = (io: CommandIO, tail = ""): string => `/polls/${encodeURIComponent(io.args["poll"] ?? "")}${tail}`;
@@ -26,7 +26,7 @@ export default defineCommand({
               one.name,
               one.status,
               one.source.kind,
-              clip(place(one), 50),
+              shorten(place(one), 50),
               when(one),
               one.state.lastStatus ?? "-",
               one.state.lastChangeAt ?? "-",
@@ -130,7 +130,7 @@ export default defineCommand({
                 run.items ?? "-",
                 run.count ?? "-",
                 run.durationMs,
-                clip(run.error ?? "", 60),
+                shorten(run.error ?? "", 60),
               ]),
             ),
         ),

@@ -1,12 +1,11 @@
 /** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
 import { join } from "node:path";
-import { createRounds, newId, parseDuration } from "portico";
+import { clip, createRounds, newId, parseDuration } from "portico";
 import type { NewItem } from "portico";
 import { isActive } from "./active-hours.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type Parts } from "../parts.ts";
 import type { Defaults } from "../schema.ts";
-import { clip } from "../turns/prompt.ts";
 import type { TurnBody } from "../turns/turn.ts";
 import { readText } from "../turns/workspace.ts";
 

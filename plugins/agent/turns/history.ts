@@ -1,8 +1,7 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
-import type { ChatMessage, ChatService, Logger, Store, StoredMessage } from "portico";
+import { type ChatMessage, type ChatService, clip, type Logger, type Store, type StoredMessage } from "portico";
 import { ask, textOf } from "./ask.ts";
 import type { AgentSettings } from "../parts.ts";
-import { clip } from "./prompt.ts";
 
 export interface History {
   messages: ChatMessage[];

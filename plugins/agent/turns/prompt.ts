@@ -1,6 +1,6 @@
 /** What the model is told. */
 import { randomBytes } from "node:crypto";
-import type { BootstrapFile, TurnRequest } from "portico";
+import { type BootstrapFile, clip, type TurnRequest } from "portico";
 
 export const SYSTEM_PROMPT = [
   "You are the agent of a Portico gateway. You work for the person who runs it.",
@@ -56,9 +56,4 @@ export function systemMessage(parts: SystemParts): string {
   }
   if (parts.summary) sections.push(`## The conversation so far, summed up\n\n${parts.summary}`);
   return sections.join("\n\n");
-}
-
-/** The beginning of a long text, saying how much was left out. */
-export function clip(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}\n[… ${text.length - most} more characters left out]`;
 }

@@ -1,7 +1,6 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
-import { fitsPattern, isPorticoError, runTool, ToolRefusal } from "portico";
+import { clip, fitsPattern, isPorticoError, runTool, ToolRefusal, toolParts } from "portico";
 import type { ChatMessage, ChatTool, ContentPart, Logger, Tool, ToolCallPart } from "portico";
-import { clip } from "./prompt.ts";
 
 /** Longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;
@@ -84,41 +83,16 @@ function parseArguments(text: string): unknown {
 }
 
 function resultMessages(id: string, name: string, value: unknown): ChatMessage[] {
-  if (!isParts(value)) return [{ role: "tool", tool_call_id: id, content: asText(value) }];
-  const texts = value.filter((part) => part.type === "text").map((part) => part.text ?? "");
-  const images = value.flatMap((part) => imagePart(part) ?? []);
-  const messages: ChatMessage[] = [
-    {
-      role: "tool",
-      tool_call_id: id,
-      content: clip(texts.join("\n"), RESULT_CHARS) || (images.length ? "See the image." : ""),
-    },
-  ];
+  const parts = toolParts(value);
+  const text = parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
+  const images = parts.flatMap((part): ContentPart[] =>
+    part.type === "image" ? [{ type: "image_url", image_url: { url: part.url } }] : [],
+  );
+  const content = text === "" && images.length > 0 ? "See the image." : clip(text, RESULT_CHARS);
+  const messages: ChatMessage[] = [{ role: "tool", tool_call_id: id, content }];
   // most models take no image in a tool's result: it follows as a message of the user
   if (images.length > 0) {
     messages.push({ role: "user", content: [{ type: "text", text: `[the result of ${name}]` }, ...images] });
   }
   return messages;
-}
-
-function asText(value: unknown): string {
-  if (value === undefined || value === null) return "Done.";
-  if (typeof value === "string") return clip(value, RESULT_CHARS);
-  return clip(JSON.stringify(value) ?? String(value), RESULT_CHARS);
-}
-
-function isParts(value: unknown): value is (ContentPart & { data?: string; mimeType?: string })[] {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((part) => part && (part.type === "text" || part.type === "image_url" || part.type === "image"))
-  );
-}
-
-function imagePart(part: ContentPart & { data?: string; mimeType?: string }): ContentPart | undefined {
-  if (part.type === "image_url" && part.image_url) return { type: "image_url", image_url: part.image_url };
-  if (part.type === "image" && part.data) {
-    return { type: "image_url", image_url: { url: `data:${part.mimeType ?? "image/png"};base64,${part.data}` } };
-  }
-  return undefined;
 }

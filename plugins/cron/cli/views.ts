@@ -58,6 +58,3 @@ export function details(view: JobView): string[] {
     ...(view.nextDates ?? []).map((date, i) => `${i === 0 ? "next      " : "          "} ${date}`),
   ];
 }
-
-export const clip = (value: string, chars: number): string =>
-  value.length > chars ? `${value.slice(0, chars - 1)}…` : value;

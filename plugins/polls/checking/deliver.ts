@@ -1,5 +1,5 @@
 /** Turns what is new into deliveries of the payload. */
-import type { PayloadDelivery, PayloadSpec, ScheduleTools, TurnRequest } from "portico";
+import { clip, type PayloadDelivery, type PayloadSpec, type ScheduleTools, shorten, type TurnRequest } from "portico";
 import { digest } from "../poll.ts";
 import { HOOK, type HookBody } from "./hooks.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";
@@ -28,7 +28,6 @@ export interface News {
   payload: PayloadSpec;
 }
 
-const clip = (text: string, chars: number): string => (text.length > chars ? `${text.slice(0, chars)} …` : text);
 const asJson = (value: unknown, indent?: number): string => JSON.stringify(value, null, indent) ?? String(value);
 
 /** The payload of a poll that was given none. */
@@ -126,7 +125,7 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
   const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
   // All are named, however many: the more there are, the shorter each one's line.
   const room = Math.max(40, Math.min(SUMMARY_LINE_CHARS, Math.floor(SUMMARY_CHARS / rest.length)));
-  const lines = rest.map((item) => `- ${clip(asJson(item), room)}`).join("\n");
+  const lines = rest.map((item) => `- ${shorten(asJson(item), room)}`).join("\n");
   const order = {
     source: "poll",
     key,

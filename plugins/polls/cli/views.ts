@@ -1,4 +1,5 @@
 /** What the command line shows of polls. */
+import { shorten } from "portico";
 
 export interface PollView {
   id: string;
@@ -44,8 +45,6 @@ export interface DryRun {
 export const when = ({ every, schedule }: PollView): string =>
   every === undefined ? (schedule?.expr ?? schedule?.at ?? "") : `every ${every}`;
 export const place = ({ source }: PollView): string => source.url ?? source.path ?? "";
-export const clip = (value: string, chars: number): string =>
-  value.length > chars ? `${value.slice(0, chars - 1)}…` : value;
 
 export function details(view: PollView): string[] {
   const { state, source, payload } = view;
@@ -67,7 +66,7 @@ export function found(dry: DryRun): string[] {
   const seen =
     dry.text !== undefined
       ? dry.text.split("\n").slice(0, 20)
-      : dry.sample.map((item) => clip(JSON.stringify(item), 200));
+      : dry.sample.map((item) => shorten(JSON.stringify(item), 200));
   return [
     dry.listed === undefined ? "What it sees:" : `${dry.listed} items; the last of them:`,
     ...seen.map((line) => `  ${line}`),

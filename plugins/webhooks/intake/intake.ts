@@ -23,7 +23,7 @@ import { type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import { endOf, eventState, turnState } from "./status.ts";
+import { eventState, turnState } from "./status.ts";
 import { acceptedRow, duplicateRow, refusedRow, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
@@ -179,7 +179,8 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     { status, body, waitFor }: FirstAnswer,
   ): Promise<{ status: number; body?: unknown }> {
     if (waitFor === undefined) return { status, body };
-    return { status: 200, body: endOf(await ctx.use("agent").waitFor(waitFor, { signal: call.signal })) };
+    const agent = ctx.use("agent");
+    return { status: 200, body: agent.endOf(await agent.waitFor(waitFor, { signal: call.signal })) };
   }
 
   /** Reads the body. A compressed one is refused with its content type, after the credentials. */

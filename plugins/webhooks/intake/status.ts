@@ -1,5 +1,5 @@
 /** What became of an accepted delivery, for its sender. */
-import { type PluginContext, PorticoError, type TurnStatus, type WakeStatus, type WorkItem } from "portico";
+import type { PluginContext, TurnStatus, WakeStatus, WorkItem } from "portico";
 import { BURST } from "../jobs.ts";
 
 /** The state of a turn that a webhook has started; `undefined` for any other. */
@@ -40,16 +40,4 @@ async function becameOf(ctx: PluginContext, item: WorkItem): Promise<string | un
 
 function queued(item: WorkItem) {
   return { state: "queued" as const, attempts: 0, createdAt: new Date(item.createdAt).toISOString() };
-}
-
-/** The answer to a caller who waited. A turn that failed is an error, with the turn's id in it. */
-export function endOf(status: TurnStatus): unknown {
-  const { turnId, sessionId } = status;
-  if (status.state === "done") {
-    const { result = "", model, steps, usage, attempts } = status;
-    return { status: 200, message: "The turn has ended.", sessionId, turnId, result, model, steps, usage, attempts };
-  }
-  const { code, message } = status.error ?? { code: "cancelled", message: "The turn was stopped." };
-  const known = code === "cancelled" ? { status: 409 } : code === "internal_error" ? { status: 500 } : {};
-  throw new PorticoError(code, message, { ...known, details: { turnId, sessionId } });
 }

@@ -1,5 +1,5 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
-import { PorticoError } from "portico";
+import { clip, PorticoError } from "portico";
 import type { Request } from "./paths.ts";
 import type { Mapping } from "../settings.ts";
 
@@ -107,10 +107,7 @@ function filledIn(template: Mapping["message"], request: Request, missing: strin
 }
 
 function payloadOf(body: unknown): string {
-  const text = JSON.stringify(body, null, 2) ?? "";
-  return text.length <= PAYLOAD_CHARS
-    ? text
-    : `${text.slice(0, PAYLOAD_CHARS)}\n[… ${text.length - PAYLOAD_CHARS} more characters left out]`;
+  return clip(JSON.stringify(body, null, 2) ?? "", PAYLOAD_CHARS);
 }
 
 /** A session's id is no place for line breaks, nor for a whole payload. */
