@@ -81,10 +81,9 @@ export function createLog(options: LogOptions = {}): LogBook {
     recent.add(line);
     options.write?.(line);
     file?.write(line);
-    const text = line.trimEnd();
     for (const follower of followers) {
       try {
-        follower(text);
+        follower(line.trimEnd());
       } catch (error) {
         // whoever logs is not to blame, and has no use for it
         followers.delete(follower);
