@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
+import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
@@ -15,7 +16,7 @@ import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import { type AriaNode, render, type View } from "../../../plugins/browser/snapshot/render.ts";
 import { tame } from "../../../plugins/browser/snapshot/text.ts";
-import { mkdtempSync, writeFileSync, existsSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Type } from "portico";
@@ -30,6 +31,11 @@ test("the list of paths is the list of routes", () => {
     ROUTES.map(({ method, path }) => named(method, path)).sort(),
   );
   assert.ok(PATHS.length > 40);
+});
+
+test("the README names every route", () => {
+  const readme = readFileSync(join(packageDir, "plugins/browser/README.md"), "utf8");
+  for (const [, path] of PATHS) assert.match(readme, new RegExp(`\`(?:[A-Z]+ )?${path}\``), path);
 });
 
 test("a ref may be written in every form, and nothing else passes for one", () => {
