@@ -1,18 +1,24 @@
 /** Every route of the control API. Kept apart from the routes themselves, which are loaded at the first request. */
 import type { Method } from "portico";
 
-export const PATHS: readonly (readonly [Method, string])[] = [
-  ["GET", "/"],
-  ["POST", "/start"],
-  ["POST", "/stop"],
-  ["GET", "/profiles"],
-  ["POST", "/profiles/create"],
-  ["DELETE", "/profiles/:name"],
-  ["POST", "/reset-profile"],
-  ["GET", "/tabs"],
+/**
+ * What a route is about: the list of profiles and their data, the browser as a whole, its tabs as a list, or (where
+ * nothing is said) what a page shows, which takes a tab and as a rule the automation library.
+ */
+export type About = "profiles" | "browser" | "tabs" | "page";
+
+export const PATHS: readonly (readonly [Method, string, About?])[] = [
+  ["GET", "/", "browser"],
+  ["POST", "/start", "browser"],
+  ["POST", "/stop", "browser"],
+  ["GET", "/profiles", "profiles"],
+  ["POST", "/profiles/create", "profiles"],
+  ["DELETE", "/profiles/:name", "profiles"],
+  ["POST", "/reset-profile", "profiles"],
+  ["GET", "/tabs", "tabs"],
   ["POST", "/tabs/open"],
-  ["POST", "/tabs/focus"],
-  ["DELETE", "/tabs/:targetId"],
+  ["POST", "/tabs/focus", "tabs"],
+  ["DELETE", "/tabs/:targetId", "tabs"],
   ["GET", "/snapshot"],
   ["POST", "/screenshot"],
   ["POST", "/pdf"],
@@ -44,3 +50,7 @@ export const PATHS: readonly (readonly [Method, string])[] = [
   ["POST", "/set/locale"],
   ["POST", "/set/device"],
 ];
+
+const ABOUT = new Map(PATHS.map(([, path, about = "page"]) => [path, about]));
+
+export const aboutOf = (path: string): About => ABOUT.get(path) ?? "page";

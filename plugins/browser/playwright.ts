@@ -63,7 +63,7 @@ export interface Library {
 /** Loads the library; `library_unavailable` (501) where the installation lacks it. */
 export async function loadLibrary(): Promise<Library> {
   const { chromium, devices } = await import("playwright-core").catch((cause: unknown) => {
-    throw libraryUnavailable(cause);
+    throw libraryUnavailable({ cause });
   });
   return {
     devices,
@@ -74,11 +74,19 @@ export async function loadLibrary(): Promise<Library> {
   };
 }
 
-export function libraryUnavailable(cause?: unknown): PorticoError {
+/** `still`: what can be done all the same. */
+export function libraryUnavailable({
+  cause,
+  still = "ARIA snapshots (format=aria) and basic screenshots work without it.",
+}: {
+  cause?: unknown;
+  still?: string;
+} = {}): PorticoError {
   return new PorticoError(
     "library_unavailable",
     "This needs the browser automation library (playwright-core), which is not available in this installation. " +
-      "Install it with 'npm install playwright-core' and restart the gateway. ARIA snapshots (format=aria) and basic screenshots work without it.",
+      "Install it with 'npm install playwright-core' and restart the gateway. " +
+      still,
     { cause },
   );
 }

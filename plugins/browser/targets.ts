@@ -1,6 +1,7 @@
 /** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
 import { type PluginContext, PorticoError } from "portico";
 import { policyOf } from "./imposed.ts";
+import { aboutOf } from "./paths.ts";
 import type { Sandboxes } from "./sandbox/sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "./schema.ts";
 import type { BrowserControl } from "./service.ts";
@@ -57,8 +58,8 @@ export function createTargets(parts: TargetParts): Targets {
 
   /** The node that a profile stands for. */
   function nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
-    // These are about this gateway's own list.
-    if (request.route === "/profiles" || request.route.startsWith("/profiles/")) return undefined;
+    // The list is this gateway's own; the data of a profile lie where its browser is.
+    if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile") return undefined;
     const { defaultProfile, profiles } = config();
     const name = profileOf(request) ?? defaultProfile;
     const node = profiles[name]?.node;

@@ -29,7 +29,6 @@ export interface LaunchedBrowser {
   readonly wsUrl: string;
   /** The same conversation without the detour over the network. */
   readonly pipe: DebuggingPipe;
-  readonly userDataDir: string;
   /** Settles when the process has ended. */
   readonly exited: Promise<void>;
   /** Ends it: asks first, then insists. */
@@ -167,7 +166,7 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
     await writeRecord(recordFile(options.dir), child.pid!, options.port);
     void exited.then(() => rm(recordFile(options.dir), { force: true }).catch(() => {}));
     const stop = (): Promise<void> => end(child, pipe, exited);
-    return { pid: child.pid!, port: options.port, wsUrl, pipe, userDataDir: data, exited, stop };
+    return { pid: child.pid!, port: options.port, wsUrl, pipe, exited, stop };
   } catch (error) {
     if (child.pid !== undefined) {
       signalGroup(child.pid, "SIGKILL");

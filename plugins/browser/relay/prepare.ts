@@ -1,23 +1,11 @@
 /** What browser control does before it acts on tabs of the relay. */
-import { PorticoError } from "portico";
 import type { Op } from "../operations/op.ts";
+import { aboutOf } from "../paths.ts";
+import { libraryUnavailable } from "../playwright.ts";
 import type { Session } from "../session.ts";
 import type { RelayControl } from "./server.ts";
 
 type Asked = Pick<Op, "profile" | "session" | "parts">;
-
-/** Routes that need no tab. */
-const WITHOUT_TABS = new Set([
-  "/",
-  "/start",
-  "/stop",
-  "/profiles",
-  "/profiles/create",
-  "/profiles/:name",
-  "/reset-profile",
-]);
-/** Routes that work without the library; a relay profile needs it for everything else. */
-const PLAIN = new Set([...WITHOUT_TABS, "/tabs", "/tabs/focus", "/tabs/:targetId"]);
 
 /** Sessions that were stopped, and how many tabs had been handed over by then: a further one takes the stop back. */
 const stopped = new WeakMap<Session, number>();
@@ -47,12 +35,10 @@ export function relayStatus(op: Asked): object {
  */
 export async function prepareRelay(op: Op, path: string): Promise<void> {
   const relay = ours(op);
-  if (!op.parts.libraryPresent() && !PLAIN.has(path)) {
-    throw new PorticoError(
-      "library_unavailable",
-      "Tabs of the extension relay need the browser automation library (playwright-core) for this, which is not available in this installation. " +
-        "Install it with 'npm install playwright-core' and restart the gateway.",
-    );
+  const about = aboutOf(path);
+  const needsNoTab = about === "browser" || about === "profiles";
+  if (!op.parts.libraryPresent() && about === "page") {
+    throw libraryUnavailable({ still: "Tabs of the extension relay can only be listed without it." });
   }
   if (relay === undefined) return;
   const { session } = op;
@@ -60,8 +46,8 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   if (path === "/start" || path === "/navigate" || path === "/tabs/open") stopped.delete(session);
   if (relay.tabs().length === 0) {
     if (session.running) await session.stop();
-    if (path !== "/tabs" && !WITHOUT_TABS.has(path)) await relay.ready();
+    if (path !== "/tabs" && !needsNoTab) await relay.ready();
     return;
   }
-  if (!WITHOUT_TABS.has(path) && isReachable(op)) await session.start();
+  if (!needsNoTab && isReachable(op)) await session.start();
 }

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Logger, type Paths, portFree, PorticoError } from "portico";
+import { aboutOf } from "../paths.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../service.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";
@@ -35,9 +36,6 @@ interface Sandbox {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** What no session of its own gets: routes that are about the host. */
-const HOST_ONLY = new Set(["/profiles", "/profiles/create", "/profiles/:name", "/reset-profile"]);
-
 export class Sandboxes {
   readonly #options: SandboxesOptions;
   /** The last used one last. */
@@ -51,7 +49,7 @@ export class Sandboxes {
   }
 
   async request(sessionKey: string, request: BrowserRequest): Promise<BrowserAnswer> {
-    if (HOST_ONLY.has(request.route)) {
+    if (aboutOf(request.route) === "profiles") {
       throw new PorticoError(
         "invalid_request_error",
         "A sandbox has one browser and no profiles: leave this out, or pass target=host where that is allowed.",

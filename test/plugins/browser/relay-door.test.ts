@@ -270,6 +270,7 @@ test("without the library, tabs can be listed and nothing else", async () => {
     const aria = await browser.get("/snapshot", { format: "aria" });
     assert.is(aria.status, 501);
     assert.is(aria.body.error.code, "library_unavailable");
+    assert.match(aria.body.error.message, /relay can only be listed/);
     assert.is((await browser.post("/screenshot", {})).status, 501);
     assert.is((await browser.act("click", { ref: 1 })).status, 501);
     await browser.post("/stop");
