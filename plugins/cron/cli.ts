@@ -1,9 +1,29 @@
-import { type CommandIO, defineCommand, formatDuration, shorten } from "portico";
+import { defineCommand, formatDuration, schedulePath, scheduleCommands, shorten } from "portico";
 import { bodyOf, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
 
-const job = { name: "job", description: "Its id, or its name" };
-const at = (io: CommandIO, tail = ""): string => `/cron/jobs/${encodeURIComponent(io.args["job"] ?? "")}${tail}`;
+const jobs = { noun: "job", root: "/cron/jobs" };
+const { show, edit, enable, disable, runs, rm } = scheduleCommands<JobView, RunView>({
+  ...jobs,
+  summaries: {
+    show: "One job, with its next five dates",
+    enable: "Switch a job on",
+    disable: "Switch a job off; it keeps its history",
+    runs: "The history of a job",
+  },
+  options,
+  changeOf: (io) => bodyOf(io, undefined),
+  details,
+  columns: ["SCHEDULED", "STARTED", "STATUS", "BY", "TOOK", ""],
+  row: (run) => [
+    run.scheduledAt,
+    run.startedAt,
+    run.status,
+    run.trigger,
+    run.durationMs === null ? "-" : formatDuration(run.durationMs),
+    shorten(run.error ?? run.reason ?? run.result ?? "", 60),
+  ],
+});
 
 export default defineCommand({
   name: "cron",
@@ -44,77 +64,24 @@ export default defineCommand({
         io.show(await io.gateway.request<JobView>("POST", "/cron/jobs", body), details);
       },
     },
-    {
-      name: "show",
-      summary: "One job, with its next five dates",
-      args: [job],
-      run: async (io) => io.show(await io.gateway.request<JobView>("GET", at(io)), details),
-    },
-    {
-      name: "edit",
-      summary: "Change a job; what is not given stays",
-      args: [job],
-      options,
-      run: async (io) => {
-        const body = bodyOf(io, undefined);
-        if (Object.values(body).every((value) => value === undefined))
-          throw new Error("Nothing to change: give an option.");
-        io.show(await io.gateway.request<JobView>("PATCH", at(io), body), details);
-      },
-    },
-    {
-      name: "enable",
-      summary: "Switch a job on",
-      args: [job],
-      run: async (io) => io.show(await io.gateway.request<JobView>("POST", at(io, "/enable")), details),
-    },
-    {
-      name: "disable",
-      summary: "Switch a job off; it keeps its history",
-      args: [job],
-      run: async (io) =>
-        io.show(await io.gateway.request<JobView>("POST", at(io, "/disable")), (one) => `${one.name} is disabled.`),
-    },
+    show,
+    edit,
+    enable,
+    disable,
     {
       name: "run",
       summary: "Run a job now; its next date stays",
-      args: [job],
+      args: [{ name: "job", description: "Its id, or its name" }],
       run: async (io) =>
         io.show(
-          await io.gateway.request<{ runId: string; turnId?: string; eventId?: string }>("POST", at(io, "/run")),
+          await io.gateway.request<{ runId: string; turnId?: string; eventId?: string }>(
+            "POST",
+            schedulePath(io, jobs, "/run"),
+          ),
           (one) => `started ${one.turnId ?? one.eventId ?? one.runId}`,
         ),
     },
-    {
-      name: "runs",
-      summary: "The history of a job",
-      args: [job],
-      options: { limit: { type: "number", value: "N", description: "How many, newest first; default 20" } },
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ runs: RunView[] }>("GET", at(io, "/runs"), undefined, {
-            query: { limit: io.options["limit"] as number | undefined },
-          }),
-          ({ runs }) =>
-            io.table(
-              ["SCHEDULED", "STARTED", "STATUS", "BY", "TOOK", ""],
-              runs.map((run) => [
-                run.scheduledAt,
-                run.startedAt,
-                run.status,
-                run.trigger,
-                run.durationMs === null ? "-" : formatDuration(run.durationMs),
-                shorten(run.error ?? run.reason ?? run.result ?? "", 60),
-              ]),
-            ),
-        ),
-    },
-    {
-      name: "rm",
-      summary: "Remove a job and its history",
-      args: [job],
-      run: async (io) =>
-        io.show(await io.gateway.request<{ name: string }>("DELETE", at(io)), ({ name }) => `${name} is removed.`),
-    },
+    runs,
+    rm,
   ],
 });

@@ -1,9 +1,43 @@
-import { type CommandIO, defineCommand, shorten } from "portico";
+import { type CommandIO, defineCommand, schedulePath, scheduleCommands, shorten } from "portico";
 import { bodyOf, options } from "./cli/options.ts";
 import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
 
+const polls = { noun: "poll", root: "/polls" };
 const poll = { name: "poll", description: "Its id, or its name" };
-const at = (io: CommandIO, tail = ""): string => `/polls/${encodeURIComponent(io.args["poll"] ?? "")}${tail}`;
+const { show, edit, enable, disable, runs, rm } = scheduleCommands<PollView, CheckView>({
+  ...polls,
+  summaries: {
+    show: "One poll: its source, its last check, its last error",
+    enable: "Switch a poll on, where it left off",
+    disable: "Switch a poll off; it keeps its place",
+    runs: "The history of a poll's checks",
+  },
+  options,
+  changeOf,
+  details,
+  columns: ["STARTED", "STATUS", "BY", "HTTP", "ITEMS", "NEW", "MS", ""],
+  row: (run) => [
+    run.startedAt,
+    run.status,
+    run.trigger,
+    run.httpStatus ?? "-",
+    run.items ?? "-",
+    run.count ?? "-",
+    run.durationMs,
+    shorten(run.error ?? "", 60),
+  ],
+});
+
+/** A source is changed as a whole: what is not given of it comes from the one that is there. */
+async function changeOf(io: CommandIO): Promise<Record<string, unknown>> {
+  const body = bodyOf(io, undefined);
+  const { source } = body as { source?: Record<string, unknown> };
+  if (source === undefined) return body;
+  const before = await io.gateway.request<PollView>("GET", schedulePath(io, polls));
+  const given = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined));
+  const kept = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
+  return { ...body, source: kept ? { ...before.source, ...given, kind: before.source.kind } : given };
+}
 
 export default defineCommand({
   name: "polls",
@@ -45,44 +79,10 @@ export default defineCommand({
         io.show(await io.gateway.request<PollView>("POST", "/polls", body), details);
       },
     },
-    {
-      name: "show",
-      summary: "One poll: its source, its last check, its last error",
-      args: [poll],
-      run: async (io) => io.show(await io.gateway.request<PollView>("GET", at(io)), details),
-    },
-    {
-      name: "edit",
-      summary: "Change a poll; what is not given stays",
-      args: [poll],
-      options,
-      run: async (io) => {
-        const body = bodyOf(io, undefined);
-        if (Object.values(body).every((value) => value === undefined))
-          throw new Error("Nothing to change: give an option.");
-        const { source } = body as { source?: Record<string, unknown> };
-        if (source !== undefined) {
-          const before = await io.gateway.request<PollView>("GET", at(io));
-          const given = Object.fromEntries(Object.entries(source).filter(([, value]) => value !== undefined));
-          const kept = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
-          body["source"] = kept ? { ...before.source, ...given, kind: before.source.kind } : given;
-        }
-        io.show(await io.gateway.request<PollView>("PATCH", at(io), body), details);
-      },
-    },
-    {
-      name: "enable",
-      summary: "Switch a poll on, where it left off",
-      args: [poll],
-      run: async (io) => io.show(await io.gateway.request<PollView>("POST", at(io, "/enable")), details),
-    },
-    {
-      name: "disable",
-      summary: "Switch a poll off; it keeps its place",
-      args: [poll],
-      run: async (io) =>
-        io.show(await io.gateway.request<PollView>("POST", at(io, "/disable")), (one) => `${one.name} is disabled.`),
-    },
+    show,
+    edit,
+    enable,
+    disable,
     {
       name: "run",
       summary: "Check now; its next check stays",
@@ -90,7 +90,7 @@ export default defineCommand({
       run: async (io) => {
         const result = await io.gateway.request<{ ok: boolean; status: string; count: number; error?: string }>(
           "POST",
-          at(io, "/run"),
+          schedulePath(io, polls, "/run"),
         );
         io.show(result, ({ status, count }) => (status === "changed" ? `${count} new` : status));
         if (!result.ok) throw new Error(result.error ?? "the check failed");
@@ -105,42 +105,11 @@ export default defineCommand({
         const dry =
           io.args["poll"] === undefined
             ? await io.gateway.request<DryRun>("POST", "/polls/test", bodyOf(io, undefined))
-            : await io.gateway.request<DryRun>("POST", at(io, "/test"));
+            : await io.gateway.request<DryRun>("POST", schedulePath(io, polls, "/test"));
         io.show(dry, found);
       },
     },
-    {
-      name: "runs",
-      summary: "The history of a poll's checks",
-      args: [poll],
-      options: { limit: { type: "number", value: "N", description: "How many, newest first; default 20" } },
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ runs: CheckView[] }>("GET", at(io, "/runs"), undefined, {
-            query: { limit: io.options["limit"] as number | undefined },
-          }),
-          ({ runs }) =>
-            io.table(
-              ["STARTED", "STATUS", "BY", "HTTP", "ITEMS", "NEW", "MS", ""],
-              runs.map((run) => [
-                run.startedAt,
-                run.status,
-                run.trigger,
-                run.httpStatus ?? "-",
-                run.items ?? "-",
-                run.count ?? "-",
-                run.durationMs,
-                shorten(run.error ?? "", 60),
-              ]),
-            ),
-        ),
-    },
-    {
-      name: "rm",
-      summary: "Remove a poll and its history",
-      args: [poll],
-      run: async (io) =>
-        io.show(await io.gateway.request<{ name: string }>("DELETE", at(io)), ({ name }) => `${name} is removed.`),
-    },
+    runs,
+    rm,
   ],
 });

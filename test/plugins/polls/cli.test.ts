@@ -53,6 +53,9 @@ test("portico polls on a local feed", async () => {
     assert.is(missing.code, 1);
     assert.match(missing.stderr, "--url URL or --path PATH");
     assert.match((await cli("polls", "list")).stdout, "blog");
+    assert.match((await cli("polls", "disable", "blog")).stdout, "blog is disabled.");
+    assert.match((await cli("polls", "enable", "blog")).stdout, /status +enabled/);
+    assert.match((await cli("polls", "rm", "blog")).stdout, "blog is removed.");
   } finally {
     await gateway.stop();
     feed.closeAllConnections();
