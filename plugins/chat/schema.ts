@@ -8,7 +8,12 @@ export const ChannelConfig = Type.Object({
   provider: Type.String({
     description: "openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo",
   }),
-  baseUrl: Type.Optional(Type.String({ description: "openai: with its /v1; every other provider: the host root" })),
+  baseUrl: Type.Optional(
+    Type.String({
+      pattern: "^https?://",
+      description: "openai: with its /v1; every other provider: the host root",
+    }),
+  ),
   apiKey: Type.Optional(
     Type.Union([Type.String(), Type.Array(Type.String())], { description: "a list is used in turn" }),
   ),

@@ -252,7 +252,8 @@ interface Chances {
 
 function judge(channel: Channel, key: number, error: unknown, chances: Chances): Next {
   if (!isUpstreamError(error)) {
-    channel.noted();
+    // A fault of the caller's says nothing of the channel.
+    channel.noted(isPorticoError(error) && error.status >= 500 ? error.message : undefined);
     // What one target cannot express another may; a bug of ours would only be repeated.
     return isPorticoError(error) ? "next target" : "give up";
   }

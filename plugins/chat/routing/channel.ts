@@ -122,7 +122,7 @@ export class Channel {
     return this.#keys.length;
   }
 
-  /** An attempt begins. Says whether it is the probe that may end a rest. */
+  /** An attempt begins: behind a rest, it is the probe that may end it. */
   begin(): void {
     this.#requests++;
     if (this.#restUntil > 0) this.#probing = true;

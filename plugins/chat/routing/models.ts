@@ -4,7 +4,7 @@ import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
+import { type Upstreams, Unsendable } from "../upstream/upstreams.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */
@@ -140,9 +140,9 @@ function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: number): 
       },
       fail: (error) => {
         clearTimeout(timer);
-        reject(
-          new PorticoError("upstream_error", `The upstream could not be reached${codeOf(error)}.`, { cause: error }),
-        );
+        const why =
+          error instanceof Unsendable ? `could not be asked: ${error.message}` : `could not be reached${codeOf(error)}`;
+        reject(new PorticoError("upstream_error", `The upstream ${why}.`, { cause: error }));
       },
     });
   });

@@ -22,8 +22,23 @@ export interface Receiver {
   data(bytes: Buffer): void;
   /** The answer is complete. */
   end(): void;
-  /** No connection, a reset, an answer cut short or malformed, a body that does not decompress. */
+  /** No connection, a reset, an answer cut short or malformed, a body that does not decompress; or `Unsendable`. */
   fail(error: Error): void;
+}
+
+/** A request that cannot be sent wherever it goes: whoever configured it must act. */
+export class Unsendable extends Error {
+  /** The header that holds what no header can; undefined where the address is none. */
+  readonly header: string | undefined;
+
+  constructor(header?: string) {
+    super(
+      header === undefined
+        ? "its address does not begin with http:// or https://"
+        : `its header \`${header}\` cannot be sent`,
+    );
+    this.header = header;
+  }
 }
 
 export interface Sending {
@@ -83,8 +98,7 @@ function splitUrl(url: string): Address {
   let address = addresses.get(url);
   if (address === undefined) {
     const parsed = URL.canParse(url) ? new URL(url) : undefined;
-    if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
-      throw new Error(`${url} is not an http(s) address`);
+    if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:") throw new Unsendable();
     address = { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
     if (addresses.size >= 1000) addresses.clear();
     addresses.set(url, address);
@@ -102,7 +116,7 @@ function headOf({ method, headers }: UpstreamCall, host: string, path: string): 
   let lines = "";
   for (const name in headers) {
     const value = headers[name]!;
-    if (!NAME.test(name) || !VALUE.test(value)) throw new Error(`the header ${JSON.stringify(name)} cannot be sent`);
+    if (!NAME.test(name) || !VALUE.test(value)) throw new Unsendable(name);
     const lower = name.toLowerCase();
     if (lower === "host") named = value;
     else if (!OURS.has(lower)) lines += `${name}: ${value}\r\n`;

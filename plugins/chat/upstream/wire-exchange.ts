@@ -6,7 +6,8 @@ import { type Deadline, startDeadline } from "./deadline.ts";
 import { type Answer, type AnswerStream, callerLeft, type Sink } from "../job.ts";
 import { AnswerTail, HeldAnswer } from "./held-answer.ts";
 import { StreamReading } from "./stream-reading.ts";
-import type { Receiver, Sending } from "./upstreams.ts";
+import { type Receiver, type Sending, Unsendable } from "./upstreams.ts";
+import { misconfigured } from "./misconfigured.ts";
 import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";
 import type { WireAttempt } from "./wire-attempt.ts";
 
@@ -151,6 +152,10 @@ export class WireExchange implements Receiver, AnswerStream {
     // The answer was complete; only its last line was not.
     if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && this.#resolve === undefined) {
       this.end();
+      return;
+    }
+    if (error instanceof Unsendable) {
+      this.#broken(misconfigured(this.#a.target, error));
       return;
     }
     const code = (error as NodeJS.ErrnoException).code;

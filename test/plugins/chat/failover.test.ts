@@ -277,4 +277,32 @@ test("a channel of a provider that is not there, or without an address, is 503 w
   assert.match(((await answer.json()) as { error: { message: string } }).error.message, "nobody");
 });
 
+test("what a channel's own configuration makes unsendable is told by its key, and neither retried nor rested", async () => {
+  const wrong: [object, RegExp][] = [
+    [{ apiKey: "key\n" }, /channels\.one\.apiKey/],
+    [{ headers: { "x-name": "Jürgen" } }, /`x-name`.*channels\.one\.headers/],
+    [{ baseUrl: "http://[::bad" }, /channels\.one\.baseUrl/],
+  ];
+  for (const [one, expected] of wrong) {
+    await start({ maxRetries: 2, ...one });
+    for (let i = 0; i < 4; i++) assert.equal(told(await ask()).slice(0, 2), [200, "two"]);
+    const { state, lastError } = await stateOf("one");
+    assert.is(state, "ok");
+    assert.match(lastError, expected);
+    const alone = await ask({ model: "one/m" });
+    assert.is(alone.status, 503);
+    assert.match(((await alone.json()) as { error: { message: string } }).error.message, expected);
+    await gateway!.stop();
+    gateway = undefined;
+  }
+  assert.is(first.seen.length, 0);
+});
+
+test("an address without http:// is refused with the configuration", async () => {
+  await start({ baseUrl: "localhost:8000/v1" }).then(
+    () => assert.unreachable(),
+    (error: Error) => assert.match(error.message, /channels\.one\.baseUrl/),
+  );
+});
+
 test.run();
