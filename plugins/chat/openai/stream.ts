@@ -14,7 +14,7 @@ import {
 } from "portico";
 import { ChunkMender, type Fields, isObject, type StreamOptions } from "./chunk-mender.ts";
 import { errorIn } from "./answer.ts";
-import { Templates } from "../templates.ts";
+import { Templates } from "./templates.ts";
 
 const LF = 10;
 const CR = 13;

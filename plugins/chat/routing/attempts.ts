@@ -1,7 +1,6 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
 import {
   type ChatProvider,
-  isPorticoError,
   isUpstreamError,
   type Logger,
   PorticoError,
@@ -11,7 +10,7 @@ import {
 import type { Channel, Release } from "./channel.ts";
 import { type Answer, callerLeft, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local-attempt.ts";
-import { ProviderFailed } from "../upstream/provider-failed.ts";
+import { judge } from "./judge.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "./target.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
@@ -20,11 +19,6 @@ import { attemptWire } from "../upstream/wire-attempt.ts";
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 const DEFAULT_RETRIES = 2;
-const LONGEST_WAIT_MS = 10_000;
-const FIRST_BACKOFF_MS = 250;
-const LONGEST_BACKOFF_MS = 4_000;
-/** How long a limited key of several rests where the upstream names no time. */
-const LIMITED_KEY_REST_MS = 5_000;
 
 export interface Engine {
   routing: Routing;
@@ -33,9 +27,6 @@ export interface Engine {
   ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
 }
-
-/** What to do after a failed attempt. */
-type Next = { again: number } | "another key" | "next target" | "give up";
 
 /**
  * The beginning of an answer from the first target that gives one. Throws the last target's error; `job.trace` says
@@ -241,60 +232,6 @@ class Hold {
     this.#begun = true;
     if (this.#over || answer.stream === undefined) this.#place();
   }
-}
-
-interface Chances {
-  retriesLeft: number;
-  tried: number;
-  keysLeft: number;
-  random: () => number;
-}
-
-function judge(channel: Channel, key: number, error: unknown, chances: Chances): Next {
-  if (!isUpstreamError(error)) {
-    // A fault of the caller's says nothing of the channel.
-    channel.noted(isPorticoError(error) && error.status >= 500 ? error.message : undefined);
-    // What one target cannot express another may; a bug of ours would only be repeated.
-    return isPorticoError(error) ? "next target" : "give up";
-  }
-  switch (error.kind) {
-    case "request":
-      channel.noted();
-      return error.upstreamStatus === 404 ? "next target" : "give up";
-    case "auth":
-      channel.noted(error.message);
-      channel.keyRefused(key);
-      return chances.keysLeft > 0 && channel.hasFreshKey() ? "another key" : "next target";
-    case "rate_limit":
-      return judgeLimit(channel, key, error, chances);
-    default:
-      channel.failed(error.message);
-      return error instanceof ProviderFailed ? "next target" : retry(channel, error, chances);
-  }
-}
-
-/** Spent credit does not come back by waiting. */
-const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"]);
-
-function judgeLimit(channel: Channel, key: number, error: UpstreamError, chances: Chances): Next {
-  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
-  if (channel.keyCount > 1 || long) {
-    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_REST_MS, 300_000));
-    channel.noted(error.message);
-    if (chances.keysLeft > 0 && channel.hasFreshKey()) return "another key";
-    if (long) return "next target";
-  } else channel.failed(error.message);
-  return SPENT.has(error.code) ? "next target" : retry(channel, error, chances);
-}
-
-function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
-  if (retriesLeft <= 0) return "next target";
-  const wait = error.retryAfterMs;
-  if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
-  if (wait === undefined && channel.restsUntil() !== 0) return "next target";
-  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
-  // Jitter goes upwards from a time that was named, and both ways from ours.
-  return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };
 }
 
 function pause(ms: number, job: Job): Promise<void> {

@@ -1,6 +1,6 @@
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Channel } from "../../../plugins/chat/routing/channel.ts";
+import { Channel } from "../../../../plugins/chat/routing/channel.ts";
 
 function make(config: object = {}) {
   const clock = { now: 1_000_000 };

@@ -1,7 +1,7 @@
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { ChatRequest } from "portico";
-import { sendableBytes } from "../../../plugins/chat/openai/splice.ts";
+import { sendableBytes } from "../../../../plugins/chat/openai/splice.ts";
 
 const sent = (raw: string, model: string) =>
   sendableBytes(Buffer.from(raw), JSON.parse(raw) as ChatRequest, model).toString();

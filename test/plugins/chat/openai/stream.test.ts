@@ -1,7 +1,7 @@
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { OpenAiStream } from "../../../plugins/chat/openai/stream.ts";
-import { chunk, contentOf, DONE, data, eventsOf, hello } from "../../support/upstreams/upstream.ts";
+import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
+import { chunk, contentOf, DONE, data, eventsOf, hello } from "../../../support/upstreams/upstream.ts";
 
 interface Run {
   text: string;

@@ -1,14 +1,14 @@
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Channel } from "../../../plugins/chat/routing/channel.ts";
+import { Channel } from "../../../../plugins/chat/routing/channel.ts";
 import {
   byPriority,
   type Listing,
   resolve,
   type Routing,
   shuffleByWeight,
-} from "../../../plugins/chat/routing/router.ts";
-import type { AliasConfig, ChannelConfig } from "../../../plugins/chat/schema.ts";
+} from "../../../../plugins/chat/routing/router.ts";
+import type { AliasConfig, ChannelConfig } from "../../../../plugins/chat/schema.ts";
 
 function routing(
   channels: Record<string, Partial<ChannelConfig>>,

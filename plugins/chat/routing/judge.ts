@@ -1,0 +1,68 @@
+/** What a failed attempt says of its channel and key, and what to do next. */
+import { isPorticoError, isUpstreamError, type UpstreamError } from "portico";
+import type { Channel } from "./channel.ts";
+import { ProviderFailed } from "../upstream/provider-failed.ts";
+
+const LONGEST_WAIT_MS = 10_000;
+const FIRST_BACKOFF_MS = 250;
+const LONGEST_BACKOFF_MS = 4_000;
+/** How long a limited key of several rests where the upstream names no time. */
+const LIMITED_KEY_REST_MS = 5_000;
+
+/** What to do after a failed attempt. */
+export type Next = { again: number } | "another key" | "next target" | "give up";
+
+export interface Chances {
+  retriesLeft: number;
+  tried: number;
+  keysLeft: number;
+  random: () => number;
+}
+
+/** Tells the channel what an attempt's failure says of it, and says what to do next. */
+export function judge(channel: Channel, key: number, error: unknown, chances: Chances): Next {
+  if (!isUpstreamError(error)) {
+    // A fault of the caller's says nothing of the channel.
+    channel.noted(isPorticoError(error) && error.status >= 500 ? error.message : undefined);
+    // What one target cannot express another may; a bug of ours would only be repeated.
+    return isPorticoError(error) ? "next target" : "give up";
+  }
+  switch (error.kind) {
+    case "request":
+      channel.noted();
+      return error.upstreamStatus === 404 ? "next target" : "give up";
+    case "auth":
+      channel.noted(error.message);
+      channel.keyRefused(key);
+      return chances.keysLeft > 0 && channel.hasFreshKey() ? "another key" : "next target";
+    case "rate_limit":
+      return judgeLimit(channel, key, error, chances);
+    default:
+      channel.failed(error.message);
+      return error instanceof ProviderFailed ? "next target" : retry(channel, error, chances);
+  }
+}
+
+/** Spent credit does not come back by waiting. */
+const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"]);
+
+function judgeLimit(channel: Channel, key: number, error: UpstreamError, chances: Chances): Next {
+  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
+  if (channel.keyCount > 1 || long) {
+    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_REST_MS, 300_000));
+    channel.noted(error.message);
+    if (chances.keysLeft > 0 && channel.hasFreshKey()) return "another key";
+    if (long) return "next target";
+  } else channel.failed(error.message);
+  return SPENT.has(error.code) ? "next target" : retry(channel, error, chances);
+}
+
+function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
+  if (retriesLeft <= 0) return "next target";
+  const wait = error.retryAfterMs;
+  if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
+  if (wait === undefined && channel.restsUntil() !== 0) return "next target";
+  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
+  // Jitter goes upwards from a time that was named, and both ways from ours.
+  return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };
+}
