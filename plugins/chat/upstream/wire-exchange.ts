@@ -1,17 +1,17 @@
 /** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError, type Usage, upstreamError, type WireRequest } from "portico";
+import { type AnswerKind, kindOf, onlyComments, sniff } from "./answer-kind.ts";
 import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { type Answer, type AnswerStream, callerLeft, type Sink } from "../job.ts";
 import { AnswerTail, HeldAnswer } from "./held-answer.ts";
 import { StreamReading } from "./stream-reading.ts";
-import { type Receiver, type Sending, Unsendable } from "./upstreams.ts";
-import { misconfigured } from "./misconfigured.ts";
+import type { Receiver, Sending } from "./upstreams.ts";
+import { connectionFailure, silence } from "./wire-failures.ts";
 import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";
 import type { WireAttempt } from "./wire-attempt.ts";
 
-const JSON_TYPE = "application/json";
 /** Error answers are read this far. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 /** A whole answer larger than this is passed on as it comes where that is possible. */
@@ -23,7 +23,7 @@ const NOTHING = Buffer.alloc(0);
 /** An upstream that does not close its answer after `[DONE]` is cut. */
 const LINGER_MS = 1000;
 
-type Mode = "waiting" | "error" | "collect" | "sniff" | "stream" | "raw" | "over";
+type Mode = AnswerKind | "waiting" | "raw" | "over";
 
 /** Settles the attempt's promise with the answer's beginning; of a stream it is the rest as well. */
 export class WireExchange implements Receiver, AnswerStream {
@@ -78,17 +78,7 @@ export class WireExchange implements Receiver, AnswerStream {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    if (status >= 300) {
-      this.#mode = "error";
-      return;
-    }
-    if (!this.#a.job.stream) {
-      this.#mode = "collect";
-      return;
-    }
-    const type = headers["content-type"]?.toLowerCase() ?? "";
-    // Only where JSON lines or binary events are not what the provider speaks may the first byte tell the kind.
-    this.#mode = type === "" || type.startsWith(JSON_TYPE) || type.startsWith("text/") ? "sniff" : "stream";
+    this.#mode = kindOf(status, headers, this.#a.job.stream);
   }
 
   data(bytes: Buffer): void {
@@ -154,23 +144,7 @@ export class WireExchange implements Receiver, AnswerStream {
       this.end();
       return;
     }
-    if (error instanceof Unsendable) {
-      this.#broken(misconfigured(this.#a.target, error));
-      return;
-    }
-    const code = (error as NodeJS.ErrnoException).code;
-    const what =
-      this.#status === 0 ? "could not be reached, or closed the connection without an answer" : "broke off its answer";
-    this.#broken(
-      upstreamError(
-        {
-          kind: "upstream",
-          message: `The upstream of channel \`${this.#a.target.channel}\` ${what}${code === undefined ? "" : ` (${code})`}.`,
-        },
-        0,
-      ),
-      error,
-    );
+    this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
   }
 
   // --------------------------------------------------------------------------------------------- streams
@@ -181,21 +155,11 @@ export class WireExchange implements Receiver, AnswerStream {
       this.#held.push(bytes);
       all = this.#held.takeWhole();
     }
-    let at = 0;
-    while (at < all.length && (all[at] === 32 || all[at] === 10 || all[at] === 13 || all[at] === 9)) at++;
-    if (at === all.length) {
-      (this.#held ??= new HeldAnswer()).push(all);
-      return;
-    }
-    const first = all[at];
-    if (first === 123 || first === 91 || first === 60) {
-      // `{`, `[` or `<`: JSON or a page where a stream was asked for.
-      this.#mode = "collect";
-      this.#collect(all);
-      return;
-    }
-    this.#mode = "stream";
-    this.#push(all);
+    const kind = sniff(all);
+    if (kind !== undefined) this.#mode = kind;
+    if (kind === "stream") this.#push(all);
+    else if (kind === "collect") this.#collect(all);
+    else (this.#held ??= new HeldAnswer()).push(all);
   }
 
   #push(bytes: Buffer): void {
@@ -325,12 +289,9 @@ export class WireExchange implements Receiver, AnswerStream {
 
   #late(): void {
     const { target, timeoutMs, idleTimeoutMs } = this.#a;
-    const message =
-      this.#firstByteMs < 0
-        ? `The upstream of channel \`${target.channel}\` did not begin to answer within ${timeoutMs} ms.`
-        : `The upstream of channel \`${target.channel}\` fell silent for ${idleTimeoutMs} ms.`;
+    const begun = this.#firstByteMs >= 0;
     this.#abort();
-    this.#broken(upstreamError({ kind: "timeout", message }, 0));
+    this.#broken(silence(target, begun ? idleTimeoutMs : timeoutMs, begun));
   }
 
   #finish(): void {
@@ -382,8 +343,4 @@ export class WireExchange implements Receiver, AnswerStream {
     this.#a.job.worker = undefined;
     this.#a.onClose();
   }
-}
-
-function onlyComments(bytes: Buffer): boolean {
-  return bytes[0] === 58 && !bytes.includes("data:");
 }
