@@ -68,7 +68,7 @@ export class Desk {
     try {
       await this.#send(message, await this.#run(message));
     } catch (error) {
-      this.#options.outgoing.keep(id);
+      this.#options.outgoing.failed(id);
       await line.send({ t: "error", id, error: this.#shown(error) } satisfies FromNode);
     } finally {
       this.#incoming.delete(id);
@@ -159,12 +159,12 @@ export class Desk {
       if (goesOn()) await this.#sendBody(id, body, []);
       return;
     }
-    const file = await outgoing.take(id, path);
-    if (!goesOn()) return outgoing.keep(id);
+    const file = await outgoing.take(id, path, rule.wanted);
+    if (!goesOn()) return outgoing.failed(id);
     const { size } = await stat(file);
     await this.#sendBody(id, body, [{ at: rule.at, name: basename(path), size }]);
     const parts = createReadStream(file, { highWaterMark: 256 * 1024 });
-    if (!(await line.stream(id, 0, parts, { goesOn }))) outgoing.keep(id);
+    if (!(await line.stream(id, 0, parts, { goesOn }))) outgoing.failed(id);
   }
 
   async #sendBody(
@@ -191,13 +191,13 @@ export class Desk {
   cancel(id: number): void {
     if (this.#running.has(id)) this.#cancelled.add(id);
     for (const one of this.#incoming.get(id)?.values() ?? []) void one.fail(new Error("cancelled by the gateway"));
-    this.#options.outgoing.keep(id);
+    this.#options.outgoing.failed(id);
   }
 
   /** The connection is gone: files that were on their way will not come. */
   ended(): void {
     for (const id of this.#running) this.cancel(id);
-    this.#options.outgoing.keepAll();
+    this.#options.outgoing.allFailed();
   }
 
   #shown(error: unknown): WireError {

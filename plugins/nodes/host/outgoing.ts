@@ -4,10 +4,16 @@ import { basename, dirname, join } from "node:path";
 import type { Logger } from "portico";
 import type { Shelf } from "./shelf.ts";
 
+interface Leaving {
+  path: string;
+  /** Nobody can make it again: a download, a trace. */
+  isOnly: boolean;
+}
+
 export class Outgoing {
   readonly #shelf: Shelf;
   readonly #log: Logger;
-  readonly #unconfirmed = new Map<number, string>();
+  readonly #unconfirmed = new Map<number, Leaving>();
 
   constructor(shelf: Shelf, log: Logger) {
     this.#shelf = shelf;
@@ -15,11 +21,11 @@ export class Outgoing {
   }
 
   /** Puts it where the next file of its name does not take its place; its new path. */
-  async take(id: number, path: string): Promise<string> {
-    const file = join(await this.#shelf.place(), basename(path));
-    await rename(path, file);
-    this.#unconfirmed.set(id, file);
-    return file;
+  async take(id: number, made: string, isOnly: boolean): Promise<string> {
+    const path = join(await this.#shelf.place(), basename(made));
+    await rename(made, path);
+    this.#unconfirmed.set(id, { path, isOnly });
+    return path;
   }
 
   /** The gateway has it. */
@@ -27,17 +33,19 @@ export class Outgoing {
     const file = this.#unconfirmed.get(id);
     this.#unconfirmed.delete(id);
     // What cannot be removed now goes by its age.
-    if (file !== undefined) await rm(dirname(file), { recursive: true, force: true }).catch(() => {});
+    if (file !== undefined) await rm(dirname(file.path), { recursive: true, force: true }).catch(() => {});
   }
 
-  /** The gateway will not have it, and a trace cannot be made again. */
-  keep(id: number): void {
-    const path = this.#unconfirmed.get(id);
-    if (this.#unconfirmed.delete(id))
-      this.#log.warn({ path }, "a file did not reach the gateway: it is kept here for a week");
+  /** The gateway will not have it: it is kept where it is the only one. */
+  failed(id: number): void {
+    const file = this.#unconfirmed.get(id);
+    if (file === undefined) return;
+    if (!file.isOnly) return void this.confirmed(id);
+    this.#unconfirmed.delete(id);
+    this.#log.warn({ path: file.path }, "a file did not reach the gateway: it is kept here for a week");
   }
 
-  keepAll(): void {
-    for (const id of this.#unconfirmed.keys()) this.keep(id);
+  allFailed(): void {
+    for (const id of this.#unconfirmed.keys()) this.failed(id);
   }
 }

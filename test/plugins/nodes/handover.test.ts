@@ -172,6 +172,17 @@ test("a node keeps a file that has not arrived, and says where", async () => {
   assert.is(late.warned.length, 2);
 });
 
+test("a picture that has not arrived is not kept: another can be taken", async () => {
+  const { line } = fakeLine(async () => false);
+  const at = deskOn(line, () => {
+    writeFileSync(join(at.tmp, "a.png"), "");
+    return { body: { ok: true, path: join(at.tmp, "a.png") } };
+  });
+  await at.ask(1, SHOT);
+  await until("it to go", () => filesIn(at.tmp).length === 0);
+  assert.equal(at.warned, []);
+});
+
 test("the file of a cancelled request is kept and not sent", async () => {
   const { line, said } = fakeLine(readAll);
   const at = deskOn(line, () => {
