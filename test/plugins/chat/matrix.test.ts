@@ -1,127 +1,33 @@
 /** Every provider × everything that a chat can do, through the gateway, with the `openai` package as the client. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type Dialect, dialects, type FakeProvider, TOKENS } from "../../support/upstreams/index.ts";
 import {
-  type Dialect,
-  dialects,
-  type FakeProvider,
-  type Problem,
-  startProvider,
-  TOKENS,
-} from "../../support/upstreams/index.ts";
+  type Ask,
+  type Call,
+  type Messages,
+  ask,
+  client,
+  failure,
+  fakes,
+  imageUrl,
+  onScene,
+  PNG,
+  requestOf,
+  streamed,
+  whole,
+} from "./matrix-scene.ts";
 
-type Messages = OpenAI.ChatCompletionMessageParam[];
-type Call = OpenAI.ChatCompletionMessageFunctionToolCall;
+const test = suite("matrix");
+onScene(test);
 
-const PROBLEMS: readonly Problem[] = ["auth", "request", "rate_limit", "overloaded", "server"];
-const ask: Messages = [
-  { role: "system", content: "Be brief" },
-  { role: "user", content: "Hi" },
-];
 const weather: OpenAI.ChatCompletionTool = {
   type: "function",
   function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
 };
 const now: OpenAI.ChatCompletionTool = { type: "function", function: { name: "now" } };
 const tools = [weather, now];
-const PNG = Buffer.from("\x89PNG\r\n\x1a\n and so on", "latin1");
-
-/** Where a provider has codes of its own, these come to the client; elsewhere ours do. */
-const ownCodes: Record<string, { request?: string; rateLimit: string }> = {
-  anthropic: { rateLimit: "rate_limit_error" },
-  bedrock: { request: "ValidationException", rateLimit: "ThrottlingException" },
-  gemini: { request: "INVALID_ARGUMENT", rateLimit: "RESOURCE_EXHAUSTED" },
-  mistral: { request: "1", rateLimit: "1" },
-};
-
-const images = createServer((_req, res) => res.writeHead(200, { "content-type": "image/png" }).end(PNG));
-const fakes = new Map<Dialect, FakeProvider>();
-let gateway: InProcessGateway;
-let client: OpenAI;
-let imageUrl: string;
-
-const test = suite("matrix");
-
-test.before(async () => {
-  await new Promise<void>((resolve) => images.listen(0, "127.0.0.1", resolve));
-  imageUrl = `http://127.0.0.1:${(images.address() as AddressInfo).port}/a.png`;
-  const channels: Record<string, unknown> = {};
-  for (const dialect of dialects) {
-    const fake = await startProvider(dialect);
-    fakes.set(dialect, fake);
-    const channel = { ...dialect.channel(fake.root), models: ["*"], maxRetries: 0, allowPrivateImages: true };
-    channels[dialect.name] = channel;
-    channels[`${dialect.name}-slow`] = { ...channel, timeoutMs: 150 };
-    channels[`${dialect.name}-idle`] = { ...channel, idleTimeoutMs: 500 };
-    channels[`${dialect.name}-broken`] = channel;
-    channels[`${dialect.name}-guarded`] = { ...channel, allowPrivateImages: false };
-    // A failure rests the channel: each kind has one of its own.
-    for (const problem of PROBLEMS) channels[`${dialect.name}-${problem}`] = channel;
-  }
-  const by = (name: string) => `${name}/${dialects.find((dialect) => dialect.name === name)?.model}`;
-  const models = { any: { targets: ["anthropic", "gemini", "mistral", "bedrock"].map(by), strategy: "fallback" } };
-  gateway = await startGateway({ config: { channels, models } });
-  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
-});
-
-test.after(async () => {
-  await gateway?.stop();
-  for (const fake of fakes.values()) await fake.close();
-  images.closeAllConnections();
-  images.close();
-});
-
-type Ask = Partial<OpenAI.ChatCompletionCreateParamsNonStreaming>;
-
-function requestOf(dialect: Dialect, more: Ask, channel = dialect.name) {
-  return { model: `${channel}/${dialect.model}`, messages: ask, ...more };
-}
-
-const whole = (dialect: Dialect, more: Ask = {}) => client.chat.completions.create(requestOf(dialect, more));
-
-/** A stream put together again; it must keep the rules of every stream. */
-async function streamed(dialect: Dialect, more: Ask = {}, channel = dialect.name) {
-  const stream = await client.chat.completions.create({ ...requestOf(dialect, more, channel), stream: true });
-  const chunks: OpenAI.ChatCompletionChunk[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  const { id, created, model } = chunks[0] ?? {};
-  assert.is(chunks[0]?.choices[0]?.delta.role, "assistant", "the role comes first");
-  for (const chunk of chunks) assert.equal([chunk.id, chunk.created, chunk.model], [id, created, model]);
-  const deltas = chunks.flatMap((chunk) => chunk.choices[0]?.delta ?? []);
-  const calls: { id?: string; name?: string; args: string }[] = [];
-  for (const part of deltas.flatMap((delta) => delta.tool_calls ?? [])) {
-    calls[part.index] ??= { args: "" };
-    const call = calls[part.index] as (typeof calls)[number];
-    if (part.id) call.id = part.id;
-    if (part.function?.name) call.name = part.function.name;
-    call.args += part.function?.arguments ?? "";
-  }
-  const finishes = chunks.flatMap((chunk) => chunk.choices.flatMap((choice) => choice.finish_reason ?? []));
-  assert.is(finishes.length, 1, "one finish reason");
-  return {
-    id,
-    model,
-    text: deltas.map((delta) => delta.content ?? "").join(""),
-    reasoning: deltas.map((delta) => (delta as { reasoning_content?: string }).reasoning_content ?? "").join(""),
-    calls,
-    finish: finishes[0],
-    usage: chunks.filter((chunk) => chunk.usage).map((chunk) => chunk.usage),
-  };
-}
-
-/** The error of a call that must fail. */
-async function failure(attempt: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
-  const error = await attempt.then(
-    () => assert.unreachable("did not fail"),
-    (reason: unknown) => reason,
-  );
-  assert.instance(error, OpenAI.APIError);
-  return error as InstanceType<typeof OpenAI.APIError>;
-}
 
 for (const dialect of dialects) {
   const name = (what: string) => `${dialect.name}: ${what}`;
@@ -324,95 +230,6 @@ for (const dialect of dialects) {
     if (openAiLike || dialect.name === "gemini" || dialect.name === "mistral") return;
     const refused = await failure(whole(dialect, { n: 2 }));
     assert.equal([refused.status, refused.param], [400, "n"]);
-  });
-
-  test(name("errors"), async () => {
-    const { request = "invalid_request_error", rateLimit = "rate_limit_exceeded" } = ownCodes[dialect.name] ?? {};
-    const expected: Record<Problem, [number, string]> = {
-      auth: [502, "upstream_auth"],
-      request: [400, request],
-      rate_limit: [429, rateLimit],
-      overloaded: [503, "upstream_error"],
-      server: [502, "upstream_error"],
-    };
-    for (const problem of PROBLEMS) {
-      fake().next = { refuse: problem };
-      const channel = `${dialect.name}-${problem}`;
-      for (const stream of [false, true]) {
-        const attempt = client.chat.completions.create({ ...requestOf(dialect, {}, channel), stream });
-        const error = await failure(attempt as Promise<unknown>);
-        const [status, code] = expected[problem];
-        assert.is(error.status, status, `${problem} is ${error.status}`);
-        assert.match(error.message, `why ${problem}`);
-        assert.is(error.code, code);
-        assert.not.match(error.message, "secret");
-        if (problem === "rate_limit") assert.is(error.headers?.get("retry-after"), "30");
-      }
-    }
-  });
-
-  test(name("failures inside a stream"), async () => {
-    for (const broken of ["error event", "cut"] as const) {
-      fake().next = { broken, script: { text: ["Hello", " you"] } };
-      const stream = await client.chat.completions.create({
-        ...requestOf(dialect, {}, `${dialect.name}-broken`),
-        stream: true,
-      });
-      let text = "";
-      const error = await failure(
-        (async () => {
-          for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
-        })(),
-      );
-      assert.is(text, "Hello you", broken);
-      if (broken === "error event") assert.match(error.message, "it broke");
-    }
-    fake().next = { broken: "after finish", script: { text: ["Hello"] } };
-    const answer = await streamed(dialect, {}, `${dialect.name}-broken`);
-    assert.equal([answer.text, answer.finish], ["Hello", "stop"]);
-  });
-
-  test(name("time-outs"), async () => {
-    for (const silent of ["at once", "after headers"] as const) {
-      fake().next = { silent };
-      for (const stream of [false, true]) {
-        const attempt = client.chat.completions.create({ ...requestOf(dialect, {}, `${dialect.name}-slow`), stream });
-        const error = await failure(attempt as Promise<unknown>);
-        assert.equal([error.status, error.code], [504, "upstream_timeout"]);
-      }
-    }
-    fake().next = { endless: "Hello" };
-    const stream = await client.chat.completions.create({
-      ...requestOf(dialect, {}, `${dialect.name}-idle`),
-      stream: true,
-    });
-    let text = "";
-    await failure(
-      (async () => {
-        for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
-      })(),
-    );
-    assert.is(text, "HelloHello");
-  });
-
-  test(name("a client that leaves takes the upstream along"), async () => {
-    fake().next = { endless: "Hello" };
-    const stream = await client.chat.completions.create({ ...requestOf(dialect, {}), stream: true });
-    for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
-    await fake().left;
-
-    fake().next = { silent: "after headers" };
-    const before = fake().seen.length;
-    const leaving = new AbortController();
-    const attempt = client.chat.completions.create(requestOf(dialect, {}), { signal: leaving.signal });
-    const settled = attempt.then(
-      () => "answered",
-      () => "left",
-    );
-    while (fake().seen.length === before) await new Promise((resolve) => setImmediate(resolve));
-    leaving.abort();
-    assert.is(await settled, "left");
-    await fake().left;
   });
 }
 

@@ -1,0 +1,300 @@
+/** What becomes of an upstream's answers, whole and streamed, good and bad. */
+import { gzipSync } from "node:zlib";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import {
+  chunk,
+  completion,
+  contentOf,
+  DONE,
+  data,
+  eventsOf,
+  hello,
+  json,
+  type Seen,
+  startUpstream,
+  stream,
+} from "../../support/upstreams/upstream.ts";
+import { ask, gateway, hi, onScene, up } from "./chat-scene.ts";
+
+const test = suite("chat answers");
+onScene(test);
+
+test("a stream passes byte for byte", async () => {
+  const answer = await ask({ model: "fast", stream: true });
+  assert.match(answer.headers.get("content-type")!, /^text\/event-stream/);
+  assert.is(await answer.text(), hello.join(""));
+});
+
+test("an answer that deviates is mended", async () => {
+  up.answer = (_, res) =>
+    json(res, {
+      choices: [
+        {
+          message: { content: null, tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }] },
+          finish_reason: "stop",
+        },
+      ],
+    });
+  const body = (await (await ask({ model: "fast" })).json()) as ReturnType<typeof JSON.parse>;
+  assert.match(body.id, /^chatcmpl-/);
+  assert.equal([body.object, body.model, body.choices[0].index], ["chat.completion", "gpt-x", 0]);
+  const [choice] = body.choices;
+  assert.equal(
+    [
+      choice.finish_reason,
+      choice.message.role,
+      choice.message.tool_calls[0].function.arguments,
+      choice.message.tool_calls[0].type,
+    ],
+    ["tool_calls", "assistant", '{"a":1}', "function"],
+  );
+  assert.match(choice.message.tool_calls[0].id, /^call_/);
+});
+
+test("upstream errors have their status and code", async () => {
+  const cases: [number, number, string][] = [
+    [400, 400, "their_code"],
+    [404, 404, "their_code"],
+    [409, 409, "their_code"],
+    [413, 413, "their_code"],
+    [422, 422, "their_code"],
+    [401, 502, "upstream_auth"],
+    [402, 502, "upstream_auth"],
+    [403, 502, "upstream_auth"],
+    [408, 504, "upstream_timeout"],
+    [429, 429, "their_code"],
+    [500, 502, "upstream_error"],
+    [502, 502, "upstream_error"],
+    [503, 503, "upstream_error"],
+    [504, 504, "upstream_timeout"],
+    [529, 503, "upstream_error"],
+  ];
+  for (const streamed of [false, true]) {
+    for (const [theirs, ours, code] of cases) {
+      up.answer = (_, res) =>
+        json(res, { error: { message: `m${theirs}`, type: "t", code: "their_code", param: "messages" } }, theirs);
+      const answer = await ask({ model: "fast", stream: streamed });
+      assert.is(answer.status, ours, `${theirs}`);
+      const { error } = (await answer.json()) as { error: { code: string; message: string } };
+      assert.is(error.code, code, `${theirs}`);
+      assert.match(error.message, `m${theirs}`);
+      if (ours === 429) assert.ok(Number(answer.headers.get("retry-after")) >= 1);
+    }
+  }
+});
+
+test("200 with an error body, an HTML page, nothing, broken JSON: 502", async () => {
+  const bodies = [
+    '{"error":{"message":"inside"}}',
+    '{"object":"error","message":"inside"}',
+    "<html><title>inside</title>",
+    "",
+    '{"id":"x"',
+    '{"id":"inside"}',
+  ];
+  for (const streamed of [false, true]) {
+    for (const body of bodies) {
+      for (const type of ["application/json", "text/html", "text/event-stream"]) {
+        up.answer = (_, res) => res.writeHead(200, { "content-type": type }).end(body);
+        const answer = await ask({ model: "fast", stream: streamed });
+        assert.is(answer.status, 502, `${type} ${body}`);
+        assert.is(((await answer.json()) as { error: { code: string } }).error.code, "upstream_error");
+      }
+    }
+  }
+});
+
+test("a JSON answer to a stream request becomes a stream, with its tool calls and usage", async () => {
+  up.answer = (_, res) => json(res, completion("Hello there"));
+  const text = await (await ask({ model: "fast", stream: true, stream_options: { include_usage: true } })).text();
+  assert.is(contentOf(text), "Hello there");
+  const events = eventsOf(text);
+  assert.equal(events[0].choices[0].delta, { role: "assistant", content: "" });
+  assert.is(events.at(-3).choices[0].finish_reason, "stop");
+  assert.is(events.at(-2).usage.total_tokens, 5);
+  assert.is(events.at(-1), "[DONE]");
+  assert.not.match(await (await ask({ model: "fast", stream: true })).text(), "total_tokens");
+});
+
+test("a first event that is an error becomes an HTTP error, behind comments too", async () => {
+  for (const before of ["", ": PROCESSING\n\n"]) {
+    up.answer = (_, res) => stream(res, `${before}${data({ error: { message: "no" } })}`);
+    const answer = await ask({ model: "fast", stream: true });
+    assert.is(answer.status, 502);
+    assert.is(((await answer.json()) as { error: { message: string } }).error.message, "no");
+  }
+});
+
+test("a stream that fails on its way ends with one error event and [DONE]", async () => {
+  const breaks: [string, (res: import("node:http").ServerResponse) => void][] = [
+    ["an error event", (res) => res.end(data({ error: { message: "gone" } }))],
+    ["a cut", (res) => res.destroy()],
+    ["half an event", (res) => res.end('data: {"id":')],
+  ];
+  for (const [what, end] of breaks) {
+    up.answer = (_, res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.write(hello[0]! + hello[1]!, () => setTimeout(() => end(res), 20));
+    };
+    const answer = await ask({ model: "fast", stream: true });
+    assert.is(answer.status, 200);
+    const events = eventsOf(await answer.text());
+    assert.is(events.length, 4, what);
+    assert.is(events[2].error.code, "upstream_error");
+    assert.equal(Object.keys(events[2].error), ["message", "type", "param", "code"]);
+    assert.is(events[3], "[DONE]");
+  }
+});
+
+test("a cut behind the finish reason is a good end", async () => {
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello.slice(0, 4).join(""), () => setTimeout(() => res.destroy(), 20));
+  };
+  assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
+});
+
+test("gzip, in whole answers and in streams", async () => {
+  up.answer = (seen, res) => {
+    const [type, body] = seen.body.stream
+      ? ["text/event-stream", hello.join("")]
+      : ["application/json", JSON.stringify(completion("zipped"))];
+    res.writeHead(200, { "content-type": type, "content-encoding": "gzip" }).end(gzipSync(body!));
+  };
+  assert.is(
+    ((await (await ask({ model: "fast" })).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
+    "zipped",
+  );
+  assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
+});
+
+test("[DONE] ends the answer though the upstream keeps its connection open", async () => {
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello.join(""));
+  };
+  assert.is(await (await ask({ model: "fast", stream: true })).text(), hello.join(""));
+});
+
+test("a client that leaves cuts the upstream, streaming or not, before and after the first byte", async () => {
+  const starts: Record<string, (res: import("node:http").ServerResponse) => void> = {
+    silent: () => {},
+    head: (res) => res.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders(),
+    begun: (res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      res.write(hello[0]! + hello[1]!);
+    },
+  };
+  for (const [what, start] of Object.entries(starts)) {
+    for (const streamed of what === "begun" ? [true] : [true, false]) {
+      const leave = new AbortController();
+      const arrived = new Promise<Seen>((resolve) => {
+        up.answer = (seen, res) => {
+          start(res);
+          resolve(seen);
+        };
+      });
+      const answer = gateway.request(
+        "POST",
+        "/v1/chat/completions",
+        { model: "fast", messages: hi, stream: streamed },
+        { signal: leave.signal },
+      );
+      const { cut } = await arrived;
+      const begun = what === "begun" ? (await answer).body!.getReader() : undefined;
+      await begun?.read();
+      leave.abort();
+      await (begun?.closed ?? answer).then(
+        () => assert.unreachable(what),
+        () => {},
+      );
+      await cut;
+    }
+  }
+});
+
+test("a slow first byte and a silent stream are time-outs", async () => {
+  const slow = await startUpstream((_, res, count) => {
+    if (count === 1) return;
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello[0]! + hello[1]!);
+  });
+  const other = await startGateway({
+    config: {
+      channels: { slow: { provider: "openai", baseUrl: slow.url, timeoutMs: 60, idleTimeoutMs: 60, maxRetries: 0 } },
+    },
+  });
+  try {
+    const first = await other.request("POST", "/v1/chat/completions", { model: "slow/x", messages: hi });
+    assert.is(first.status, 504);
+    assert.is(((await first.json()) as { error: { code: string } }).error.code, "upstream_timeout");
+    const second = await other.request("POST", "/v1/chat/completions", { model: "slow/x", messages: hi, stream: true });
+    const events = eventsOf(await second.text());
+    assert.is(events.at(-2).error.code, "upstream_timeout");
+    assert.is(events.at(-1), "[DONE]");
+  } finally {
+    await other.stop();
+    await slow.close();
+  }
+});
+
+test("the headers of a stream wait for the first byte and not longer", async () => {
+  let go = () => {};
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(hello[0]!);
+    go = () => res.end(hello.slice(1).join(""));
+  };
+  const answer = await ask({ model: "fast", stream: true });
+  assert.is(answer.status, 200);
+  const reader = answer.body!.getReader();
+  const { value } = await reader.read();
+  assert.is(Buffer.from(value!).toString(), hello[0]);
+  go();
+  let rest = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    rest += Buffer.from(part.value).toString();
+  assert.is(rest, hello.slice(1).join(""));
+});
+
+test("a large answer is passed on as it comes", async () => {
+  const content = "z".repeat(8 * 1024 * 1024);
+  const whole = JSON.stringify(completion(content));
+  const half = whole.length / 2;
+  let go = () => {};
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "application/json" });
+    res.write(whole.slice(0, half));
+    go = () => res.end(whole.slice(half));
+  };
+  const answer = await ask({ model: "fast" });
+  const reader = answer.body!.getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += Buffer.from(part.value).toString("latin1");
+    if (text.length < half / 2) continue;
+    go();
+    go = () => {};
+  }
+  assert.is(JSON.parse(text).choices[0].message.content, content);
+});
+
+test("common quirks in a stream over the wire: CRLF, one byte at a time", async () => {
+  up.answer = async (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    for (const byte of Buffer.from(
+      [chunk({ role: "assistant", content: "a" }), DONE].join("").replaceAll("\n", "\r\n"),
+    )) {
+      await new Promise<void>((resolve) => res.write(Buffer.of(byte), () => setImmediate(resolve)));
+    }
+    res.end();
+  };
+  assert.is(
+    await (await ask({ model: "fast", stream: true })).text(),
+    chunk({ role: "assistant", content: "a" }) + chunk({}, "stop") + DONE,
+  );
+});
+
+test.run();

@@ -1,0 +1,40 @@
+/** A gateway with one upstream, for the tests of `POST /v1/chat/completions`. */
+import type { Test } from "uvu";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+
+export let up: Upstream;
+export let gateway: InProcessGateway;
+export const hi = [{ role: "user", content: "hi" }];
+export const ask = (body: object, headers: Record<string, string> = {}) =>
+  gateway.request("POST", "/v1/chat/completions", { messages: hi, ...body }, { headers });
+
+/** Starts both before the suite's tests and stops them after; the upstream says hello, unless a test says otherwise. */
+export function onScene(test: Test): void {
+  test.before(async () => {
+    up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x", "org/deep-model"] });
+    gateway = await startGateway({
+      config: {
+        channels: {
+          main: {
+            provider: "openai",
+            baseUrl: `${up.url}/`,
+            apiKey: "sk-main",
+            headers: { "X-Extra": "1" },
+            maxRetries: 0,
+          },
+          off: { provider: "openai", baseUrl: up.url, models: ["gone"], enabled: false },
+        },
+        models: { fast: "main/gpt-x", chain: { targets: ["nowhere/x", "fast"] } },
+      },
+    });
+  });
+  test.before.each(() => {
+    up.seen.length = 0;
+    up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello")));
+  });
+  test.after(async () => {
+    await gateway?.stop();
+    await up?.close();
+  });
+}
