@@ -1,3 +1,4 @@
+import { withDeadline } from "./deadline.ts";
 import { PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
 import type {
@@ -167,7 +168,11 @@ export function createBus(log: Logger) {
       const handle = () => entry.handler(event, { signal: controller.signal });
       const given = entry.traced ? runAs(entry.owner, handle, event.name) : handle();
       if (!(given instanceof Object && "then" in given)) return { outcome: outcome({}), result: given };
-      const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, controller);
+      const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
+        const error = new DeadlineError(`still running after ${entry.timeoutMs} ms`);
+        controller.abort(error);
+        return error;
+      });
       return { outcome: outcome({}), result };
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
@@ -209,23 +214,6 @@ export type Bus = ReturnType<typeof createBus>;
 /** A handler was still running at its deadline; its signal has been aborted. */
 export class DeadlineError extends Error {
   override name = "DeadlineError";
-}
-
-async function withDeadline<T>(work: Promise<T>, timeoutMs: number, controller: AbortController): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new DeadlineError(`still running after ${timeoutMs} ms`);
-      controller.abort(error);
-      reject(error);
-    }, timeoutMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => {}); // a rejection after the deadline has been answered already
-  }
 }
 
 function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent<K> {

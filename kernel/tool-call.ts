@@ -1,4 +1,5 @@
 /** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
+import { withDeadline } from "./deadline.ts";
 import { compile } from "./schema.ts";
 import type { Check, Tool, ToolCall } from "./types.ts";
 
@@ -20,24 +21,20 @@ export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promis
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const deadline = new AbortController();
   const signal = AbortSignal.any([call.signal, deadline.signal]);
-  let timer: NodeJS.Timeout | undefined;
-  let left: (() => void) | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new ToolRefusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
-      deadline.abort(error);
-      reject(error);
-    }, timeoutMs);
-    left = () => reject(call.signal.reason);
-    call.signal.addEventListener("abort", left, { once: true });
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(call.signal.reason);
+    call.signal.addEventListener("abort", leave, { once: true });
   });
   try {
-    const work = Promise.resolve(tool.handler(checked as never, { ...call, signal }));
-    work.catch(() => {}); // a rejection after the deadline has been answered already
-    return await Promise.race([work, late]);
+    const work = Promise.race([tool.handler(checked as never, { ...call, signal }), left]);
+    return await withDeadline(work, timeoutMs, () => {
+      const error = new ToolRefusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
+      deadline.abort(error);
+      return error;
+    });
   } finally {
-    clearTimeout(timer);
-    if (left) call.signal.removeEventListener("abort", left);
+    call.signal.removeEventListener("abort", leave);
   }
 }
 

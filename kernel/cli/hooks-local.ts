@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { CheckReport } from "../hooks/check.ts";
 import { type EventOutline, knownEvents } from "../hooks/known-events.ts";
+import { isHookName } from "../hooks/on-disk/name.ts";
 import type { HookRecord } from "../hooks/record.ts";
 import { writeHook } from "../hooks/scaffold.ts";
 import { readConfigFile } from "../config/read.ts";
@@ -17,12 +18,10 @@ export interface CheckOutcome {
   checked: CheckReport[];
 }
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
 /** `portico hooks new`. */
 export async function newHook(io: CommandIO): Promise<void> {
   const hook = io.args["name"] ?? "";
-  if (!namePattern.test(hook))
+  if (!isHookName(hook))
     throw new Error(`"${hook}" is no hook name: use letters, digits, dots, dashes and underscores.`);
   const wanted = (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
   const events = await eventsOf(io);

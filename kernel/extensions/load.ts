@@ -4,12 +4,14 @@
  * is loaded again without esbuild.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
+import { writeWhole } from "../write-whole.ts";
 import { compileScript } from "./code-cache.ts";
+import { type Evaluate, evaluateBundle, wrapBundle } from "./evaluate.ts";
 
 export interface LoadedModule {
   exports: Record<string, unknown>;
@@ -49,7 +51,6 @@ interface Bundle {
   codeHash: string;
   inputs: { path: string; size: number; mtimeMs: number; hash: string }[];
 }
-type Evaluate = (code: string, entry: string) => (...args: unknown[]) => void;
 
 /** Raised when the form of cached bundles changes. */
 const cacheVersion = 5;
@@ -95,7 +96,7 @@ export function createLoader(options: LoaderOptions) {
   async function load(entry: string, guarded?: Evaluate): Promise<LoadedModule> {
     const compiled = await compile(entry);
     const evaluateScript: Evaluate = () => scriptOf(compiled, entry).runInThisContext();
-    const evaluate = guarded ?? (options.sourceMaps(entry) ? evaluateIndirectly : evaluateScript);
+    const evaluate = guarded ?? (options.sourceMaps(entry) ? evaluateBundle : evaluateScript);
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
     const hostRequire = (id: string) => (Object.hasOwn(options.host, id) ? options.host[id] : require(id));
@@ -116,17 +117,6 @@ export function createLoader(options: LoaderOptions) {
   return { compile, prepare, load };
 }
 export type Loader = ReturnType<typeof createLoader>;
-
-/** Wraps the bundle as Node wraps CommonJS, on its first line, so that line numbers stay. */
-export function wrapBundle(code: string, entry: string): string {
-  return `(function(exports,require,module,__filename,__dirname){${code}\n})\n//# sourceURL=${pathToFileURL(entry).href}`;
-}
-
-const evaluateIndirectly: Evaluate = (code, entry) => {
-  // biome-ignore lint/security/noGlobalEval: this is the loader
-  // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(wrapBundle(code, entry));
-};
 
 /** A file that is saved while esbuild reads would pair old code with a new hash: then it is built once more. */
 async function build(entry: string, sourceMaps: boolean, bundled: readonly string[]): Promise<Bundle> {
@@ -221,11 +211,9 @@ function isUnchanged(input: Bundle["inputs"][number], dir: string): boolean {
 
 function writeCached(file: string, bundle: Bundle): void {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const temporary = `${file}.${process.pid}.tmp`;
     const { code, ...head } = bundle;
-    writeFileSync(temporary, `//${JSON.stringify({ version: cacheVersion, ...head })}\n${code}`);
-    renameSync(temporary, file);
+    // Those of a package that one user has installed are read by others.
+    writeWhole(file, `//${JSON.stringify({ version: cacheVersion, ...head })}\n${code}`, 0o644);
   } catch {
     // A read-only installation runs without the cache.
   }

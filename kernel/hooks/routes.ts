@@ -13,7 +13,7 @@ const RunBody = Type.Object({
 /** Mounts the routes; all of them take the gateway's own token. */
 export function mountHookRoutes(mount: Mount, host: HookHost): void {
   const owner = { access: "gateway" } as const;
-  const runBody = lazily(() => compile(RunBody));
+  const runBody = compile(RunBody);
   const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
 
   mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, () => ({
@@ -38,12 +38,6 @@ export function mountHookRoutes(mount: Mount, host: HookHost): void {
     "/kernel/hooks/:name/logs",
     { ...owner, summary: "Its last lines" },
     named((name, call) => ({ lines: host.logs(name, countOf(call)) })),
-  );
-  mount.route(
-    "GET",
-    "/kernel/hooks/:name/check",
-    { ...owner, summary: "What is wrong with it" },
-    named((name) => host.check(name)),
   );
   mount.route(
     "POST",
@@ -83,7 +77,7 @@ export function mountHookRoutes(mount: Mount, host: HookHost): void {
     "/kernel/hooks/:name/run",
     { ...owner, summary: "Run it against a sample event" },
     named(async (name, call) => {
-      const body = (await call.body()).length ? await call.json(runBody()) : {};
+      const body = (await call.body()).length ? await call.json(runBody) : {};
       return host.run(name, body);
     }),
   );
@@ -92,9 +86,4 @@ export function mountHookRoutes(mount: Mount, host: HookHost): void {
 function countOf(call: Call): number {
   const lines = Number(call.query.get("lines") ?? 200);
   return Number.isInteger(lines) && lines > 0 ? lines : 200;
-}
-
-function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
 }

@@ -1,5 +1,6 @@
 /** One call of a hook by hand, against an event's sample: what it would do, and what it said. */
 import type { Bus } from "../bus.ts";
+import { withDeadline } from "../deadline.ts";
 import { PorticoError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import { runAs } from "../owner.ts";
@@ -62,7 +63,6 @@ export async function runOnce({ version, request, bus, log, contextFor }: RunOnc
   const report = { hook: version.candidate.name, event: name, context, logs };
   const began = performance.now();
   const elapsed = () => Math.round((performance.now() - began) * 100) / 100;
-  let timer: NodeJS.Timeout | undefined;
   try {
     const ctx = contextFor(
       controller.signal,
@@ -73,10 +73,7 @@ export async function runOnce({ version, request, bus, log, contextFor }: RunOnc
       () => invoke({ handler: version.handler, event, spec, ctx, limitMs: timeoutMs + backstopMs }),
       name,
     );
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Late(timeoutMs)), timeoutMs);
-    });
-    const effects = await Promise.race([given, late]);
+    const effects = await withDeadline(given, timeoutMs, () => new Late(timeoutMs));
     return { ...report, ok: true, ms: elapsed(), effects };
   } catch (thrown) {
     controller.abort(thrown);
@@ -91,8 +88,6 @@ export async function runOnce({ version, request, bus, log, contextFor }: RunOnc
       ...(problem.line ? { line: problem.line } : {}),
       ...(thrown instanceof Late ? { timedOut: true } : {}),
     };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

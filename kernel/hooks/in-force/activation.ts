@@ -2,8 +2,9 @@
 import { createHash } from "node:crypto";
 import { withDeadline } from "../../deadline.ts";
 import { runBounded } from "../../extensions/bounded.ts";
-import { createLoopGuard, guardLoops } from "../../extensions/loop-guard.ts";
-import { LoadError, type Loader, wrapBundle } from "../../extensions/load.ts";
+import { evaluateBundle, evaluateGuarded } from "../../extensions/evaluate.ts";
+import { createLoopGuard } from "../../extensions/loop-guard.ts";
+import { LoadError, type Loader } from "../../extensions/load.ts";
 import { UnsafeError, whyInputsUnsafe } from "../../extensions/safety.ts";
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
@@ -69,7 +70,7 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
   const bundled = candidate.root.name === "bundled";
   const owner = `hook:${candidate.name}`;
   const module = await loader.load(entry, (code, file) => {
-    if (bundled) return (...args) => evaluate(wrapBundle(code, file))(...args);
+    if (bundled) return evaluateBundle(code, file);
     const run = evaluateGuarded(code, file, loops.tick);
     return (...args) => runBounded(() => runAs(owner, () => run(...args)), evaluateLimitMs + backstopMs);
   });
@@ -93,25 +94,6 @@ export async function loadVersion(candidate: Candidate, loader: Loader): Promise
 function entryOf(candidate: Candidate): string {
   if (candidate.problem) throw new LoadError(candidate.problem.message, candidate.problem.file, candidate.problem.line);
   return candidate.handler as string;
-}
-
-type Wrapped = (...args: unknown[]) => void;
-
-function evaluate(code: string): Wrapped {
-  // biome-ignore lint/security/noGlobalEval: bundles are evaluated, so that an old version can be collected
-  // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(code);
-}
-
-function evaluateGuarded(code: string, entry: string, tick: () => true): Wrapped {
-  try {
-    const text = wrapBundle(guardLoops(code, "$portico_tick"), entry);
-    return (evaluate(`(function($portico_tick){return ${text}\n})`) as (tick: () => true) => Wrapped)(tick);
-  } catch (error) {
-    // A program that the guard misread still runs, only without it.
-    if (error instanceof SyntaxError) return evaluate(wrapBundle(code, entry));
-    throw error;
-  }
 }
 
 function findHandler(exports: unknown, name: string | undefined, entry: string): Handler {

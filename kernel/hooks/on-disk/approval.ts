@@ -1,7 +1,8 @@
 /** Which contents of workspace hooks their owner has approved: where `hooks.trust` is `approved`, others do not run. */
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join, relative } from "node:path";
+import { writeWhole } from "../../write-whole.ts";
 
 interface Approval {
   hash: string;
@@ -26,10 +27,7 @@ export function openApprovals(file: string): Approvals {
     isApproved: (dir, hash) => read()[dir]?.hash === hash,
     approve(dir, hash) {
       const approvals = { ...read(), [dir]: { hash, at: new Date().toISOString() } };
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      const temporary = `${file}.${process.pid}.tmp`;
-      writeFileSync(temporary, `${JSON.stringify(approvals, null, 2)}\n`, { mode: 0o600 });
-      renameSync(temporary, file);
+      writeWhole(file, `${JSON.stringify(approvals, null, 2)}\n`);
     },
   };
 }

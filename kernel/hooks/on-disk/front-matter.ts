@@ -4,7 +4,9 @@
  */
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
+import { isRecord } from "../../key-path.ts";
 import { didYouMean } from "../../nearest.ts";
+import { isHookName } from "./name.ts";
 
 /** What a hook says of itself. */
 export interface HookMeta {
@@ -43,7 +45,6 @@ export class FrontMatterError extends Error {
 }
 
 const FIELDS = "name description events priority enabled timeoutMs export os requires always homepage emoji".split(" ");
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Parses the text of a `HOOK.md`. Throws `FrontMatterError`. */
 export function parseHookMd(source: string): FrontMatter {
@@ -194,19 +195,14 @@ function metadataLayers(metadata: unknown, lineAt: LineOf): Layer[] {
   return [...layers, { at: ["metadata"], values: map }];
 }
 
+const asObject = (value: unknown) => (isRecord(value) ? value : undefined);
 const text = (value: unknown) => (typeof value === "string" && value.trim() !== "" ? value : undefined);
 const boolean = (value: unknown) => (typeof value === "boolean" ? value : undefined);
 const finite = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : undefined);
-const hookName = (value: unknown) => (typeof value === "string" && NAME.test(value) ? value : undefined);
+const hookName = (value: unknown) => (typeof value === "string" && isHookName(value) ? value : undefined);
 
 function milliseconds(value: unknown): number | undefined {
   return typeof value === "number" && value >= 1 && value <= 600_000 ? value : undefined;
-}
-
-function asObject(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
 }
 
 function nameList(value: unknown): string[] | undefined {

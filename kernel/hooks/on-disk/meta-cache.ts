@@ -3,8 +3,8 @@
  * which is a good part of what a start costs.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync } from "node:fs";
+import { writeWhole } from "../../write-whole.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
 /** Reads a text. Throws `FrontMatterError`. */
@@ -46,9 +46,7 @@ function writeKnown(file: string, known: Map<string, FrontMatter>): void {
     known.delete(key);
   }
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(`${file}.${process.pid}.tmp`, JSON.stringify({ version, known: [...known] }), { mode: 0o600 });
-    renameSync(`${file}.${process.pid}.tmp`, file);
+    writeWhole(file, JSON.stringify({ version, known: [...known] }));
   } catch {
     // a full disk: the next start reads them anew
   }
