@@ -12,7 +12,6 @@ export interface ChunkWriterOptions {
   id: string;
   /** Unix seconds. */
   created: number;
-  /** May be given later through `setModel`, up to the first thing written. */
   model: string;
   /** The caller asked for it with `stream_options.include_usage`: otherwise `usage()` writes nothing. */
   includeUsage?: boolean;
@@ -23,17 +22,13 @@ export interface ChunkWriterOptions {
  * the first delta of each choice.
  */
 export interface ChunkWriter {
-  setModel(model: string): void;
   /** Writes the role alone, where it should be out before any content. */
   role(choice?: number): void;
   text(content: string, choice?: number): void;
-  /** The content as the bytes of a JSON string without its quotes, already escaped: copied as they are. */
-  textLiteral(escaped: Buffer, choice?: number): void;
-  /** The same as a range of bytes, for the first choice. */
+  /** Text of the first choice as a range of bytes of a JSON string without its quotes, already escaped: copied as they are. */
   textSlice(bytes: Buffer, start: number, end: number): void;
   /** `delta.reasoning_content`. */
   reasoning(content: string, choice?: number): void;
-  reasoningLiteral(escaped: Buffer, choice?: number): void;
   /** The start of a tool call. `index` counts the calls of a choice from 0. */
   toolCall(index: number, id: string, name: string, args?: string, choice?: number): void;
   /** A further fragment of the arguments of a call that was started. */
@@ -63,11 +58,15 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   let pieces: Buffer[] = [];
   const started = new Set<number>();
   const finished = new Set<number>();
-  let model = options.model;
 
   function prefix(choice: number): string {
     if (head === "") {
-      const fields = { id: options.id, object: "chat.completion.chunk", created: options.created, model };
+      const fields = {
+        id: options.id,
+        object: "chat.completion.chunk",
+        created: options.created,
+        model: options.model,
+      };
       head = `data: ${bytesOf(JSON.stringify(fields)).slice(0, -1)},"choices":[`;
     }
     return `${head}{"index":${choice},"delta":`;
@@ -101,17 +100,11 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   }
 
   return {
-    setModel(value) {
-      if (head === "") model = value;
-    },
     role(choice = 0) {
       open(choice);
     },
     text(content, choice = 0) {
       write(choice, `{"content":${bytesOf(JSON.stringify(content))}}`);
-    },
-    textLiteral(escaped, choice = 0) {
-      write(choice, `{"content":"${escaped.toString("latin1")}"}`);
     },
     textSlice(bytes, start, end) {
       textHead ??= Buffer.from(`${open(0)}{"content":"`, "latin1");
@@ -131,9 +124,6 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     },
     reasoning(content, choice = 0) {
       write(choice, `{"reasoning_content":${bytesOf(JSON.stringify(content))}}`);
-    },
-    reasoningLiteral(escaped, choice = 0) {
-      write(choice, `{"reasoning_content":"${escaped.toString("latin1")}"}`);
     },
     toolCall(index, id, name, args = "", choice = 0) {
       const call = { index, id, type: "function", function: { name, arguments: args } };
