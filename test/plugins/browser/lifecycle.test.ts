@@ -3,6 +3,7 @@ import { createServer as createHttp } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp } from "node:net";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { freePort } from "../../support/free-port.ts";
 import { until } from "../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "./support.ts";
 
@@ -176,9 +177,8 @@ test("navigation: answers where it ended, tells what failed", async () => {
   }
   assert.is((await browser.post("/navigate", { url: `${site.url}/nowhere` })).body.status, 404);
   assert.equal((await browser.post("/navigate", { url: "about:blank" })).body.status, null);
-  const gone = await startSite({});
-  await gone.stop();
-  failed(await browser.post("/navigate", { url: gone.url }), 422, "action_failed", "ECONNREFUSED");
+  const gone = `http://127.0.0.1:${await freePort()}`;
+  failed(await browser.post("/navigate", { url: gone }), 422, "action_failed", "ECONNREFUSED");
   failed(await browser.post("/navigate", { url: "http://127.0.0.1:7/" }), 422, "action_failed", "refuses this port");
   const cases: [unknown, number, string][] = [
     [{}, 400, "invalid_request_error"],
@@ -331,9 +331,7 @@ off("a disabled browser says so on every route", async () => {
 });
 
 off("attach-only never starts a browser", async () => {
-  const nobody = await startSite({});
-  await nobody.stop();
-  const profiles = { mine: { cdpPort: nobody.port } };
+  const profiles = { mine: { cdpPort: await freePort() } };
   const attaching = await startBrowser({ attachOnly: true, defaultProfile: "mine", profiles });
   try {
     const answer = await attaching.post("/start");

@@ -11,6 +11,7 @@ import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { launch, type LaunchOptions, PortTaken } from "../../../plugins/browser/connect/launch.ts";
 import { type Profile, Profiles } from "../../../plugins/browser/profiles.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
+import { freePort } from "../../support/free-port.ts";
 import { makeHome } from "../../support/gateway.ts";
 
 const home = makeHome("portico-ports-");
@@ -22,12 +23,6 @@ async function hold(port = 0, host = "127.0.0.1"): Promise<number> {
   await once(server, "listening");
   holders.push(server);
   return (server.address() as AddressInfo).port;
-}
-
-async function free(): Promise<number> {
-  const port = await hold();
-  await new Promise((resolve) => holders.pop()?.close(resolve));
-  return port;
 }
 
 const options = async (port: number): Promise<LaunchOptions> => ({
@@ -51,7 +46,7 @@ test("a browser whose port is another's by then is ended at once, and can be sta
   assert.instance(refused, PortTaken);
   await hold(taken.port, "::1");
   assert.instance(await launch(taken).catch((error: unknown) => error), PortTaken, "on ::1 neither");
-  const browser = await launch(await options(await free()));
+  const browser = await launch(await options(await freePort()));
   assert.match(browser.wsUrl, `ws://127.0.0.1:${browser.port}/`);
   await browser.stop();
 });
@@ -71,7 +66,7 @@ test("profiles whose ports are asked for at once get different ones", async () =
 });
 
 test("a profile's browser goes on to the next port", async () => {
-  const [first, second] = [await hold(), await free()];
+  const [first, second] = [await hold(), await freePort()];
   const given = [first, second];
   const silent = (): void => {};
   const deps = {

@@ -1,11 +1,11 @@
 /** What attached tabs live through: a gateway that is restarted, pages that may not be attached, files, the person's word. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { freePort } from "../../support/free-port.ts";
 import { makeHome } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { type Person, pairingOf, startPerson } from "./relay-support.ts";
@@ -19,23 +19,6 @@ let site: Site;
 let gatewayPort: number;
 let page: Page;
 
-/** A port whose neighbours are free too: a gateway that is restarted must come back where it was. */
-async function freePort(): Promise<number> {
-  const listen = (port: number): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const server = createServer().on("error", reject);
-      server.listen(port, "127.0.0.1", () => {
-        const { port: got } = server.address() as { port: number };
-        server.close(() => resolve(got));
-      });
-    });
-  for (;;) {
-    const port = await listen(0);
-    const free = await Promise.all([listen(port + 2), listen(port + 3)]).catch(() => undefined);
-    if (free !== undefined) return port;
-  }
-}
-
 const start = () =>
   startBrowser(
     { defaultProfile: "relay" },
@@ -46,7 +29,8 @@ const attachedTabs = async (): Promise<string[]> =>
   (await browser.get("/")).body.tabs.map((tab: { url: string }) => tab.url);
 
 test.before(async () => {
-  gatewayPort = await freePort();
+  // A gateway that is restarted must come back where it was.
+  gatewayPort = await freePort(2, 3);
   site = await startSite({
     "/": `<title>Mine</title><button onclick="document.title='n '+(++n)">Count</button><script>let n = 0</script>
       <label>Paper <input type="file" onchange="files[0].text().then((text) => document.title = text)"></label>`,

@@ -7,6 +7,7 @@ import * as assert from "uvu/assert";
 import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { launch } from "../../../plugins/browser/connect/launch.ts";
 import { loadLibrary } from "../../../plugins/browser/playwright.ts";
+import { freePort } from "../../support/free-port.ts";
 import { makeHome } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { type Site, startBrowser, startSite } from "./support.ts";
@@ -51,12 +52,10 @@ const call = (port: number): string => `async () => {
 
 test("sends UDP from a browser without the proxy, so that the test would see it", async () => {
   const dir = makeHome("portico-webrtc-");
-  const closed = await startSite({});
-  await closed.stop();
   const browser = await launch({
     executablePath: await findBrowser(undefined),
     dir,
-    port: closed.port,
+    port: await freePort(),
     headless: true,
     noSandbox: true,
     color: "#000000",

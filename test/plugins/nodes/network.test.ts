@@ -6,6 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { runInside } from "../../support/in-namespace.ts";
 import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
@@ -18,7 +19,6 @@ const inside = ["ip", "netns", "exec", space];
 
 const ip = (...words: string[]): boolean => spawnSync("ip", words, { stdio: "ignore" }).status === 0;
 const hasNamespaces = ip("netns", "add", space) && ip("link", "add", outer, "type", "veth", "peer", "name", inner);
-const RETRIED = "PORTICO_TEST_IN_NAMESPACE";
 
 const SITE = `require("http").createServer((_, res) => res.end("<title>only here</title><button>Go</button>"))
   .listen(0, "127.0.0.1", function () { console.log(this.address().port); })`;
@@ -28,22 +28,13 @@ test.after(() => {
   ip("netns", "del", space);
 });
 
-/** What went wrong in the run inside, which had nothing but what a user may have. */
-async function runInside(): Promise<void> {
-  assert.is(process.env[RETRIED], undefined, "no network namespace can be made: 'ip' (iproute2) is needed");
-  const setUp = "mount -t tmpfs tmpfs /run && ip link set lo up";
-  const again = [process.execPath, ...process.execArgv, import.meta.filename];
-  const child = spawn("unshare", ["-Urmn", "sh", "-c", `${setUp} && exec "$@"`, "sh", ...again], {
-    env: { ...process.env, [RETRIED]: "1" },
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
-  const [code] = await once(child, "close");
-  assert.is(code, 0, `root, or user namespaces, are needed for this test:\n${output}`);
-}
-
 test("the node's network is the browser's, and a cut cable is found out and mended", async () => {
-  if (!hasNamespaces) return runInside();
+  if (!hasNamespaces)
+    return runInside(import.meta.filename, {
+      kinds: "mn",
+      needs: "no network namespace can be made: 'ip' (iproute2) is needed",
+      setUp: "mount -t tmpfs tmpfs /run && ip link set lo up",
+    });
   ip("link", "set", inner, "netns", space);
   ip("addr", "add", `${gatewayAddress}/24`, "dev", outer);
   ip("link", "set", outer, "up");

@@ -1,0 +1,28 @@
+/** A test file once more, as root of namespaces of its own: for what a plain user may not do to the machine itself. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import * as assert from "uvu/assert";
+
+const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
+
+export interface NamespaceOptions {
+  /** Of `unshare`, beside those that make a user root: `n` a network, `m` mounts. */
+  kinds: string;
+  /** What to tell where even root of a namespace cannot do it. */
+  needs: string;
+  /** Shell command that comes first. */
+  setUp?: string;
+}
+
+/** Runs it, and fails with its output where it fails, or where no namespace can be made. */
+export async function runInside(file: string, { kinds, needs, setUp = ":" }: NamespaceOptions): Promise<void> {
+  assert.is(process.env[INSIDE], undefined, needs);
+  const again = [process.execPath, ...process.execArgv, file];
+  const child = spawn("unshare", [`-Ur${kinds}`, "sh", "-c", `${setUp} && exec "$@"`, "sh", ...again], {
+    env: { ...process.env, [INSIDE]: "1" },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
+  const [code] = await once(child, "close");
+  assert.is(code, 0, `root, or user namespaces, are needed for this test:\n${output}`);
+}
