@@ -1,8 +1,7 @@
 /** Whole answers in OpenAI's form: finds errors dressed as answers and mends what servers of that format get wrong. */
 import { createChunkWriter, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
 import type { ChatCompletion, ChatMessage, ToolCallPart, Usage } from "portico";
-
-type Fields = Record<string, unknown>;
+import { type Fields, isObject } from "./fields.ts";
 
 /** Values for fields that the upstream left out. */
 export interface AnswerDefaults {
@@ -216,8 +215,4 @@ export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_
 /** An answer of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
 export function completionBytes(completion: ChatCompletion): Buffer {
   return Buffer.from(JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion));
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,7 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
 import type { Usage } from "portico";
 import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./answer.ts";
-
-export type Fields = Record<string, unknown>;
+import { type Fields, isObject } from "./fields.ts";
 
 export interface StreamOptions extends AnswerDefaults {
   /** The client asked for the usage chunk. */
@@ -233,8 +232,4 @@ function mendCalls(calls: unknown[], state: ChoiceState): boolean {
     if (mendArguments(fn, false)) changed = true;
   }
   return changed;
-}
-
-export function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

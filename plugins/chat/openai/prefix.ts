@@ -1,5 +1,6 @@
 /** Puts what hooks pushed on `event.messages` in front of an answer: an HTTP answer has no other place for it. */
 import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico";
+import { onTopOf } from "../answer-streams.ts";
 import type { AnswerStream } from "../job.ts";
 
 function textBefore(pushed: readonly string[], request: ChatRequest): string | undefined {
@@ -57,23 +58,12 @@ export function prefixStream(source: AnswerStream, pushed: readonly string[], re
     parser.end();
     return Buffer.from(out.join(""));
   };
-  return {
+  return onTopOf(source, {
     start: (sink) =>
       source.start({
         write: (bytes) => sink.write(placed ? bytes : place(bytes)),
         end: () => sink.end(),
         fail: (error) => sink.fail(error),
       }),
-    resume: () => source.resume(),
-    cancel: () => source.cancel(),
-    get usage() {
-      return source.usage;
-    },
-    get finishReason() {
-      return source.finishReason;
-    },
-    get text() {
-      return source.text;
-    },
-  };
+  });
 }

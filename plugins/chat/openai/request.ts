@@ -4,10 +4,9 @@
  */
 import { PorticoError } from "portico";
 import type { ChatMessage, ChatRequest } from "portico";
+import { type Fields, isObject } from "./fields.ts";
 
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
-
-type Fields = Record<string, unknown>;
 
 /** Returns the value itself, typed, or throws `invalid_request_error` (400) with `param`. */
 export function checkRequest(value: unknown): ChatRequest {
@@ -200,10 +199,6 @@ function ofType(v: Fields, key: string, type: "boolean" | "string"): void {
 
 function objectField(v: Fields, key: string): void {
   if (v[key] != null && !isObject(v[key])) fail(`\`${key}\` must be an object.`, key);
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function show(value: unknown): string {

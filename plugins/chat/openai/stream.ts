@@ -12,7 +12,8 @@ import {
   type Usage,
   upstreamError,
 } from "portico";
-import { ChunkMender, type Fields, isObject, type StreamOptions } from "./chunk-mender.ts";
+import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
+import { type Fields, isObject } from "./fields.ts";
 import { errorIn } from "./answer.ts";
 import { Templates } from "./templates.ts";
 

@@ -1,5 +1,5 @@
 /** Tells the common events of a stream by comparing bytes with one that was read before. */
-import { type Fields, isObject } from "./chunk-mender.ts";
+import { type Fields, isObject } from "./fields.ts";
 
 const LF = 10;
 const COLON = 58;

@@ -9,6 +9,7 @@ import {
   type Usage,
 } from "portico";
 import { converse, type Engine } from "../routing/attempts.ts";
+import { onTopOf } from "../answer-streams.ts";
 import type { Answer, Job } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
 import { readCompletion } from "../openai/answer.ts";
@@ -100,7 +101,7 @@ function watchStream(answer: Answer, job: Job, done: (status: number, error?: st
     told = true;
     done(status, error);
   };
-  answer.stream = {
+  answer.stream = onTopOf(stream, {
     start: (sink) =>
       stream.start({
         write: (bytes) => sink.write(bytes),
@@ -113,21 +114,11 @@ function watchStream(answer: Answer, job: Job, done: (status: number, error?: st
           tell(error.status, error.message);
         },
       }),
-    resume: () => stream.resume(),
     cancel() {
       stream.cancel();
       tell(499, "The client left.");
     },
-    get usage() {
-      return stream.usage;
-    },
-    get finishReason() {
-      return stream.finishReason;
-    },
-    get text() {
-      return stream.text;
-    },
-  };
+  });
   const previous = job.worker;
   job.worker = {
     cancel() {

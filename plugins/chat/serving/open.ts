@@ -15,7 +15,8 @@ import {
 import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
 import { type Answer, callerLeft, Job } from "../job.ts";
-import { completionAsStream, completionBytes, NO_TOKENS, textCompletion } from "../openai/answer.ts";
+import { completionBytes, NO_TOKENS, textCompletion } from "../openai/answer.ts";
+import { streamOf } from "../answer-streams.ts";
 import { meterFor } from "./metering.ts";
 import { prefixAnswer, prefixStream } from "../openai/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
@@ -209,19 +210,8 @@ function replyAnswer(events: Emitter, job: Job, text: string): Answer {
     setCompletion(answer, completion);
     return answer;
   }
-  const bytes = completionAsStream(completion, job.includeUsage);
   answer.streamType = "sse";
-  answer.stream = {
-    start(sink) {
-      sink.write(bytes);
-      sink.end();
-    },
-    resume() {},
-    cancel() {},
-    usage: undefined,
-    finishReason: "stop",
-    text,
-  };
+  answer.stream = streamOf(completion, job.includeUsage);
   return answer;
 }
 

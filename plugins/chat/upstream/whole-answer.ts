@@ -1,9 +1,10 @@
 /** Whole answers of an upstream: what they come to for the caller, and the errors that they hold. */
 import type { IncomingHttpHeaders } from "node:http";
-import { type ChatCompletion, type PorticoError, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
+import { type PorticoError, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
 import type { NativeForm, WireProvider, WireRequest } from "portico";
-import type { Answer, AnswerStream, Job } from "../job.ts";
-import { completionAsStream, readCompletion } from "../openai/answer.ts";
+import { streamOf } from "../answer-streams.ts";
+import type { Answer, Job } from "../job.ts";
+import { readCompletion } from "../openai/answer.ts";
 import type { AttemptTarget } from "../routing/target.ts";
 
 export interface WholeAnswer {
@@ -40,23 +41,6 @@ export function readWhole(whole: WholeAnswer): Answer {
     completion,
     firstByteMs,
     native: native !== undefined,
-  };
-}
-
-/** For a caller who has asked for a stream and whose upstream does not stream. */
-function streamOf(completion: ChatCompletion, includeUsage: boolean): AnswerStream {
-  const bytes = completionAsStream(completion, includeUsage);
-  const first = completion.choices[0];
-  return {
-    start(sink) {
-      sink.write(bytes);
-      sink.end();
-    },
-    resume() {},
-    cancel() {},
-    usage: completion.usage,
-    finishReason: first?.finish_reason ?? undefined,
-    text: typeof first?.message.content === "string" ? first.message.content : "",
   };
 }
 

@@ -1,0 +1,42 @@
+/** Streams that are made of something else: a whole answer, or another stream. */
+import type { ChatCompletion } from "portico";
+import type { AnswerStream } from "./job.ts";
+import { completionAsStream } from "./openai/answer.ts";
+
+/** A whole answer for a caller who has asked for a stream. */
+export function streamOf(completion: ChatCompletion, includeUsage: boolean): AnswerStream {
+  const bytes = completionAsStream(completion, includeUsage);
+  const first = completion.choices[0];
+  return {
+    start(sink) {
+      sink.write(bytes);
+      sink.end();
+    },
+    resume() {},
+    cancel() {},
+    usage: completion.usage,
+    finishReason: first?.finish_reason ?? undefined,
+    text: typeof first?.message.content === "string" ? first.message.content : "",
+  };
+}
+
+/** The stream of another one that begins, or is cancelled, in a way of its own. */
+export function onTopOf(
+  source: AnswerStream,
+  own: Pick<AnswerStream, "start"> & Partial<Pick<AnswerStream, "cancel">>,
+): AnswerStream {
+  return {
+    start: own.start,
+    resume: () => source.resume(),
+    cancel: own.cancel ?? (() => source.cancel()),
+    get usage() {
+      return source.usage;
+    },
+    get finishReason() {
+      return source.finishReason;
+    },
+    get text() {
+      return source.text;
+    },
+  };
+}

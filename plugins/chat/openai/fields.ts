@@ -1,0 +1,6 @@
+/** JSON objects whose fields are still to be checked. */
+export type Fields = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
