@@ -1,17 +1,17 @@
 /** Browser control: a loopback API, the agent's `browser` tool, and `portico browser`. */
 import { join } from "node:path";
 import { definePlugin } from "portico";
-import { createPolicy } from "./imposed.ts";
+import { createPolicy } from "./doors/imposed.ts";
 import { hasLibrary } from "./library.ts";
-import { mountRoutes } from "./mount.ts";
-import { declareNavigated } from "./navigated.ts";
+import { mountRoutes } from "./doors/mount.ts";
+import { declareNavigated } from "./doors/navigated.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
 import { openSandboxes } from "./sandbox/open.ts";
 import { allowsPrivate, BrowserConfig, Credentials, SandboxConfig } from "./schema.ts";
 import type { BrowserControl } from "./service.ts";
-import { createTargets } from "./targets.ts";
-import { addTool } from "./tool.ts";
+import { createTargets } from "./doors/targets.ts";
+import { addTool } from "./doors/tool.ts";
 
 /** From `gateway.port`; the second is the extension relay's. */
 const OFFSETS = [2, 3] as const;

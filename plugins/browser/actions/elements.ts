@@ -7,6 +7,7 @@ import type { Locator } from "../playwright.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/render.ts";
 import type { Tab } from "../tab/tab.ts";
+import type { Act } from "./types.ts";
 
 /** Something in the way gets this long to go (an animation, a spinner) unless the caller set a limit. */
 const PATIENCE_MS = 1_500;
@@ -159,6 +160,14 @@ export interface Trial {
   /** The action; it ends when the signal does. */
   work(locator: Locator, limits: { timeout: number; signal: AbortSignal }): Promise<unknown>;
 }
+
+/** What most actions try: on the element of their `ref`, within their own time. */
+export const trial = ({ tab, input, timeoutMs, explicit }: Act): Omit<Trial, "wish" | "what" | "work"> => ({
+  tab,
+  ref: input.ref as unknown,
+  timeoutMs,
+  explicit,
+});
 
 /**
  * Tries the action and watches the element meanwhile: a stale ref ends it at once, something in the way after a moment.

@@ -1,9 +1,11 @@
 /** The kinds of `/act`. Each one's fields are those of its schema; time limits are in milliseconds. */
 import { PorticoError, Type } from "portico";
 import { left, pause, within } from "../deadline.ts";
+import { batch } from "./batch.ts";
+import { press, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
-import { CLICKED, EDITED, findElement, NOTHING, POINTED, SEEN, tryOn } from "./elements.ts";
+import { CLICKED, findElement, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
 import { fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -21,56 +23,6 @@ const needsEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
   throw new PorticoError("evaluate_disabled", `${what} is turned off: browser.evaluateEnabled is false.`);
 };
-
-const trial = ({ tab, input, timeoutMs, explicit }: Act) => ({ tab, ref: input.ref as unknown, timeoutMs, explicit });
-
-async function type(act: Act): Promise<undefined> {
-  const { input, timeoutMs } = act;
-  const text = input.text as string;
-  // Key by key takes its time; the limit is for the element, not for the length of the text.
-  const room = input.slowly ? timeoutMs + text.length * 60 : timeoutMs;
-  const start = Date.now();
-  await tryOn({
-    ...trial(act),
-    timeoutMs: room,
-    wish: EDITED,
-    what: "The typing",
-    async work(locator, { timeout: limit, signal }) {
-      const keys = input.slowly && text !== "";
-      // The first key replaces what is selected; emptying the field would press a key of its own.
-      if (keys) await locator.selectText({ timeout: limit, signal });
-      else await locator.fill(text, { timeout: limit, signal });
-      if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
-      if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
-    },
-  });
-  return undefined;
-}
-
-async function press({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
-  const key = input.key as string;
-  try {
-    if (input.ref !== undefined) {
-      await tryOn({
-        tab,
-        ref: input.ref,
-        timeoutMs,
-        explicit,
-        wish: SEEN,
-        what: "The key press",
-        work: (locator, limits) => locator.press(key, limits),
-      });
-    } else await within(timeoutMs, "The key press (the page does not answer)", tab.page.keyboard.press(key));
-  } catch (error) {
-    if (!/Unknown key|Unknown modifier/i.test(String((error as Error).message))) throw error;
-    throw new PorticoError(
-      "invalid_request_error",
-      `${JSON.stringify(key)} is not a key: write Enter, Tab, ArrowDown, a, or Control+A.`,
-      { param: "key", cause: error },
-    );
-  }
-  return undefined;
-}
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
@@ -133,31 +85,6 @@ async function evaluate(act: Act): Promise<unknown> {
     work: (locator, limits) => locator.evaluate(fn as never, undefined, limits),
   });
   return plainResult(result);
-}
-
-async function batch(act: Act): Promise<unknown> {
-  const start = Date.now();
-  const results: Record<string, unknown>[] = [];
-  for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
-    try {
-      if (action["kind"] === "batch")
-        throw new PorticoError("invalid_request_error", "A batch cannot hold a batch.", {
-          param: `actions[${index}].kind`,
-        });
-      const limited = within(left(start, act.timeoutMs), "The batch", act.again(action, `actions[${index}]`));
-      const result = await limited;
-      results.push({ ok: true, kind: action["kind"], ...(result === undefined ? {} : { result }) });
-    } catch (error) {
-      const { code, message, param, details } = error as PorticoError;
-      results.push({
-        ok: false,
-        kind: action["kind"],
-        error: { code, message, ...(param === undefined ? {} : { param }), ...details },
-      });
-      if (act.input.stopOnError !== false) break;
-    }
-  }
-  return results;
 }
 
 const ok =

@@ -1,6 +1,6 @@
 /** What browser control does before it acts on tabs of the relay. */
 import type { Op } from "../operations/op.ts";
-import { aboutOf } from "../paths.ts";
+import { aboutOf } from "../doors/paths.ts";
 import { libraryUnavailable } from "../playwright.ts";
 import type { Session } from "../session.ts";
 import type { RelayControl } from "./server.ts";

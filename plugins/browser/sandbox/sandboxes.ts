@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Logger, type Paths, portFree, PorticoError } from "portico";
-import { aboutOf } from "../paths.ts";
+import { aboutOf } from "../doors/paths.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../service.ts";
 import type { BrowserAnswer, BrowserRequest } from "../types.ts";

@@ -6,7 +6,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import command from "../../../plugins/browser/cli.ts";
 import { ROUTES } from "../../../plugins/browser/service.ts";
-import { requestOf } from "../../../plugins/browser/tool.ts";
+import { requestOf } from "../../../plugins/browser/doors/tool.ts";
 import type { Command, CommandIO } from "portico";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
 import { packageDir } from "../../support/gateway.ts";

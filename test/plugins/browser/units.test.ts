@@ -8,7 +8,7 @@ import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
 import { endLeft, endRecorded, gatewayName, startOf } from "../../../plugins/browser/connect/process-record.ts";
 import { firstWords, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
-import { PATHS } from "../../../plugins/browser/paths.ts";
+import { PATHS } from "../../../plugins/browser/doors/paths.ts";
 import { shownUrl } from "../../../plugins/browser/profiles.ts";
 import { inputOf } from "../../../plugins/browser/routes/input.ts";
 import { ROUTES } from "../../../plugins/browser/service.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { narrowed } from "../../../plugins/browser/imposed.ts";
+import { narrowed } from "../../../plugins/browser/doors/imposed.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
 import { pack } from "../../../plugins/nodes/gateway/place.ts";
 import { fileSink, Incoming, memorySink } from "../../../plugins/nodes/incoming.ts";

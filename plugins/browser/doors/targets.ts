@@ -2,10 +2,10 @@
 import { type PluginContext, PorticoError } from "portico";
 import { policyOf } from "./imposed.ts";
 import { aboutOf } from "./paths.ts";
-import type { Sandboxes } from "./sandbox/sandboxes.ts";
-import type { BrowserConfig, SandboxConfig } from "./schema.ts";
-import type { BrowserControl } from "./service.ts";
-import type { BrowserAnswer, BrowserRequest } from "./types.ts";
+import type { Sandboxes } from "../sandbox/sandboxes.ts";
+import type { BrowserConfig, SandboxConfig } from "../schema.ts";
+import type { BrowserControl } from "../service.ts";
+import type { BrowserAnswer, BrowserRequest } from "../types.ts";
 
 export type Target = "host" | "sandbox" | "node";
 
@@ -129,7 +129,7 @@ function rememberBrowser({ config, env }: TargetParts): () => Promise<boolean> {
   return async () => {
     const path = config().executablePath;
     if (last === undefined || last.path !== path || Date.now() > last.until) {
-      const found = import("./connect/executables.ts")
+      const found = import("../connect/executables.ts")
         .then(({ findBrowser }) => findBrowser(path, process.platform, env))
         .then(
           () => true,

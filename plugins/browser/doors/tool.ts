@@ -1,7 +1,7 @@
 /** The agent's `browser` tool: one flat schema over the control API. */
 import { type PluginContext, Type } from "portico";
 import type { Targets } from "./targets.ts";
-import type { BrowserAnswer, BrowserRequest } from "./types.ts";
+import type { BrowserAnswer, BrowserRequest } from "../types.ts";
 
 const optional = Type.Optional;
 const Ref = Type.Union([Type.Integer({ minimum: 1 }), Type.String()]);

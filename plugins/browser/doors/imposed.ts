@@ -1,8 +1,8 @@
 /** The policy of a gateway elsewhere, on top of this machine's own: it may take away, never give. */
 import { isDeepStrictEqual } from "node:util";
-import { configuredPorts } from "./connect/debugging-ports.ts";
-import { allowsPrivate, type BrowserConfig, type SandboxConfig } from "./schema.ts";
-import type { ImposedPolicy } from "./types.ts";
+import { configuredPorts } from "../connect/debugging-ports.ts";
+import { allowsPrivate, type BrowserConfig, type SandboxConfig } from "../schema.ts";
+import type { ImposedPolicy } from "../types.ts";
 
 /** What holds on this machine: its own settings, and those of the gateway that it acts for, where it is a node. */
 export interface Policy {

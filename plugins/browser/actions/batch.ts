@@ -1,0 +1,30 @@
+/** Several actions in one call. */
+import { PorticoError } from "portico";
+import { left, within } from "../deadline.ts";
+import type { Act } from "./types.ts";
+
+/** One entry for each action that was tried; one that failed ends the batch unless `stopOnError` is false. */
+export async function batch(act: Act): Promise<unknown> {
+  const start = Date.now();
+  const results: Record<string, unknown>[] = [];
+  for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
+    try {
+      if (action["kind"] === "batch")
+        throw new PorticoError("invalid_request_error", "A batch cannot hold a batch.", {
+          param: `actions[${index}].kind`,
+        });
+      const limited = within(left(start, act.timeoutMs), "The batch", act.again(action, `actions[${index}]`));
+      const result = await limited;
+      results.push({ ok: true, kind: action["kind"], ...(result === undefined ? {} : { result }) });
+    } catch (error) {
+      const { code, message, param, details } = error as PorticoError;
+      results.push({
+        ok: false,
+        kind: action["kind"],
+        error: { code, message, ...(param === undefined ? {} : { param }), ...details },
+      });
+      if (act.input.stopOnError !== false) break;
+    }
+  }
+  return results;
+}
