@@ -17,9 +17,11 @@ const agent = () => (globalThis as unknown as Record<symbol, () => AgentService>
 const beat = () => g.json<{ turnId: string | null }>("POST", "/heartbeat");
 const ended = (turnId: string) => agent().waitFor(turnId, { timeoutMs: 10_000 });
 
+const COOLDOWN_MS = 500;
+
 test.before(async () => {
   g = await scriptedGateway({
-    config: { agents: { defaults: { heartbeat: { every: "1h", cooldownMs: 100 }, maxAttempts: 2 } } },
+    config: { agents: { defaults: { heartbeat: { every: "1h", cooldownMs: COOLDOWN_MS }, maxAttempts: 2 } } },
     files: { "plugins/peek/plugin.ts": PEEK },
   });
 });
@@ -102,6 +104,7 @@ test("HEARTBEAT_OK is swallowed; a checklist alone leaves no trace in the sessio
 });
 
 test("a wake that cannot wait starts a turn at once; a flood of them starts few", async () => {
+  const began = performance.now();
   const { eventId } = await agent().wake({ text: "fire!", mode: "now" });
   await until("the turn", async () => (await agent().event(eventId))?.state === "done");
   assert.match(lastOf(g.asked[0] as never), /fire!/);
@@ -110,7 +113,9 @@ test("a wake that cannot wait starts a turn at once; a flood of them starts few"
     for (const wake of many) if ((await agent().event(wake.eventId))?.state !== "done") return false;
     return true;
   });
-  assert.ok(g.asked.length <= 4, `${g.asked.length} model calls for 201 events`);
+  // Two starts are at least `cooldownMs` apart, so a busy machine may see a few more.
+  const most = 2 + (performance.now() - began) / COOLDOWN_MS;
+  assert.ok(g.asked.length <= most, `${g.asked.length} model calls for 201 events`);
 });
 
 test("events of a heartbeat that failed for good come with the next one", async () => {

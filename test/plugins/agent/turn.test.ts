@@ -175,25 +175,37 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
   });
   const answer = await ask("go");
   assert.is(answer.result, "made it");
-  assert.ok(answer.attempts >= 1);
+  assert.is(answer.attempts, 3);
+  assert.equal(
+    failures.map(({ willRetry }) => willRetry),
+    [true, true],
+  );
+
   g.script(() => {
-    throw Object.assign(new Error("no such thing"), { code: "model_not_found", status: 404 });
+    throw new Error("connection reset");
   });
+  const refused = await g.request("POST", "/agent", { message: "go", wait: true, session: newSession() });
+  const { error } = (await refused.json()) as { error: { code: string; turnId: string } };
+  assert.equal([refused.status, error.code], [502, "upstream_error"]);
+  const dead = await g.json<TurnStatus>("GET", `/turns/${error.turnId}`);
+  assert.equal([dead.state, dead.attempts, dead.error?.code], ["dead", 5, "upstream_error"]);
+  await until("agent:failed", () => failures.some((failure) => !failure.willRetry));
+  g.script(() => "at last");
+  assert.equal(await g.json("POST", `/turns/${error.turnId}/replay`), { ok: true });
+  await until("the replay", async () => (await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).state === "done");
+  assert.is((await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).result, "at last");
+  await undo();
+});
+
+test("a model that nobody has is the asker's mistake", async () => {
   const refused = await g.request("POST", "/agent", {
     message: "go",
     wait: true,
-    session: newSession(),
     model: "nobody/x",
+    session: newSession(),
   });
   assert.is(refused.status, 404);
-  const { error } = (await refused.json()) as { error: { code: string; turnId: string } };
-  assert.is(error.code, "model_not_found");
-  const dead = await g.json<TurnStatus>("GET", `/turns/${error.turnId}`);
-  assert.equal([dead.state, dead.attempts, dead.error?.code], ["dead", 1, "model_not_found"]);
-  await until("agent:failed", () => failures.some((failure) => !failure.willRetry));
-  assert.equal(await g.json("POST", `/turns/${error.turnId}/replay`), { ok: true });
-  await until("the replay", async () => (await g.json<TurnStatus>("GET", `/turns/${error.turnId}`)).state === "dead");
-  await undo();
+  assert.is(((await refused.json()) as { error: { code: string } }).error.code, "model_not_found");
 });
 
 test("a turn that takes too long ends with a time-out, and its session goes on", async () => {
