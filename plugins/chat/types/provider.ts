@@ -19,6 +19,7 @@ declare module "portico" {
     /** The whole channel entry of the configuration, for keys of the provider's own (`apiVersion`, `region`). */
     options: Record<string, unknown>;
     log: Logger;
+    /** Aborted when the caller leaves, and when a provider of this process has taken too long. */
     signal: AbortSignal;
     /** `chatcmpl-…` and unix seconds for answers of providers that bring none. */
     id: string;
@@ -39,7 +40,10 @@ declare module "portico" {
     defaultBaseUrl?: string;
     /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
     builtinChannel?: string;
-    /** It asks other models through the chat service: their usage is counted there, and not here once more. */
+    /**
+     * It asks other models through the chat service: their usage is counted there, and not here once more, and it may take
+     * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
+     */
     composite?: boolean;
     /** In-process: the answer. Without `stream`, this one is streamed in pieces. */
     complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
