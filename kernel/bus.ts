@@ -1,4 +1,4 @@
-import { withDeadline } from "./deadline.ts";
+import { withDeadline } from "./timing/deadline.ts";
 import { PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
 import type {

@@ -2,7 +2,7 @@ import { FormatRegistry, type Static, type TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { fillDefaults } from "./defaults.ts";
 import { PorticoError } from "./errors.ts";
-import { formatKeyPath } from "./key-path.ts";
+import { formatKeyPath } from "./text/key-path.ts";
 import { problemsIn, sentence } from "./problems.ts";
 import type { Check } from "./types.ts";
 

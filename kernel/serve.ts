@@ -8,8 +8,8 @@ import { createPackageLoader } from "./extensions/package-loader.ts";
 import { startGateway } from "./gateway/gateway.ts";
 import type { Gateway } from "./gateway/types.ts";
 import { running } from "./owner.ts";
-import { type PathOptions, resolvePaths } from "./paths.ts";
-import { prettyLine } from "./pretty.ts";
+import { type PathOptions, resolvePaths } from "./files/paths.ts";
+import { prettyLine } from "./log/pretty.ts";
 import type { Paths } from "./types.ts";
 
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;

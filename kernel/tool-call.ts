@@ -1,5 +1,5 @@
 /** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
-import { withDeadline } from "./deadline.ts";
+import { withDeadline } from "./timing/deadline.ts";
 import { compile } from "./schema.ts";
 import type { Check, Tool, ToolCall } from "./types.ts";
 

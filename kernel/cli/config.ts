@@ -7,9 +7,9 @@ import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { maskSecrets } from "../config/secrets.ts";
 import { AT_NEXT_START } from "../gateway/next-start.ts";
-import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
-import { type PathOptions, resolvePaths } from "../paths.ts";
-import { withWorkspace } from "../workspace.ts";
+import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import { type PathOptions, resolvePaths } from "../files/paths.ts";
+import { withWorkspace } from "../files/workspace.ts";
 import { readRunning } from "./client.ts";
 import type { Command, CommandIO } from "./types.ts";
 

@@ -7,10 +7,10 @@ import { isHookName } from "../hooks/on-disk/name.ts";
 import type { HookRecord } from "../hooks/record.ts";
 import { writeHook } from "../hooks/scaffold.ts";
 import { readConfigFile } from "../config/read.ts";
-import { didYouMean } from "../nearest.ts";
-import { type PathOptions, resolvePaths } from "../paths.ts";
+import { didYouMean } from "../text/nearest.ts";
+import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import type { EventSpec, Paths } from "../types.ts";
-import { withWorkspace } from "../workspace.ts";
+import { withWorkspace } from "../files/workspace.ts";
 import type { CommandIO } from "./types.ts";
 
 export interface CheckOutcome {

@@ -1,4 +1,4 @@
-import { prettyLine } from "../pretty.ts";
+import { prettyLine } from "../log/pretty.ts";
 import { createSseParser } from "../stream/sse-parser.ts";
 import type { Command } from "./types.ts";
 

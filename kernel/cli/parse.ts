@@ -1,6 +1,6 @@
 /** Turns words of the command line into a command with its options and arguments. */
 import { parseArgs } from "node:util";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 import type { ArgSpec, Command, OptionSpec } from "./types.ts";
 
 /** Wrong use of the command line: shown in one line, exit code 2. */

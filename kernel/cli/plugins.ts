@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginRecord } from "../plugins/record.ts";
-import { type PathOptions, resolvePaths } from "../paths.ts";
+import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import { providerTemplate } from "./plugin-template.ts";
 import type { Command, CommandIO } from "./types.ts";
 

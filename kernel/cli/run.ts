@@ -1,6 +1,6 @@
 /** Runs one subcommand: finds it among the kernel's and the plugins', prints help or its output, reports its failure. */
 import type { Loader } from "../extensions/load.ts";
-import { type PathOptions, resolvePaths } from "../paths.ts";
+import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import type { Paths } from "../types.ts";
 import { createClient, readRunning } from "./client.ts";
 import { columns, helpFor } from "./help.ts";
@@ -94,7 +94,7 @@ async function pluginCommands(options: CliOptions, only?: string): Promise<Recor
   const { discover } = await import("../extensions/discover.ts");
   const { loadDefinitions, pluginEntryNames, pluginRoots } = await import("../plugins/definitions.ts");
   const { readConfigFile } = await import("../config/read.ts");
-  const { withWorkspace } = await import("../workspace.ts");
+  const { withWorkspace } = await import("../files/workspace.ts");
   const given = resolvePaths(optionsIn(options.argv), options.env);
   const raw = readConfigFile(given.config) as { plugins?: { trust?: string } };
   const roots = pluginRoots(withWorkspace(given, raw, options.env), raw.plugins?.trust ?? "home");

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { mapValueSchema } from "../defaults.ts";
-import { isRecord, type KeyPath } from "../key-path.ts";
+import { isRecord, type KeyPath } from "../text/key-path.ts";
 import type { ConfigSchemas } from "../types.ts";
 
 interface Branch {

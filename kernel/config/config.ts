@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { PorticoError } from "../errors.ts";
-import { createTurns } from "../in-turn.ts";
-import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
+import { createTurns } from "../timing/in-turn.ts";
+import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema, printable } from "./compose.ts";
 import { changedKeys, deepFreeze } from "./diff.ts";

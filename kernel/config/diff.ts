@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { formatKeyPath, isRecord, type KeyPath } from "../key-path.ts";
+import { formatKeyPath, isRecord, type KeyPath } from "../text/key-path.ts";
 
 /** The keys, as deep as both sides are objects, whose values differ: `["gateway.port", "channels.main"]`. */
 export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {

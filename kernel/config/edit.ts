@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { PorticoError } from "../errors.ts";
-import { formatKeyPath, isRecord, type KeyPath } from "../key-path.ts";
+import { formatKeyPath, isRecord, type KeyPath } from "../text/key-path.ts";
 import { type ContainerNode, type Entry, isBlank, type Node, nodeAt, parse, skipSpace, plainValue } from "./json5.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;

@@ -1,8 +1,8 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { fillDefaults } from "../defaults.ts";
-import { formatKeyPath, isRecord, type KeyPath, parseKeyPath, valueAt } from "../key-path.ts";
-import { didYouMean } from "../nearest.ts";
+import { formatKeyPath, isRecord, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import { ConfigError, type ConfigProblem } from "./error.ts";

@@ -1,7 +1,7 @@
 /** A light look at the configuration, for command words that need a value or two and no schema. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { isRecord } from "../key-path.ts";
+import { isRecord } from "../text/key-path.ts";
 import { ConfigError } from "./error.ts";
 import { isBlank, parse, SyntaxFault, plainValue } from "./json5.ts";
 import { expandReferences as expand } from "./references.ts";

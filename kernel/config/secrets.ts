@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { KeyPath } from "../key-path.ts";
+import type { KeyPath } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 
 /** What stands in the place of a secret. */

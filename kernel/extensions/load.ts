@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
-import { writeWhole } from "../write-whole.ts";
+import { writeWhole } from "../files/write-whole.ts";
 import { compileScript } from "./code-cache.ts";
 import { type Evaluate, evaluateBundle, wrapBundle } from "./evaluate.ts";
 

@@ -3,7 +3,7 @@ import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import { PorticoError } from "../errors.ts";
 import { isLoopback } from "../http/address.ts";
-import { parseKeyPath, valueAt } from "../key-path.ts";
+import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { Logger } from "../types.ts";
 
 /** What the file says must be right. A section that it lacks is its plugin's affair: that one fails alone. */

@@ -1,5 +1,5 @@
 /** Turns what is known about a hook into the record that people see. */
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 import type { EventSpec } from "../types.ts";
 import type { Candidate } from "./on-disk/candidate.ts";
 import { sayProblem } from "./problem.ts";

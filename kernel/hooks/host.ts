@@ -3,8 +3,8 @@
  */
 import { type RootWatch, watchRoots } from "../extensions/watch.ts";
 import { PorticoError } from "../errors.ts";
-import { createTurns } from "../in-turn.ts";
-import { formatKeyPath } from "../key-path.ts";
+import { createTurns } from "../timing/in-turn.ts";
+import { formatKeyPath } from "../text/key-path.ts";
 import { withoutSecrets } from "../log/redaction.ts";
 import { loadVersion } from "./in-force/activation.ts";
 import type { Candidate } from "./on-disk/candidate.ts";

@@ -1,8 +1,8 @@
 /** One call of a hook by hand, against an event's sample: what it would do, and what it said. */
 import type { Bus } from "../bus.ts";
-import { withDeadline } from "../deadline.ts";
+import { withDeadline } from "../timing/deadline.ts";
 import { PorticoError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 import { runAs } from "../owner.ts";
 import type { BusEvent, HookContext, Logger } from "../types.ts";
 import { backstopMs, type Version } from "./in-force/activation.ts";

@@ -3,10 +3,10 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
 import { PorticoError } from "../errors.ts";
-import { formatKeyPath } from "../key-path.ts";
+import { formatKeyPath } from "../text/key-path.ts";
 import { runAs } from "../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../registry.ts";
-import type { Scope } from "../scope.ts";
+import type { Scope } from "../timing/scope.ts";
 import type {
   Dispose,
   Logger,

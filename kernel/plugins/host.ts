@@ -1,11 +1,11 @@
 /** The plugins of a gateway: found, loaded, set up in the order of their needs, reloaded, replaced and taken down. */
-import { endOrLate, withDeadline } from "../deadline.ts";
+import { endOrLate, withDeadline } from "../timing/deadline.ts";
 import { PorticoError } from "../errors.ts";
 import { discover, type Found, type Root } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load.ts";
 import { UnsafeError } from "../extensions/safety.ts";
-import { createTurns } from "../in-turn.ts";
-import { type Scope, undoLimitMs } from "../scope.ts";
+import { createTurns } from "../timing/in-turn.ts";
+import { type Scope, undoLimitMs } from "../timing/scope.ts";
 import type { ConfigSchemas, Dispose, ServiceName } from "../types.ts";
 import type { PluginParts } from "./context.ts";
 import { type Loaded, loadPlugin, pluginEntryNames, versionOnDisk } from "./definitions.ts";

@@ -1,6 +1,6 @@
 /** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
-import { withDeadline } from "../deadline.ts";
-import { Scope } from "../scope.ts";
+import { withDeadline } from "../timing/deadline.ts";
+import { Scope } from "../timing/scope.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import type { Loaded } from "./definitions.ts";
 import { sectionsOf } from "./sections.ts";

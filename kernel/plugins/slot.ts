@@ -1,6 +1,6 @@
 /** What is known of one plugin directory, and which directory is in force where several claim one name. */
 import type { Found } from "../extensions/discover.ts";
-import type { Scope } from "../scope.ts";
+import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Loaded } from "./definitions.ts";
 

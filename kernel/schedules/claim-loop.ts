@@ -1,6 +1,6 @@
 /** Takes work out of the store as it comes due, keeps its leases, and lets go of it in order. */
 import { hostname } from "node:os";
-import { endOrLate } from "../deadline.ts";
+import { endOrLate } from "../timing/deadline.ts";
 import type { Claim, Store, WorkItem } from "../store/types.ts";
 import type { Logger } from "../types.ts";
 import { createRounds } from "./rounds.ts";

@@ -1,5 +1,5 @@
 /** Keeps a book as the configuration has it, and its loop running for as long as the configuration lets it. */
-import { Scope } from "../scope.ts";
+import { Scope } from "../timing/scope.ts";
 import type { PluginContext } from "../types.ts";
 import type { createScheduleBook, EnabledOrNot, ScheduleEntry } from "./book.ts";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
 import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import type { Gateway } from "../../kernel/gateway/types.ts";
-import { resolvePaths } from "../../kernel/paths.ts";
+import { resolvePaths } from "../../kernel/files/paths.ts";
 import { temporaryDir } from "./temporary.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));

@@ -1,6 +1,6 @@
 /** One loaded version of a hook: loaded off to the side, then put in force, then disposed of. */
 import { createHash } from "node:crypto";
-import { withDeadline } from "../../deadline.ts";
+import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../../extensions/bounded.ts";
 import { evaluateBundle, evaluateGuarded } from "../../extensions/evaluate.ts";
 import { createLoopGuard } from "../../extensions/loop-guard.ts";

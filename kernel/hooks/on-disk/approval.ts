@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, relative } from "node:path";
-import { writeWhole } from "../../write-whole.ts";
+import { writeWhole } from "../../files/write-whole.ts";
 
 interface Approval {
   hash: string;

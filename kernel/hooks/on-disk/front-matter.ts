@@ -4,8 +4,8 @@
  */
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import { isRecord } from "../../key-path.ts";
-import { didYouMean } from "../../nearest.ts";
+import { isRecord } from "../../text/key-path.ts";
+import { didYouMean } from "../../text/nearest.ts";
 import { isHookName } from "./name.ts";
 
 /** What a hook says of itself. */

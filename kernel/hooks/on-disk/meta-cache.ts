@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { writeWhole } from "../../write-whole.ts";
+import { writeWhole } from "../../files/write-whole.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
 /** Reads a text. Throws `FrontMatterError`. */

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
 import { refuseOpenDoor } from "../../../kernel/gateway/checks.ts";
 import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
-import { resolvePaths } from "../../../kernel/paths.ts";
+import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 

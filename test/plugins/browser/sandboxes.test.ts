@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { resolvePaths } from "../../../kernel/paths.ts";
+import { resolvePaths } from "../../../kernel/files/paths.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
 import { gatewayName } from "../../../plugins/browser/connect/process-record.ts";
 import { Sandboxes, type SandboxesOptions } from "../../../plugins/browser/sandbox/sandboxes.ts";

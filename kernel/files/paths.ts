@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PorticoError } from "./errors.ts";
-import type { Paths } from "./types.ts";
+import { PorticoError } from "../errors.ts";
+import type { Paths } from "../types.ts";
 
 /** The options of the command line that say where things lie. */
 export interface PathOptions {

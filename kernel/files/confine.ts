@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, realpath, rename, unlink } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { isPorticoError, PorticoError } from "./errors.ts";
+import { isPorticoError, PorticoError } from "../errors.ts";
 
 const refusal = (message: string): PorticoError =>
   new PorticoError("invalid_request_error", message, { param: "path" });

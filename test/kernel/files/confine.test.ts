@@ -12,10 +12,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { checkUpload, confinedPath, ensureTmpRoot, openConfined, writeConfined } from "../../kernel/confine.ts";
-import { temporaryDir } from "../support/temporary.ts";
+import {
+  checkUpload,
+  confinedPath,
+  ensureTmpRoot,
+  openConfined,
+  writeConfined,
+} from "../../../kernel/files/confine.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite<{ base: string; root: string; outside: string }>("confine");
 

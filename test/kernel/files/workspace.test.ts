@@ -2,13 +2,13 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as assert from "uvu/assert";
-import { runCli } from "../../kernel/cli/run.ts";
-import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
-import { resolvePaths } from "../../kernel/paths.ts";
-import { withWorkspace } from "../../kernel/workspace.ts";
-import { makeHome, packageDir, startGateway } from "../support/gateway.ts";
-import { test } from "../support/suite.ts";
-import { until } from "../support/until.ts";
+import { runCli } from "../../../kernel/cli/run.ts";
+import { createPackageLoader } from "../../../kernel/extensions/package-loader.ts";
+import { resolvePaths } from "../../../kernel/files/paths.ts";
+import { withWorkspace } from "../../../kernel/files/workspace.ts";
+import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
+import { test } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
 
 const env = { HOME: "/users/me", WS: "/srv/ws" };
 const moved = (workspace: unknown, options = {}) =>

@@ -1,6 +1,6 @@
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { formatKeyPath, parseKeyPath, valueAt } from "../../kernel/key-path.ts";
+import { formatKeyPath, parseKeyPath, valueAt } from "../../../kernel/text/key-path.ts";
 
 const pairs: [string, (string | number)[]][] = [
   ["gateway.port", ["gateway", "port"]],

@@ -5,10 +5,10 @@
  * next to nothing.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { isPorticoError, PorticoError } from "./errors.ts";
-import { addressKind } from "./guard/addresses.ts";
-import { pinnedLookup } from "./guard/fetch.ts";
-import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./guard/types.ts";
+import { isPorticoError, PorticoError } from "../errors.ts";
+import { addressKind } from "./addresses.ts";
+import { pinnedLookup } from "./fetch.ts";
+import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./types.ts";
 
 const KEPT_DENIALS = 200;
 /** A client says in that time where it wants to go. */

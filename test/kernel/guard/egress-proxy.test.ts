@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startEgressProxy } from "../../kernel/egress-proxy.ts";
-import { createGuard } from "../../kernel/guard/guard.ts";
-import type { EgressProxy } from "../../kernel/guard/types.ts";
-import { until } from "../support/until.ts";
+import { startEgressProxy } from "../../../kernel/guard/egress-proxy.ts";
+import { createGuard } from "../../../kernel/guard/guard.ts";
+import type { EgressProxy } from "../../../kernel/guard/types.ts";
+import { until } from "../../support/until.ts";
 
 const test = suite("egress proxy");
 const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };

@@ -1,10 +1,10 @@
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createHome, resolvePaths } from "../../kernel/paths.ts";
-import { temporaryDir } from "../support/temporary.ts";
+import { createHome, resolvePaths } from "../../../kernel/files/paths.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const root = temporaryDir("portico-paths-");
 

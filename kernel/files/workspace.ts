@@ -1,9 +1,9 @@
 /** Where the workspace is: asked by the gateway and by the command line, so that both find the same hooks and plugins. */
 import { join } from "node:path";
-import { expandReferences } from "./config/references.ts";
-import { valueAt } from "./key-path.ts";
+import { expandReferences } from "../config/references.ts";
+import { valueAt } from "../text/key-path.ts";
 import { absolutePath } from "./paths.ts";
-import type { Paths } from "./types.ts";
+import type { Paths } from "../types.ts";
 
 /**
  * `--workspace` wins over `agents.defaults.workspace`. `raw` is what the configuration file says, references as they are

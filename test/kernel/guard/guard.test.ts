@@ -1,10 +1,10 @@
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isPorticoError, type PorticoError } from "../../kernel/errors.ts";
-import { addressKind } from "../../kernel/guard/addresses.ts";
-import { createGuard } from "../../kernel/guard/guard.ts";
-import { matchesHost } from "../../kernel/guard/names.ts";
-import type { GuardPolicy, ResolvedAddress } from "../../kernel/guard/types.ts";
+import { isPorticoError, type PorticoError } from "../../../kernel/errors.ts";
+import { addressKind } from "../../../kernel/guard/addresses.ts";
+import { createGuard } from "../../../kernel/guard/guard.ts";
+import { matchesHost } from "../../../kernel/guard/names.ts";
+import type { GuardPolicy, ResolvedAddress } from "../../../kernel/guard/types.ts";
 
 const NAMES: Record<string, string[]> = {
   "pub.test": ["93.184.216.34"],

@@ -1,5 +1,5 @@
 import { withDeadline } from "./deadline.ts";
-import type { Dispose } from "./types.ts";
+import type { Dispose } from "../types.ts";
 
 /** How long a disposal waits for one undo. */
 export const undoLimitMs = 5_000;

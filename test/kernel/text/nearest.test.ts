@@ -1,6 +1,6 @@
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { didYouMean } from "../../kernel/nearest.ts";
+import { didYouMean } from "../../../kernel/text/nearest.ts";
 
 const events = ["message:received", "message:sent", "command:new", "command:reset", "agent:bootstrap"];
 

@@ -1,4 +1,4 @@
-import { PorticoError } from "./errors.ts";
+import { PorticoError } from "../errors.ts";
 
 /** The way into a JSON value: object keys as strings, array positions as numbers. */
 export type KeyPath = readonly (string | number)[];

@@ -2,10 +2,10 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer as createTcpServer } from "node:net";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { guardedFetch } from "../../kernel/guard/fetch.ts";
-import { createGuard } from "../../kernel/guard/guard.ts";
+import { guardedFetch } from "../../../kernel/guard/fetch.ts";
+import { createGuard } from "../../../kernel/guard/guard.ts";
 
 let handler: RequestListener = (_req, res) => void res.end("unset");
 let server: Server;

@@ -1,6 +1,6 @@
 import * as assert from "uvu/assert";
-import { fitsPattern } from "../../kernel/pattern.ts";
-import { test } from "../support/suite.ts";
+import { fitsPattern } from "../../../kernel/text/pattern.ts";
+import { test } from "../../support/suite.ts";
 
 test("patterns", () => {
   for (const [pattern, name] of [
