@@ -15,7 +15,8 @@ test.before(async () => {
     "/a": "<title>A</title>",
     "/b": "<title>B</title>",
     "/c": "<title>C</title>",
-    "/two": `<title>Two</title><button onclick="for(let i=0;i<2;i++)window.open('/a')">Both</button>`,
+    // A click may open one window; the browser blocks further ones.
+    "/two": `<title>Two</title><button onclick="window.open('/a')">One</button>`,
     "/windows": `<title>Windows</title><button onclick="for(let i=0;i<5;i++)window.open('/a')">Many</button>`,
   });
 });
@@ -31,7 +32,8 @@ test("as many as are allowed may come at once, and one more is told so", async (
   try {
     await openAll(browser, ["/two"]);
     assert.is((await browser.post("/set/device", { name: "iPhone 13" })).status, 200);
-    assert.is((await browser.act("click", { ref: await browser.ref("Both") })).status, 200);
+    const click = { kind: "click", ref: await browser.ref("One") };
+    assert.is((await browser.act("batch", { actions: [click, click] })).status, 200);
     await until("both windows", async () => titles(await browser.get("/tabs")).join() === "A,A,Two");
     const [{ targetId }] = (await browser.get("/tabs")).body.tabs.filter(
       ({ title }: { title: string }) => title === "A",
