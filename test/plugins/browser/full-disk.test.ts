@@ -39,8 +39,8 @@ function mayMount(): boolean {
 }
 
 /** Takes all the room there is; the answer gives it back. */
-function fill(path: string): () => void {
-  const filler = join(path, "filler");
+function fill(path: string, name = "filler"): () => void {
+  const filler = join(path, name);
   const fd = openSync(filler, "w");
   for (const size of [1 << 16, 1 << 9]) {
     try {
@@ -124,8 +124,11 @@ withDisks("where the browser keeps its own: a download is told, pages go on, a n
   await works("/screenshot");
   await isFull("/profiles/create", { name: "work" });
   await works("/stop");
+  // The browser gives some of its own back when it ends.
+  const releaseRest = fill(home, "rest");
   await isFull("/start");
   release();
+  releaseRest();
   await works("/profiles/create", { name: "work" });
   await works("/navigate", { url: site!.url });
   assert.is(gateway!.child.exitCode, null);

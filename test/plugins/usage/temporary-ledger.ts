@@ -8,8 +8,8 @@ import { quietLog } from "../../support/quiet-log.ts";
 export interface LedgerScene {
   ledger: Ledger;
   store: Store;
-  /** What was logged. */
-  lines: unknown[][];
+  /** What was logged since this was last asked. */
+  said(): string[];
   /** Whether the store takes nothing. */
   fail(on: boolean): void;
   turn(ms: number): void;
@@ -42,7 +42,7 @@ export function withLedger(work: (scene: LedgerScene) => Promise<void>, options:
       await work({
         ledger: ledgerOn(temporary.store, options),
         store: temporary.store,
-        lines,
+        said: () => lines.splice(0).map((line) => String(line.at(-1))),
         fail: (on) => (failing = on),
         turn: (ms) => (temporary.clock.now += ms),
         another: (other = {}) => ledgerOn(temporary.another(), other),

@@ -231,7 +231,7 @@ test(
 
 test(
   "a store that fails loses none of some thousands, then the oldest, and the log says so once",
-  withLedger(async ({ ledger, store, lines, fail, turn }) => {
+  withLedger(async ({ ledger, store, said, fail, turn }) => {
     fail(true);
     let count = 0;
     const add = (many: number) => {
@@ -244,14 +244,14 @@ test(
     await ledger.flush();
     add(20_000);
     await ledger.flush();
-    assert.equal(lines, ["usage cannot be written: it is kept and tried again"]);
+    assert.equal(said(), ["usage cannot be written: it is kept and tried again"]);
     fail(false);
     await ledger.flush();
     assert.equal(await ids(store, "limit=3"), ["r20002", "r20001", "r20000"]);
     assert.is((await allPages(store, "limit=1000")).flat().length, 20_003);
 
     fail(true);
-    lines.length = 0;
+    said();
     add(40_000);
     await ledger.flush();
     add(40_000);
@@ -259,7 +259,7 @@ test(
     add(100);
     await ledger.flush();
     assert.equal(
-      lines.map((line) => line.slice(0, 24)),
+      said().map((line) => line.slice(0, 24)),
       ["usage cannot be written:", "single requests are lost"],
     );
     fail(false);
