@@ -81,7 +81,8 @@ test("killed over and over", async () => {
       fired += runs.length;
     }
     assert.is(queued.size, 0, "no event without its run");
-    assert.ok(fired > KILLS * 5);
+    // So many were waited for, of one job alone.
+    assert.ok(fired > (KILLS - 1) * 2, `${fired} runs`);
     await store.close();
   } finally {
     await gateway?.kill("SIGKILL");
