@@ -9,7 +9,15 @@ export async function ensureToken(config: ConfigStore): Promise<{ token?: string
   const { token, password } = config.kernel.gateway.auth;
   if (token !== undefined) return { token, generated: false };
   if (password !== undefined) return { generated: false };
-  const fresh = randomBytes(32).toString("base64url");
+  const fresh = freshToken();
   await config.set(["gateway", "auth", "token"], fresh);
   return { token: fresh, generated: true };
+}
+
+/** Never begins with a dash: on a command line it would be taken for an option. */
+export function freshToken(random: (bytes: number) => Buffer = randomBytes): string {
+  for (;;) {
+    const token = random(32).toString("base64url");
+    if (!token.startsWith("-")) return token;
+  }
 }

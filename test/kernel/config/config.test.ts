@@ -16,7 +16,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openConfig } from "../../../kernel/config/config.ts";
 import { ConfigError } from "../../../kernel/config/error.ts";
-import { ensureToken } from "../../../kernel/config/token.ts";
+import { ensureToken, freshToken } from "../../../kernel/config/token.ts";
 import { openWith, schemas } from "./store.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -287,6 +287,13 @@ test("the JSON Schema is of what a person writes", async () => {
   assert.is(gateway.additionalProperties, false);
   assert.ok(gateway.description);
   assert.equal((channels.additionalProperties as Printed).required, ["provider"]);
+});
+
+test("a token that is made can stand on a command line", () => {
+  const drawn = [Buffer.alloc(32, 0xfb), Buffer.alloc(32, 0xf8), Buffer.alloc(32, 7)];
+  assert.match(drawn[0]!.toString("base64url"), /^-/);
+  const token = freshToken(() => drawn.shift()!);
+  assert.is(token, Buffer.alloc(32, 7).toString("base64url"));
 });
 
 test.run();
