@@ -9,6 +9,14 @@ export const hi = [{ role: "user", content: "hi" }];
 export const ask = (body: object, headers: Record<string, string> = {}) =>
   gateway.request("POST", "/v1/chat/completions", { messages: hi, ...body }, { headers });
 
+export const mainChannel = () => ({
+  provider: "openai",
+  baseUrl: `${up.url}/`,
+  apiKey: "sk-main",
+  headers: { "X-Extra": "1" },
+  maxRetries: 0,
+});
+
 /** Starts both before the suite's tests and stops them after; the upstream says hello, unless a test says otherwise. */
 export function onScene(test: Test): void {
   test.before(async () => {
@@ -16,13 +24,7 @@ export function onScene(test: Test): void {
     gateway = await startGateway({
       config: {
         channels: {
-          main: {
-            provider: "openai",
-            baseUrl: `${up.url}/`,
-            apiKey: "sk-main",
-            headers: { "X-Extra": "1" },
-            maxRetries: 0,
-          },
+          main: mainChannel(),
           off: { provider: "openai", baseUrl: up.url, models: ["gone"], enabled: false },
         },
         models: { fast: "main/gpt-x", chain: { targets: ["nowhere/x", "fast"] } },

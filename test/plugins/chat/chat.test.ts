@@ -2,7 +2,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
 import { completion } from "../../support/upstreams/upstream.ts";
-import { ask, gateway, hi, onScene, up } from "./chat-scene.ts";
+import { ask, gateway, hi, onScene, up, mainChannel } from "./chat-scene.ts";
 
 const test = suite("chat");
 onScene(test);
@@ -158,15 +158,7 @@ test("a changed configuration is applied while running and keeps what did not ch
   const file = (models: object) =>
     JSON.stringify({
       gateway: { port: 0, auth: { token: gateway.token } },
-      channels: {
-        main: {
-          provider: "openai",
-          baseUrl: `${up.url}/`,
-          apiKey: "sk-main",
-          headers: { "X-Extra": "1" },
-          maxRetries: 0,
-        },
-      },
+      channels: { main: mainChannel() },
       models,
     });
   const before = (await gateway.json("GET", "/channels")).channels.find(
