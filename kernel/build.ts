@@ -2,7 +2,7 @@
  * Builds `.build/`: the kernel as JavaScript and every built-in plugin's bundle. Runs when the package is installed,
  * so that a start needs no compiler.
  */
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "./extensions/discover.ts";
@@ -18,7 +18,11 @@ pruneForeignBinaries();
 
 async function buildKernel(): Promise<void> {
   await build({
-    entryPoints: { portico: join(packageDir, "kernel/main.ts"), index: join(packageDir, "kernel/index.ts") },
+    entryPoints: {
+      portico: join(packageDir, "kernel/main.ts"),
+      index: join(packageDir, "kernel/index.ts"),
+      ...faces(),
+    },
     outdir,
     bundle: true,
     splitting: true,
@@ -35,6 +39,13 @@ async function buildKernel(): Promise<void> {
     minifySyntax: true,
     logLevel: "warning",
   });
+}
+
+/** What plugins publish as `portico/<plugin>`. */
+function faces(): Record<string, string> {
+  const dir = join(packageDir, "plugins");
+  const withFace = readdirSync(dir).filter((name) => existsSync(join(dir, name, "index.ts")));
+  return Object.fromEntries(withFace.map((name) => [`faces/${name}`, join(dir, name, "index.ts")]));
 }
 
 /** One that cannot be bundled (without the development packages) shows as failed when the gateway runs. */

@@ -1,5 +1,6 @@
 /**
- * The one error class and the one table of codes. Whoever throws names a code; the table gives the HTTP status.
+ * The one error class. Whoever throws names a code; the kernel's table, or the plugin's that declares the code, gives the
+ * HTTP status.
  * Messages are written for the person who must act: what was wrong, what to do. They are shown to callers as they
  * are, so they never hold secrets, stacks or paths of the host; a `cause` is only ever logged.
  */
@@ -13,40 +14,22 @@ const STATUS = {
   forbidden_host: 403,
   forbidden_origin: 403,
   blocked_by_hook: 403,
-  navigation_blocked: 403,
-  evaluate_disabled: 403,
   not_found: 404,
-  model_not_found: 404,
-  no_mapping: 404,
-  tab_not_found: 404,
-  profile_not_found: 404,
-  ref_not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,
   conflict: 409,
-  browser_not_running: 409,
-  trace_running: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
   expectation_failed: 417,
-  action_failed: 422,
   too_many_attempts: 429,
   rate_limit_exceeded: 429,
   internal_error: 500,
   not_implemented: 501,
-  library_unavailable: 501,
-  upstream_error: 502,
-  upstream_auth: 502,
   service_unavailable: 503,
-  store_unavailable: 503,
-  upstream_overloaded: 503,
-  browser_disabled: 503,
-  node_unavailable: 503,
-  upstream_timeout: 504,
   timeout: 504,
 } as const;
 
-/** The codes of the table. A plugin may use one of its own; it then names the status too. */
+/** The kernel's codes. A plugin declares its own in `errors` of its definition, or names the status at the throw. */
 export type ErrorCode = keyof typeof STATUS;
 
 export interface PorticoErrorOptions {
@@ -64,9 +47,21 @@ export interface PorticoErrorOptions {
   cause?: unknown;
 }
 
+/** The codes of plugins, as their definitions declare them: each table for as long as its plugin is loaded. */
+const declared = new Set<Readonly<Record<string, number>>>();
+
+/** Adds a plugin's codes. The kernel's own cannot be changed. */
+export function declareErrors(table: Readonly<Record<string, number>>): () => void {
+  const own = { ...table };
+  declared.add(own);
+  return () => void declared.delete(own);
+}
+
 /** The status that belongs to a code; 500 for an unknown one. */
 export function statusOf(code: string): number {
-  return Object.hasOwn(STATUS, code) ? STATUS[code as ErrorCode] : 500;
+  if (Object.hasOwn(STATUS, code)) return STATUS[code as ErrorCode];
+  for (const table of declared) if (Object.hasOwn(table, code)) return table[code] as number;
+  return 500;
 }
 
 // The same class can be there twice (tests, a bundled copy): the symbol tells it, `instanceof` would not.

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readRunning } from "./cli/client.ts";
 import type { CommandIO, ServePart } from "./cli/types.ts";
+import { columns } from "./cli/help.ts";
 import { UsageError } from "./cli/parse.ts";
 import { createPackageLoader } from "./extensions/package-loader.ts";
 import { startGateway } from "./gateway/gateway.ts";
@@ -79,14 +80,12 @@ function printBanner(io: CommandIO, gateway: Gateway): void {
   const shown = gateway.tokenIsNew
     ? `${gateway.token} (made at this start; kept in the configuration)`
     : "as configured";
-  io.print(`Portico is running.
-  Base URL   ${gateway.url}/v1
-  Token      ${shown}
-  Dashboard  ${gateway.url}/
-
-Try it:
-  curl ${gateway.url}/v1/chat/completions -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d '{"model":"echo","messages":[{"role":"user","content":"Hello, Portico"}]}'
-`);
+  const at = { url: gateway.url, token: token ?? "" };
+  const parts = gateway.banners();
+  const rows = [...parts.flatMap((part) => part.rows?.(at) ?? []), ["Token", shown] as const];
+  const examples = parts.flatMap((part) => part.example?.(at) ?? []);
+  io.print(["Portico is running.", ...columns(rows.map(([name, text]) => [name, text])), ""].join("\n"));
+  if (examples.length > 0) io.print(["Try it:", ...examples.map((line) => `  ${line}`), ""].join("\n"));
 }
 
 /** The first signal stops in order, the second at once. Resolves with the exit code. */

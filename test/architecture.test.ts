@@ -39,13 +39,36 @@ const importers: Record<string, string[]> = {
   "gray-matter": ["kernel/hooks/on-disk/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
   esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
-  libsql: ["kernel/store/sqlite/connection.ts"],
+  libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   re2js: ["plugins/webhooks/mappings/patterns.ts"],
-  ws: ["kernel/http/web-socket.ts"],
+  ws: ["plugins/browser/connect/web-socket.ts"],
 };
+
+const faces = sources.flatMap((file) => /^plugins\/([^/]+)\/index\.ts$/.exec(file)?.[1] ?? []);
+
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (place: string, path: readonly string[]): void => {
+    if (path.includes(place)) return void circles.push([...path.slice(path.indexOf(place)), place].join(" → "));
+    if (done.has(place)) return;
+    for (const next of graph.get(place) ?? []) visit(next, [...path, place]);
+    done.add(place);
+  };
+  for (const place of graph.keys()) visit(place, []);
+  return circles;
+}
+
+/** All files that a file imports, over others too. */
+function reachedFrom(file: string): Set<string> {
+  const reached = new Set([file]);
+  for (const one of reached)
+    for (const { from, to } of imports) if (from === one && to.endsWith(".ts")) reached.add(to);
+  return reached;
+}
 
 test("there are sources and imports to judge", () => {
   assert.ok(sources.length > 50, `${sources.length} files`);
@@ -59,11 +82,39 @@ test("the kernel imports no plugin and no hook", () => {
   assert.equal(wrong, []);
 });
 
-test("a plugin imports portico and its own folder, and no other plugin", () => {
+test("a plugin imports portico, faces, and its own folder", () => {
   const wrong = imports.filter(({ from, to }) => {
     if (!from.startsWith("plugins/") || !to.includes("/")) return false;
     const own = from.split("/").slice(0, 2).join("/");
     return /^(plugins|kernel|hooks|test|examples)\//.test(to) && !to.startsWith(`${own}/`);
+  });
+  assert.equal(wrong, []);
+});
+
+test("every face is listed in the package's exports, and every import of one is of a plugin that has it", () => {
+  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { exports: object };
+  const listed = Object.keys(exports).filter((key) => key !== "." && key !== "./package.json");
+  assert.equal(listed.sort(), faces.map((name) => `./${name}`).sort());
+  const wrong = imports.filter(({ to }) => to.startsWith("portico/") && !faces.includes(to.slice("portico/".length)));
+  assert.equal(wrong, []);
+});
+
+test("the arrows between plugins have no circle", () => {
+  const arrows = new Map<string, string[]>();
+  for (const { from, to } of imports) {
+    const [room, own = ""] = from.split("/");
+    const other = to.slice("portico/".length);
+    if (room !== "plugins" || !to.startsWith("portico/") || other === own) continue;
+    arrows.set(own, [...new Set([...(arrows.get(own) ?? []), other])].sort());
+  }
+  assert.ok(arrows.size > 5, "there are arrows");
+  assert.equal(circlesIn(arrows), [], [...arrows].map(([own, others]) => `${own} → ${others.join(", ")}`).join("\n"));
+});
+
+test("a face's own files do not go through it", () => {
+  const wrong = imports.filter(({ from, to }) => {
+    const own = `plugins/${to.slice("portico/".length)}`;
+    return to.startsWith("portico/") && from.startsWith(`${own}/`) && reachedFrom(`${own}/index.ts`).has(from);
   });
   assert.equal(wrong, []);
 });
@@ -90,16 +141,7 @@ test("no file imports itself over others", () => {
   for (const { from, to, typeOnly } of imports) {
     if (!typeOnly && to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
   }
-  const done = new Set<string>();
-  const cycles: string[] = [];
-  const visit = (file: string, path: readonly string[]): void => {
-    if (path.includes(file)) return void cycles.push([...path.slice(path.indexOf(file)), file].join(" → "));
-    if (done.has(file)) return;
-    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-    done.add(file);
-  };
-  for (const file of graph.keys()) visit(file, []);
-  assert.equal(cycles, []);
+  assert.equal(circlesIn(graph), []);
 });
 
 test("every test file runs each of its suites, and takes them from where failures are told", () => {

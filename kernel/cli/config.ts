@@ -1,16 +1,17 @@
 /** `portico config`: the configuration file, read and written without a running gateway. */
 import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
+import { takesEffectAtNextStart } from "../config/compose.ts";
 import { type ConfigStore, openConfig, type ReloadProblem } from "../config/config.ts";
 import { ConfigError, problemText } from "../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
 import { explainUnknown } from "../config/evaluate.ts";
 import { maskSecrets } from "../config/secrets.ts";
-import { AT_NEXT_START } from "../gateway/next-start.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { readRunning } from "./client.ts";
+import { definitionsOf } from "./definitions.ts";
 import type { Command, CommandIO } from "./types.ts";
 
 const command: Command = {
@@ -34,10 +35,7 @@ const command: Command = {
         { name: "key", description: "A path such as channels.main.baseUrl" },
         { name: "value", optional: true },
       ],
-      examples: [
-        "portico config set gateway.port 8080",
-        `portico config set channels.main '{provider: "openai", apiKey: "\${OPENAI_API_KEY}"}'`,
-      ],
+      examples: ["portico config set gateway.port 8080", `portico config set gateway.auth.token '\${PORTICO_TOKEN}'`],
       run: set,
     },
     {
@@ -83,7 +81,9 @@ async function set(io: CommandIO): Promise<void> {
   }
   await setWords(config, path, words);
   await tellGateway(io);
-  const hint = AT_NEXT_START.includes(key) ? " It takes effect at the next start of the gateway." : "";
+  const hint = takesEffectAtNextStart(config.composed, path)
+    ? " It takes effect at the next start of the gateway."
+    : "";
   io.show({ key, value: maskSecrets(valueAt(config.raw, path), config.composed, path) }, () => `Set ${key}.${hint}`);
 }
 
@@ -157,24 +157,10 @@ async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
   const given = resolvePaths(io.options as PathOptions, io.env);
   const config = await openConfig({ file: file ?? given.config, env: io.env });
   const paths = withWorkspace(given, config.raw, io.env);
-  const [{ Type }, { discover }, { createPackageLoader }, { loadDefinitions, pluginEntryNames, pluginRoots }] =
-    await Promise.all([
-      import("@sinclair/typebox"),
-      import("../extensions/discover.ts"),
-      import("../extensions/package-loader.ts"),
-      import("../plugins/definitions.ts"),
-    ]);
-  const trust = valueAt(config.raw, ["plugins", "trust"]);
-  const found = discover(
-    pluginRoots(paths, trust === "all" || trust === "workspace" || trust === "builtin" ? trust : "home"),
-    pluginEntryNames,
-  );
-  for (const { found: one, definition } of await loadDefinitions(
-    found,
-    createPackageLoader(paths.package, join(paths.state, "cache")),
-  )) {
+  const { Type } = await import("@sinclair/typebox");
+  for (const { found, definition } of await definitionsOf(paths)) {
     // Of a plugin that does not load, the section's schema is not known: anything goes.
-    config.define(one.name, definition ? (definition.config ?? {}) : { [one.name]: Type.Any() });
+    config.define(found.name, definition ? (definition.config ?? {}) : { [found.name]: Type.Any() });
   }
   return config;
 }

@@ -2,15 +2,15 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { CheckReport } from "../hooks/check.ts";
-import { type EventOutline, knownEvents } from "../hooks/known-events.ts";
 import { isHookName } from "../hooks/on-disk/name.ts";
 import type { HookRecord } from "../hooks/record.ts";
-import { writeHook } from "../hooks/scaffold.ts";
+import { type EventOutline, writeHook } from "../hooks/scaffold.ts";
 import { readConfigFile } from "../config/read.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import type { EventSpec, Paths } from "../types.ts";
 import { withWorkspace } from "../files/workspace.ts";
+import { definitionsOf } from "./definitions.ts";
 import type { CommandIO } from "./types.ts";
 
 export interface CheckOutcome {
@@ -73,8 +73,16 @@ async function eventsOf(io: CommandIO): Promise<Record<string, EventOutline>> {
     );
     return Object.fromEntries(events.map((event) => [event.name, event]));
   } catch {
-    return knownEvents;
+    return declaredEvents(io);
   }
+}
+
+/** As the definitions on disk declare them: nothing of them is set up. */
+async function declaredEvents(io: CommandIO): Promise<Record<string, EventOutline>> {
+  const { kernelEvents } = await import("../gateway/events.ts");
+  const definitions = await definitionsOf(homePaths(io));
+  const tables = definitions.flatMap(({ definition }) => definition?.events ?? []);
+  return Object.assign({ ...kernelEvents }, ...tables) as Record<string, EventOutline>;
 }
 
 // "--workspace" here is a flag and not the directory that it is elsewhere.

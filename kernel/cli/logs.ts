@@ -1,5 +1,6 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { prettyLine } from "../log/pretty.ts";
-import { createSseParser } from "../stream/sse-parser.ts";
 import type { Command } from "./types.ts";
 
 const logs: Command = {
@@ -28,8 +29,9 @@ const logs: Command = {
       return;
     }
     const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query: { ...query, follow: true } });
-    const events = createSseParser((data) => print(JSON.parse(data.toString("utf8"))));
-    for await (const chunk of bytes) events.push(chunk);
+    // Each event is one line of JSON.
+    for await (const line of createInterface({ input: Readable.from(bytes) }))
+      if (line.startsWith("data:")) print(JSON.parse(line.slice("data:".length)));
   },
 };
 export default logs;

@@ -14,7 +14,8 @@ function pluginText(name: string): string {
  * To reach a real service instead, call it in \`complete\` and pass \`target.signal\` on, so that a client that leaves
  * ends the call.
  */
-import { type ChatProvider, type ChatRequest, definePlugin } from "portico";
+import { definePlugin } from "portico";
+import type { ChatProvider, ChatRequest } from "portico/chat";
 
 const provider: ChatProvider = {
   name: "${name}",

@@ -127,6 +127,11 @@ export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
   return next && schemaAt(next, further);
 }
 
+/** True where a schema says `atNextStart: true` of the key: a running gateway does not change it. */
+export function takesEffectAtNextStart(schema: TSchema, path: KeyPath): boolean {
+  return schemaAt(schema, path)?.["atNextStart"] === true;
+}
+
 /** The keys that an object schema names. */
 export function namedKeys(schema: TSchema | undefined): string[] {
   if (!schema) return [];

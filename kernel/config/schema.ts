@@ -16,11 +16,13 @@ export const kernelSchemas = {
         maximum: 65535,
         default: 18789,
         description: "Port to listen on; 0 takes any free one.",
+        atNextStart: true,
       }),
       bind: Type.String({
         minLength: 1,
         default: "127.0.0.1",
         description: "Address to listen on. Anything but loopback needs a token or a password.",
+        atNextStart: true,
       }),
       auth: Type.Object(
         {
@@ -116,17 +118,6 @@ export const kernelSchemas = {
     },
     { description: "Which plugins are loaded." },
   ),
-  store: Type.Object(
-    {
-      url: Type.Optional(
-        Type.String({
-          minLength: 1,
-          description: "file:PATH, an absolute path; by default a file under <home>/state.",
-        }),
-      ),
-    },
-    { description: "Where queue, schedules, sessions and hook data lie." },
-  ),
   log: Type.Object(
     {
       level: Type.Union(
@@ -137,6 +128,7 @@ export const kernelSchemas = {
         Type.String({
           minLength: 1,
           description: "File that gets the log lines too; by default <home>/state/logs/portico.log.",
+          atNextStart: true,
         }),
       ),
     },

@@ -2,14 +2,7 @@
 import type { Logger } from "./common.ts";
 import type { BusEvent, EmitResult, EventName, Events, HandlerResult } from "./events.ts";
 
-/** The small durable store of one hook. Values are anything that JSON can hold. */
-export interface HookKv {
-  get<T = unknown>(key: string): Promise<T | undefined>;
-  set(key: string, value: unknown): Promise<void>;
-  delete(key: string): Promise<boolean>;
-  list(prefix?: string): Promise<string[]>;
-}
-
+/** What the kernel gives to each call. Plugins add members by declaration merging and the contribution `hookContext`. */
 export interface HookContext {
   readonly log: Logger;
   /** `hooks.entries.<name>` of the configuration: the hook's own options. */
@@ -22,9 +15,6 @@ export interface HookContext {
   readonly unloaded: AbortSignal;
   /** Absolute; `state` is for files that a hook keeps, `hook` its own directory. */
   readonly paths: { readonly home: string; readonly state: string; readonly workspace: string; readonly hook: string };
-  readonly kv: HookKv;
-  /** Asks a model: a text, a list of messages, or a whole chat request. Answers the text. */
-  chat(input: string | readonly object[] | Record<string, unknown>): Promise<string>;
   emit<K extends EventName>(name: K, context: Events[K]): Promise<EmitResult<K>>;
 }
 

@@ -12,6 +12,7 @@ import type {
   EventSpec,
   OnOptions,
 } from "./events.ts";
+import type { HookContext } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
 import type { ContributionPoint, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
@@ -28,6 +29,12 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
    * merged; `*` stands for any key of a map. Defaults are filled in before `setup`.
    */
   config?: C;
+  /** The events that this plugin emits, with what each lets handlers do: declared while the plugin is active. */
+  events?: { readonly [K in EventName]?: EventSpec<K> };
+  /** The plugin's own error codes with their HTTP statuses: `{ job_not_found: 404 }`. */
+  errors?: Readonly<Record<string, number>>;
+  /** What it adds to every hook's `ctx` (contribution `hookContext`): the member's name → one line on how it is used. */
+  hookContext?: { readonly [K in keyof HookContext]?: string };
   /** Services that must be there before `setup` runs. */
   needs?: readonly ServiceName[];
   /** Command word → its definition, loaded only when the word is used. */

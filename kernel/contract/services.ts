@@ -1,13 +1,12 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { IncomingMessage } from "node:http";
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { Store } from "../store/types.ts";
 import type { Logger } from "./common.ts";
+import type { HookContext } from "./hooks.ts";
 import type { Client } from "./http.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
-  store: Store;
   gateway: GatewayState;
 }
 export type ServiceName = keyof Services & string;
@@ -16,6 +15,8 @@ export type ServiceName = keyof Services & string;
 export interface Contributions {
   tool: Tool;
   authenticator: Authenticator;
+  hookContext: HookContextMember;
+  banner: Banner;
 }
 export type ContributionPoint = keyof Contributions & string;
 
@@ -57,4 +58,33 @@ export interface ToolCall {
 export interface Authenticator {
   name: string;
   authenticate(token: string, req: IncomingMessage): Client | undefined | Promise<Client | undefined>;
+}
+
+/** One member of every hook's `ctx`, such as a durable store: made for a call at its first use there. */
+export interface HookContextMember<K extends keyof HookContext = keyof HookContext> {
+  name: K;
+  create(call: HookCall): HookContext[K];
+}
+
+/** One call of a hook, as members of its `ctx` see it. */
+export interface HookCall {
+  /** The hook's name. */
+  readonly hook: string;
+  /** `hooks.entries.<name>` of the configuration. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Aborted at the call's deadline. */
+  readonly signal: AbortSignal;
+  /** The events being handled, outermost first: a hook that causes its own event is told by them. */
+  readonly events: readonly string[];
+  /** A value of the configuration by its key path; undefined where nothing stands there. */
+  config(key: string): unknown;
+}
+
+/** Lines of what `portico start` prints. */
+export interface Banner {
+  name: string;
+  /** Rows of a name and what it is: `["Base URL", "http://…/v1"]`. */
+  rows?(at: { url: string; token: string }): readonly (readonly [string, string])[];
+  /** A command that can be pasted into a shell. */
+  example?(at: { url: string; token: string }): string;
 }

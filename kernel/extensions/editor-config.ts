@@ -18,10 +18,10 @@ export function editorConfig(packageDir: string): string {
     allowImportingTsExtensions: true,
     types: ["node"],
     typeRoots: [nodeTypes(packageDir)],
-    paths: { portico: [join(packageDir, "kernel/index.ts")] },
+    paths: { portico: [join(packageDir, "kernel/index.ts")], "portico/*": [join(packageDir, "plugins/*/index.ts")] },
   };
   // The plugins' types say which events there are.
-  const include = ["./**/*", join(packageDir, "plugins/*/types.ts")];
+  const include = ["./**/*", join(packageDir, "plugins/*/index.ts")];
   return `${JSON.stringify({ compilerOptions, include }, null, 2)}\n`;
 }
 

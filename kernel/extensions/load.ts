@@ -36,8 +36,8 @@ export class LoadError extends Error {
 }
 
 export interface LoaderOptions {
-  /** Modules that extensions import from the gateway itself: `portico`. */
-  host: Record<string, unknown>;
+  /** What extensions import from the gateway itself: `portico`, and the faces of its plugins (`portico/<plugin>`). */
+  host(id: string): Promise<unknown>;
   /** Where the bundle of this entry is kept. Bundles name their inputs relative to the entry, so both may move together. */
   cacheFile(entry: string): string;
   /** Packages that are bundled into the extension instead of being required when it runs. */
@@ -49,15 +49,18 @@ export interface LoaderOptions {
 interface Bundle {
   code: string;
   codeHash: string;
+  /** What it imports from the gateway itself. */
+  host: string[];
   inputs: { path: string; size: number; mtimeMs: number; hash: string }[];
 }
 
 /** Raised when the form of cached bundles changes. */
-const cacheVersion = 5;
+const cacheVersion = 6;
 
 interface Compiled {
   code: string;
   codeHash: string;
+  host: string[];
   inputs: string[];
   /** Of the inputs. */
   hash: string;
@@ -75,6 +78,7 @@ export function createLoader(options: LoaderOptions) {
     return {
       code: bundle.code,
       codeHash: bundle.codeHash,
+      host: bundle.host,
       inputs: bundle.inputs.map((input) => resolve(dirname(entry), input.path)),
       hash: sha(bundle.inputs.map((input) => input.hash).join()).slice(0, 16),
     };
@@ -99,7 +103,8 @@ export function createLoader(options: LoaderOptions) {
     const evaluate = guarded ?? (options.sourceMaps(entry) ? evaluateBundle : evaluateScript);
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
-    const hostRequire = (id: string) => (Object.hasOwn(options.host, id) ? options.host[id] : require(id));
+    const host = new Map(await Promise.all(compiled.host.map(async (id) => [id, await options.host(id)] as const)));
+    const hostRequire = (id: string) => (host.has(id) ? host.get(id) : require(id));
     try {
       evaluate(compiled.code, entry)(
         module.exports,
@@ -141,7 +146,7 @@ async function buildOnce(entry: string, sourceMaps: boolean, bundled: readonly s
       platform: "node",
       target: "node20",
       packages: bundled.length ? "bundle" : "external",
-      external: ["portico"],
+      external: ["portico", "portico/*"],
       plugins: bundled.length ? [onlyBundling(bundled)] : [],
       metafile: true,
       sourcemap: sourceMaps ? "inline" : false,
@@ -167,7 +172,9 @@ async function buildOnce(entry: string, sourceMaps: boolean, bundled: readonly s
     return { path: input, size, mtimeMs: mtimeMs >= before - 5 ? -1 : mtimeMs, hash: sha(readFileSync(file)) };
   });
   const code = result.outputFiles[0]?.text ?? "";
-  return { code, codeHash: sha(code).slice(0, 32), inputs };
+  const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
+  return { code, codeHash: sha(code).slice(0, 32), host, inputs };
 }
 
 /** Bundles these packages and what they need; all others are required when the extension runs. */
@@ -193,10 +200,10 @@ function readCached(file: string, entry: string): Bundle | undefined {
   }
   const lineEnd = text.indexOf("\n");
   try {
-    const head = JSON.parse(text.slice(2, lineEnd)) as { version: number } & Pick<Bundle, "inputs" | "codeHash">;
-    const { version, inputs, codeHash } = head;
+    const head = JSON.parse(text.slice(2, lineEnd)) as { version: number } & Omit<Bundle, "code">;
+    const { version, inputs, codeHash, host } = head;
     if (version !== cacheVersion || !inputs.every((input) => isUnchanged(input, dirname(entry)))) return undefined;
-    return { code: text.slice(lineEnd + 1), codeHash, inputs };
+    return { code: text.slice(lineEnd + 1), codeHash, host, inputs };
   } catch {
     return undefined; // torn or of another version: built anew
   }

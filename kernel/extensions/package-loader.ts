@@ -1,10 +1,11 @@
-/** The loader as a gateway uses it: hands `portico` in, and keeps bundles where they may be written. */
+/** The loader as a gateway uses it: hands in `portico` and the faces of plugins, and keeps bundles where they may be written. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
+import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
 import * as portico from "../index.ts";
-import { createLoader, type Loader } from "./load.ts";
+import { createLoader, LoadError, type Loader } from "./load.ts";
 import { isInside } from "./safety.ts";
 
 /**
@@ -19,7 +20,7 @@ export function createPackageLoader(packageDir: string, userCache = join(homedir
   };
   const development = Object.keys(manifest.devDependencies ?? {});
   return createLoader({
-    host: { portico },
+    host: (id) => hostModule(id, packageDir),
     cacheFile: (entry) =>
       isOwn(entry)
         ? join(packageDir, ".build", "cache", cacheName(entry, relative(packageDir, entry)))
@@ -27,6 +28,20 @@ export function createPackageLoader(packageDir: string, userCache = join(homedir
     sourceMaps: (entry) => !isOwn(entry),
     bundled: (entry) => (isOwn(entry) ? development : []),
   });
+}
+
+/** `portico` is this kernel; `portico/<plugin>` the face that a plugin of the package publishes. */
+async function hostModule(id: string, packageDir: string): Promise<unknown> {
+  if (id === "portico") return portico;
+  const name = id.slice("portico/".length);
+  const source = import.meta.filename.endsWith(".ts");
+  const file = source
+    ? join(packageDir, "plugins", name, "index.ts")
+    : join(packageDir, ".build", "faces", `${name}.js`);
+  if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file)) {
+    throw new LoadError(`no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`);
+  }
+  return import(pathToFileURL(file).href);
 }
 
 /** Readable, and different for each key. */

@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { createBus } from "../bus.ts";
+import { takesEffectAtNextStart } from "../config/compose.ts";
 import { type ConfigChange, openConfig } from "../config/config.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
@@ -15,11 +16,9 @@ import { createHome } from "../files/paths.ts";
 import { pluginRoots } from "../plugins/definitions.ts";
 import { createPluginHost } from "../plugins/host.ts";
 import { createContributions, createServices } from "../registry.ts";
-import { openStore } from "../store/index.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { checkAtStart, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
-import { AT_NEXT_START } from "./next-start.ts";
 import { mountKernelRoutes } from "./routes.ts";
 import { createServers } from "./servers.ts";
 import type { Gateway, GatewayOptions } from "./types.ts";
@@ -78,7 +77,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     env: options.env,
     log,
     bus,
-    services,
+    members: () => contributions.list("hookContext"),
+    memberNames: plugins.hookMembers,
     config: {
       get kernel() {
         return config.kernel;
@@ -98,9 +98,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     refuseOpenDoor(settings());
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
-    const store = openStore({ url: config.kernel.store.url ?? `file:${join(paths.state, "portico.db")}`, log });
-    undos.push(() => store.close());
-    services.provide("store", store);
     services.provide("gateway", {
       startedAt,
       notReady: unready,
@@ -135,6 +132,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     plugins,
     hooks,
     bus,
+    banners: () => contributions.list("banner"),
     use: (name) => services.use(name),
     stop: (reason) => (stopping ??= stop(reason)),
   };
@@ -172,8 +170,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   async function applyConfig({ keys, back }: ConfigChange): Promise<void> {
     logBook.setLevel(config.kernel.log.level);
     for (const secret of config.secrets()) logBook.addSecret(secret);
-    for (const key of AT_NEXT_START) {
-      if (keys.includes(key) && !back) log.warn({ key }, `${key} takes effect at the next start`);
+    for (const key of keys) {
+      if (!back && takesEffectAtNextStart(config.composed, parseKeyPath(key)))
+        log.warn({ key }, `${key} takes effect at the next start`);
     }
     if (keys.includes("plugins.trust")) {
       await pluginWatch?.close();

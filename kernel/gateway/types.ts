@@ -5,7 +5,7 @@ import type { Loader } from "../extensions/load.ts";
 import type { HookHost } from "../hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../plugins/host.ts";
-import type { Paths, ServiceName, Services } from "../types.ts";
+import type { Banner, Paths, ServiceName, Services } from "../types.ts";
 
 export interface GatewayOptions {
   paths: Paths;
@@ -34,6 +34,8 @@ export interface Gateway {
   readonly plugins: PluginHost;
   readonly hooks: HookHost;
   readonly bus: Bus;
+  /** What plugins have to say at the start. */
+  banners(): readonly Banner[];
   /** A service that a plugin provides. Throws `service_unavailable` where none does. */
   use<K extends ServiceName>(name: K): Services[K];
   /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */

@@ -2,7 +2,10 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { editorConfig } from "../extensions/editor-config.ts";
-import type { EventOutline } from "./known-events.ts";
+import type { EventSpec } from "../types.ts";
+
+/** An event as its declaration describes it. */
+export type EventOutline = Pick<EventSpec, "mode" | "description"> & { changes?: readonly string[]; sample?: unknown };
 
 export interface NewHook {
   name: string;

@@ -1,8 +1,7 @@
 /** What the hooks read of the gateway around them. */
 import type { Bus } from "../bus.ts";
 import type { Loader } from "../extensions/load.ts";
-import type { ServiceRegistry } from "../registry.ts";
-import type { Logger, Paths } from "../types.ts";
+import type { HookContextMember, Logger, Paths } from "../types.ts";
 
 /** `hooks.entries.<name>`: besides these, anything that the hook itself understands. */
 export interface HookEntry extends Record<string, unknown> {
@@ -26,7 +25,9 @@ export interface HookHostOptions {
   env: Record<string, string | undefined>;
   log: Logger;
   bus: Pick<Bus, "on" | "emit" | "spec" | "specs">;
-  services: Pick<ServiceRegistry, "find">;
+  /** What plugins add to a hook's `ctx`, and the names of all that any plugin may add. */
+  members(): readonly HookContextMember[];
+  memberNames(): Iterable<string>;
   loader: Loader;
   config: {
     readonly kernel: { readonly hooks: HookSettings };
@@ -39,7 +40,7 @@ export interface HookHostOptions {
 }
 
 /** What one hook's context is made from. */
-export interface HookSurroundings extends Pick<HookHostOptions, "env" | "paths" | "services"> {
+export interface HookSurroundings extends Pick<HookHostOptions, "env" | "paths" | "members" | "memberNames"> {
   emit: Bus["emit"];
   entry(name: string): HookEntry;
   lookup(key: string): unknown;

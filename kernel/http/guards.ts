@@ -119,8 +119,7 @@ function normalOrigin(origin: string): string {
 export function corsHeaders(origin: string): Record<string, string> {
   return {
     "access-control-allow-origin": origin,
-    "access-control-expose-headers":
-      "x-request-id, retry-after, x-should-retry, x-portico-channel, x-portico-model, x-portico-attempts, x-portico-dropped, ratelimit-limit, ratelimit-remaining, ratelimit-reset",
+    "access-control-expose-headers": "*",
     vary: "Origin",
   };
 }

@@ -12,7 +12,7 @@ import { type Loaded, loadPlugin, pluginEntryNames, versionOnDisk } from "./defi
 import { describe, type PluginRecord, stateOf } from "./record.ts";
 import { isConcerned, sectionsOf } from "./sections.ts";
 import { setUp } from "./set-up.ts";
-import { nameOf, type Slot, settleClaims } from "./slot.ts";
+import { inOrderOfNeeds, nameOf, type Slot, settleClaims } from "./slot.ts";
 
 export interface PluginHostOptions {
   roots: () => readonly Root[];
@@ -201,7 +201,7 @@ export function createPluginHost(options: PluginHostOptions) {
     stop(): Promise<void> {
       stopping = true;
       return inTurn(async () => {
-        const latestFirst = [...slots.values()].reverse();
+        const latestFirst = inOrderOfNeeds([...slots.values()]).reverse();
         const takeAllDown = async (isBundled: boolean) => {
           for (const slot of latestFirst) if ((slot.found.root.name === "bundled") === isBundled) await takeDown(slot);
         };
@@ -210,6 +210,9 @@ export function createPluginHost(options: PluginHostOptions) {
         await takeAllDown(true);
       });
     },
+    /** The members of a hook's `ctx` that any plugin here may give, running or not. */
+    hookMembers: (): string[] =>
+      [...slots.values()].flatMap((slot) => Object.keys(slot.loaded?.definition.hookContext ?? {})),
     list: (): PluginRecord[] => [...slots.values()].map(record).sort((a, b) => a.name.localeCompare(b.name)),
     info,
     /** Wanted plugins that are not active, for `/ready`. */

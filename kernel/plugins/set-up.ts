@@ -1,6 +1,8 @@
 /** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
 import { withDeadline } from "../timing/deadline.ts";
 import { Scope } from "../timing/scope.ts";
+import { declareErrors } from "../errors.ts";
+import type { EventName, EventSpec } from "../types.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import type { Loaded } from "./definitions.ts";
 import { sectionsOf } from "./sections.ts";
@@ -27,6 +29,9 @@ export async function setUp(parts: PluginParts, loaded: Loaded, generation: numb
     },
   });
   try {
+    for (const [event, spec] of Object.entries(definition.events ?? {}))
+      scope.add(`event ${event}`, parts.bus.declare(event as EventName, spec as unknown as EventSpec<EventName>));
+    if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
     await withDeadline((async () => definition.setup(ctx, config as never))(), setupTimeoutMs, () => {
       const hint = "does it await something that never ends?";
       return new Error(`setup of ${definition.name} did not finish in ${setupTimeoutMs / 1000} s: ${hint}`);

@@ -39,6 +39,23 @@ export function nameOf(slot: Slot): string {
   return slot.loaded?.definition.name ?? slot.found.name;
 }
 
+/** Whoever provides a service comes before those who need it. */
+export function inOrderOfNeeds(slots: readonly Slot[]): Slot[] {
+  const ordered = new Set<Slot>();
+  const visit = (slot: Slot): void => {
+    if (ordered.has(slot)) return;
+    ordered.add(slot);
+    ordered.delete(slot);
+    for (const need of slot.loaded?.definition.needs ?? []) {
+      for (const other of slots)
+        if (other !== slot && other.active?.scope.effects.includes(`service ${need}`)) visit(other);
+    }
+    ordered.add(slot);
+  };
+  for (const slot of slots) visit(slot);
+  return [...ordered];
+}
+
 /** Decides, for each name, which directory is in force. */
 export function settleClaims(slots: Iterable<Slot>, log: Logger): void {
   const byName = new Map<string, Slot[]>();

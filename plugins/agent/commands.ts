@@ -1,5 +1,6 @@
 /** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
-import type { AgentService, ChatMessage } from "portico";
+import type { AgentService } from "portico/agent";
+import type { ChatMessage } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
 import type { Parts } from "./parts.ts";
 import type { Worker } from "./turns/worker.ts";

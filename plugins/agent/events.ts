@@ -1,11 +1,12 @@
 /** The events that the agent declares. */
-import type { CommandContext, PluginContext } from "portico";
+import type { PluginDefinition } from "portico";
+import type { CommandContext } from "portico/agent";
 
 const usage = { prompt_tokens: 120, completion_tokens: 30, total_tokens: 150 };
 const turn = { turnId: "turn_5f0c", sessionId: "main", agentId: "main", source: "cli" };
 
-export function declareEvents(ctx: PluginContext): void {
-  ctx.event("agent:bootstrap", {
+export const events: PluginDefinition["events"] = {
+  "agent:bootstrap": {
     mode: "change",
     description: "A turn begins: the workspace's files and the system prompt can still be changed.",
     changes: ["bootstrapFiles", "systemPrompt"],
@@ -25,13 +26,13 @@ export function declareEvents(ctx: PluginContext): void {
       source: "cli",
       turnId: "turn_5f0c",
     },
-  });
-  ctx.event("agent:completed", {
+  },
+  "agent:completed": {
     mode: "notify",
     description: "A turn has ended with an answer.",
     sample: { ...turn, content: "Done.", model: "echo", steps: 2, attempts: 1, usage, ms: 840 },
-  });
-  ctx.event("agent:failed", {
+  },
+  "agent:failed": {
     mode: "notify",
     description: "An attempt at a turn has failed; `willRetry` says whether another follows.",
     sample: {
@@ -40,37 +41,41 @@ export function declareEvents(ctx: PluginContext): void {
       attempts: 1,
       willRetry: true,
     },
-  });
-  ctx.event("agent:tool", {
+  },
+  "agent:tool": {
     mode: "notify",
     description: "A tool was called in a turn.",
     sample: { turnId: turn.turnId, sessionId: turn.sessionId, tool: "browser", ok: true, ms: 312 },
-  });
-  ctx.event("agent:announced", {
+  },
+  "agent:announced": {
     mode: "notify",
     description: "A result was posted to the main session.",
     sample: { content: "The build is green again.", source: "webhook", turnId: "turn_5f0c", sessionId: "webhook:ci" },
-  });
-  ctx.event("session:deleted", {
+  },
+  "session:deleted": {
     mode: "notify",
     description: "A session was deleted with its transcript: what was kept for it can go.",
     sample: { sessionId: "main" },
-  });
-  for (const command of ["new", "reset", "stop"] as const) {
-    const sample: CommandContext = {
-      sessionKey: "main",
-      command,
-      args: "",
-      workspace: "/home/me/.portico/workspace",
-      source: "cli",
-      ...(command === "stop" ? {} : { previousSession: { messages: [{ role: "user", content: "Good morning" }] } }),
-    };
-    ctx.event(`command:${command}`, {
-      // a change event without changeable fields: whoever gave the command waits for what handlers have to say
-      mode: "change",
-      description:
-        command === "stop" ? "A session's turns were stopped." : "A session begins anew; the old messages come along.",
-      sample,
-    });
-  }
+  },
+  "command:new": commandEvent("new"),
+  "command:reset": commandEvent("reset"),
+  "command:stop": commandEvent("stop"),
+};
+
+function commandEvent(command: "new" | "reset" | "stop") {
+  const sample: CommandContext = {
+    sessionKey: "main",
+    command,
+    args: "",
+    workspace: "/home/me/.portico/workspace",
+    source: "cli",
+    previousSession: command === "stop" ? undefined : { messages: [{ role: "user", content: "Good morning" }] },
+  };
+  return {
+    // a change event without changeable fields: whoever gave the command waits for what handlers have to say
+    mode: "change" as const,
+    description:
+      command === "stop" ? "A session's turns were stopped." : "A session begins anew; the old messages come along.",
+    sample,
+  };
 }

@@ -1,6 +1,14 @@
 /** `GET /events`: the bus as it happens. */
-import { clip, maskNamed, openSse } from "portico";
-import type { BusEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
+import {
+  type BusEvent,
+  type Call,
+  clip,
+  type Dispose,
+  type EmitResult,
+  maskNamed,
+  openSse,
+  type PluginContext,
+} from "portico";
 
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */
 const TEXT_CHARS = 2000;

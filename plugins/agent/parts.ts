@@ -1,6 +1,6 @@
 /** What the agent's files share: where they are, how they are set up, what they run. */
-import { absolutePath, PorticoError } from "portico";
-import type { PluginContext, Store } from "portico";
+import { absolutePath, type PluginContext, PorticoError } from "portico";
+import type { Store } from "portico/store";
 import type { AgentList, Defaults } from "./schema.ts";
 
 /** One agent's settings: the defaults with what `agents.list.<id>` says instead. */

@@ -1,6 +1,6 @@
 /** The agent: turns with tools in durable sessions, wakes and the heartbeat. */
 import { definePlugin } from "portico";
-import { declareEvents } from "./events.ts";
+import { events } from "./events.ts";
 import { defaultsSchema, listSchema, sandboxSchema } from "./schema.ts";
 import { setUp } from "./setup.ts";
 
@@ -12,6 +12,7 @@ export default definePlugin({
     "agents.defaults.sandbox": sandboxSchema,
     "agents.list": listSchema,
   },
+  events,
   needs: ["store"],
   commands: {
     agent: () => import("./cli/agent.ts"),
@@ -20,7 +21,6 @@ export default definePlugin({
     turns: () => import("./cli/turns.ts"),
   },
   setup(ctx, config) {
-    declareEvents(ctx);
     setUp(ctx, config);
   },
 });

@@ -1,6 +1,6 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
-import { isPorticoError, PorticoError, newId } from "portico";
-import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico";
+import { isPorticoError, newId, PorticoError } from "portico";
+import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
 import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
 import type { Listen } from "./turns/progress.ts";

@@ -1,6 +1,8 @@
 /** The agent over HTTP. */
-import { compile, openSse, PorticoError } from "portico";
-import type { AgentService, Call, ChatMessage, Session, StoredMessage, WorkItem } from "portico";
+import { type Call, compile, openSse, PorticoError } from "portico";
+import type { AgentService } from "portico/agent";
+import type { ChatMessage } from "portico/chat";
+import type { Session, StoredMessage, WorkItem } from "portico/store";
 import { parseCommand, runCommand } from "./commands.ts";
 import { MAIN_SESSION, type Parts } from "./parts.ts";
 import type { ListenToAttempts, Progress } from "./turns/progress.ts";

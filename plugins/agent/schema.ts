@@ -29,9 +29,7 @@ const heartbeat = Type.Object({
 export const defaultsSchema = Type.Object({
   model: Type.String({ default: "echo", description: "Which model turns ask." }),
   channel: Type.Optional(Type.String({ description: "Only this channel." })),
-  workspace: Type.Optional(
-    Type.String({ description: "The workspace, from the next start on; start --workspace wins." }),
-  ),
+  workspace: Type.Optional(Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true })),
   systemPrompt: Type.Optional(Type.String({ description: "Replaces the first words that the model is told." })),
   maxSteps: Type.Integer({ default: 20, minimum: 1, description: "Model calls in one turn." }),
   maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),

@@ -1,16 +1,8 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
 import { newId, PorticoError } from "portico";
-import type {
-  AgentService,
-  NewItem,
-  TurnEnd,
-  TurnRequest,
-  TurnStatus,
-  Usage,
-  WakeRequest,
-  WakeStatus,
-  WorkItem,
-} from "portico";
+import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest, WakeStatus } from "portico/agent";
+import type { Usage } from "portico/chat";
+import type { NewItem, WorkItem } from "portico/store";
 import { announcement } from "./turns/conduct.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";

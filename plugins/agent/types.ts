@@ -1,5 +1,5 @@
 /** What the agent shares with webhooks, cron, polls, hooks and the dashboard. Types only: nobody imports this at run time. */
-import type { NewItem } from "portico";
+import type { NewItem } from "portico/store";
 
 declare module "portico" {
   interface Services {
@@ -52,136 +52,136 @@ declare module "portico" {
     "command:reset": CommandContext;
     "command:stop": CommandContext;
   }
+}
 
-  interface BootstrapFile {
-    /** `AGENTS.md` */
-    name: string;
-    path: string;
-    content: string;
-    /** The file is not there: `content` is empty, and it is left out of the prompt unless a hook fills it. */
-    missing: boolean;
-  }
+export interface BootstrapFile {
+  /** `AGENTS.md` */
+  name: string;
+  path: string;
+  content: string;
+  /** The file is not there: `content` is empty, and it is left out of the prompt unless a hook fills it. */
+  missing: boolean;
+}
 
-  interface CommandContext {
-    sessionKey: string;
-    /** `new`, `reset`, `stop`. */
-    command: string;
-    /** The words after the command. */
-    args: string;
-    workspace: string;
-    /** `cli`, `chat`, … */
-    source: string;
-    /** What the session held until now; with `new` and `reset`. */
-    previousSession?: { messages: { role: string; content: string }[] };
-  }
+export interface CommandContext {
+  sessionKey: string;
+  /** `new`, `reset`, `stop`. */
+  command: string;
+  /** The words after the command. */
+  args: string;
+  workspace: string;
+  /** `cli`, `chat`, … */
+  source: string;
+  /** What the session held until now; with `new` and `reset`. */
+  previousSession?: { messages: { role: string; content: string }[] };
+}
 
-  interface AgentService {
-    /**
-     * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
-     * `commitPoll` with your own rows. The turn runs as soon as that is committed. The item may still be changed
-     * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.
-     */
-    turnItem(request: TurnRequest): { turnId: string; sessionId: string; item: NewItem };
-    /** The same for a wake event. */
-    wakeItem(request: WakeRequest): { eventId: string; item: NewItem };
+export interface AgentService {
+  /**
+   * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
+   * `commitPoll` with your own rows. The turn runs as soon as that is committed. The item may still be changed
+   * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.
+   */
+  turnItem(request: TurnRequest): { turnId: string; sessionId: string; item: NewItem };
+  /** The same for a wake event. */
+  wakeItem(request: WakeRequest): { eventId: string; item: NewItem };
 
-    /** `turnItem` and `enqueue`. Resolves when it is durable, with `wait` when the turn has ended. */
-    startTurn(request: TurnRequest, options?: { wait?: boolean; signal?: AbortSignal }): Promise<TurnStatus>;
-    wake(request: WakeRequest): Promise<{ eventId: string }>;
+  /** `turnItem` and `enqueue`. Resolves when it is durable, with `wait` when the turn has ended. */
+  startTurn(request: TurnRequest, options?: { wait?: boolean; signal?: AbortSignal }): Promise<TurnStatus>;
+  wake(request: WakeRequest): Promise<{ eventId: string }>;
 
-    turn(turnId: string): Promise<TurnStatus | undefined>;
-    event(eventId: string): Promise<WakeStatus | undefined>;
-    /** Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). */
-    waitFor(turnId: string, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<TurnStatus>;
-    /** The answer to a caller who waited. Throws the error of a turn that failed, with its ids in `details`. */
-    endOf(status: TurnStatus): TurnEnd;
-    /** Stops a turn, running or not; false where it had ended. */
-    cancel(turnId: string): Promise<boolean>;
-    /** Posts a text to the main session and the event feed. */
-    announce(text: string, from: { source: string; turnId?: string; sessionId?: string }): Promise<void>;
-    /** Runs the heartbeat now, whatever the hour. Answers its turn, or nothing where there was nothing to do. */
-    heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
-    /** The session's id of the agent's own conversation: `main`. */
-    readonly mainSession: string;
-    /** Wraps text from outside for a prompt: says that it is data, inside a fence with a random id. */
-    fence(label: string, text: string): string;
-  }
+  turn(turnId: string): Promise<TurnStatus | undefined>;
+  event(eventId: string): Promise<WakeStatus | undefined>;
+  /** Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). */
+  waitFor(turnId: string, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<TurnStatus>;
+  /** The answer to a caller who waited. Throws the error of a turn that failed, with its ids in `details`. */
+  endOf(status: TurnStatus): TurnEnd;
+  /** Stops a turn, running or not; false where it had ended. */
+  cancel(turnId: string): Promise<boolean>;
+  /** Posts a text to the main session and the event feed. */
+  announce(text: string, from: { source: string; turnId?: string; sessionId?: string }): Promise<void>;
+  /** Runs the heartbeat now, whatever the hour. Answers its turn, or nothing where there was nothing to do. */
+  heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
+  /** The session's id of the agent's own conversation: `main`. */
+  readonly mainSession: string;
+  /** Wraps text from outside for a prompt: says that it is data, inside a fence with a random id. */
+  fence(label: string, text: string): string;
+}
 
-  interface TurnRequest {
-    /** The task, in trusted words (a template's text). */
-    message: string;
-    /** Data from outside: each is fenced and put after the message. */
-    untrusted?: readonly { label: string; text: string }[];
-    /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
-    content?: string;
-    /** Default: a session of its own, `<source>:<turn id>`. */
-    session?: string;
-    /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */
-    source: string;
-    model?: string;
-    /** Only this channel. */
-    channel?: string;
-    /** Which agent of `agents.list`; default `main`. */
-    agent?: string;
-    /** Free data: shown to the model as fenced data, and carried in the turn's events. */
-    context?: Record<string, unknown>;
-    /** `announce`: the answer is posted to the main session and the event feed too. */
-    delivery?: "announce" | "none";
-    /** Default `agents.defaults.timeoutMs`. */
-    timeoutMs?: number;
-    /** A known id makes it idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */
-    turnId?: string;
-    /** `message:received` was emitted (and its effects applied) already; else the turn does it when it begins. */
-    received?: boolean;
-  }
+export interface TurnRequest {
+  /** The task, in trusted words (a template's text). */
+  message: string;
+  /** Data from outside: each is fenced and put after the message. */
+  untrusted?: readonly { label: string; text: string }[];
+  /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
+  content?: string;
+  /** Default: a session of its own, `<source>:<turn id>`. */
+  session?: string;
+  /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */
+  source: string;
+  model?: string;
+  /** Only this channel. */
+  channel?: string;
+  /** Which agent of `agents.list`; default `main`. */
+  agent?: string;
+  /** Free data: shown to the model as fenced data, and carried in the turn's events. */
+  context?: Record<string, unknown>;
+  /** `announce`: the answer is posted to the main session and the event feed too. */
+  delivery?: "announce" | "none";
+  /** Default `agents.defaults.timeoutMs`. */
+  timeoutMs?: number;
+  /** A known id makes it idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */
+  turnId?: string;
+  /** `message:received` was emitted (and its effects applied) already; else the turn does it when it begins. */
+  received?: boolean;
+}
 
-  interface WakeRequest {
-    text: string;
-    metadata?: Record<string, unknown>;
-    /** Default `next-heartbeat`. */
-    mode?: "next-heartbeat" | "now";
-    source?: string;
-    /** A known id makes it idempotent: `evt_…`. */
-    eventId?: string;
-  }
+export interface WakeRequest {
+  text: string;
+  metadata?: Record<string, unknown>;
+  /** Default `next-heartbeat`. */
+  mode?: "next-heartbeat" | "now";
+  source?: string;
+  /** A known id makes it idempotent: `evt_…`. */
+  eventId?: string;
+}
 
-  /** JSON-ready: times are ISO 8601. */
-  interface TurnStatus {
-    turnId: string;
-    sessionId: string;
-    state: "queued" | "running" | "done" | "dead" | "cancelled";
-    source: string;
-    attempts: number;
-    createdAt: string;
-    startedAt?: string;
-    finishedAt?: string;
-    /** When the next attempt comes, between two. */
-    retryAt?: string;
-    /** The final answer of a turn that is done. */
-    result?: string;
-    model?: string;
-    steps?: number;
-    usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-    /** Of the last failed attempt. */
-    error?: { code: string; message: string };
-  }
+/** JSON-ready: times are ISO 8601. */
+export interface TurnStatus {
+  turnId: string;
+  sessionId: string;
+  state: "queued" | "running" | "done" | "dead" | "cancelled";
+  source: string;
+  attempts: number;
+  createdAt: string;
+  startedAt?: string;
+  finishedAt?: string;
+  /** When the next attempt comes, between two. */
+  retryAt?: string;
+  /** The final answer of a turn that is done. */
+  result?: string;
+  model?: string;
+  steps?: number;
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+  /** Of the last failed attempt. */
+  error?: { code: string; message: string };
+}
 
-  interface TurnEnd extends TurnStatus {
-    status: 200;
-    message: string;
-  }
+export interface TurnEnd extends TurnStatus {
+  status: 200;
+  message: string;
+}
 
-  interface WakeStatus {
-    eventId: string;
-    /** `running`: a heartbeat turn has it in its prompt. `done`: that turn has finished. */
-    state: "queued" | "running" | "done" | "dead" | "cancelled";
-    attempts: number;
-    createdAt: string;
-    startedAt?: string;
-    finishedAt?: string;
-    turnId?: string;
-    /** What the heartbeat's turn answered. */
-    result?: string;
-    error?: { code: string; message: string };
-  }
+export interface WakeStatus {
+  eventId: string;
+  /** `running`: a heartbeat turn has it in its prompt. `done`: that turn has finished. */
+  state: "queued" | "running" | "done" | "dead" | "cancelled";
+  attempts: number;
+  createdAt: string;
+  startedAt?: string;
+  finishedAt?: string;
+  turnId?: string;
+  /** What the heartbeat's turn answered. */
+  result?: string;
+  error?: { code: string; message: string };
 }

@@ -1,5 +1,6 @@
 /** The DevTools protocol over a WebSocket, for what must work without the automation library. */
-import { dialSocket, PorticoError, readMessages, type WebSocket } from "portico";
+import { PorticoError } from "portico";
+import { dialSocket, readMessages, type WebSocket } from "portico/browser";
 import { within } from "./deadline.ts";
 
 /** Snapshots and pictures of large pages come as one message. */

@@ -2,9 +2,10 @@
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { createPolicy } from "./doors/imposed.ts";
+import { errors } from "./errors.ts";
 import { hasLibrary } from "./library.ts";
 import { mountRoutes } from "./doors/mount.ts";
-import { declareNavigated } from "./doors/navigated.ts";
+import { events, tellNavigated } from "./doors/navigated.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
 import { openSandboxes } from "./sandbox/open.ts";
@@ -20,6 +21,8 @@ export default definePlugin({
   name: "browser",
   description: "Drives a Chromium of its own, or one elsewhere, for agents and scripts",
   config: { browser: BrowserConfig, "gateway.auth": Credentials, "agents.defaults.sandbox": SandboxConfig },
+  events,
+  errors,
   commands: { browser: () => import("./cli.ts") },
   async setup(ctx, config) {
     let now = config;
@@ -28,7 +31,7 @@ export default definePlugin({
     const secret = () => now["gateway.auth"].token ?? now["gateway.auth"].password ?? "";
     const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
     const { env } = process;
-    const onNavigated = declareNavigated(ctx);
+    const onNavigated = tellNavigated(ctx);
     const libraryPresent = () => hasLibrary(ctx.paths.package, env);
     const server = await ctx.server({ name: "browser", portOffset: OFFSETS[0] });
     const relay = openRelay({

@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { portFree, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { portFree } from "portico/browser";
 import { debuggingPorts } from "./connect/debugging-ports.ts";
 import type { BrowserConfig, ProfileConfig } from "./schema.ts";
 

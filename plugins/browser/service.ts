@@ -1,6 +1,6 @@
 /** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
-import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
 import { join } from "node:path";
+import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./connect/drivers.ts";
 import { failure } from "./failures.ts";

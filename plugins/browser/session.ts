@@ -1,7 +1,8 @@
 /** The browser of one profile: whether it runs, and what comes back when it dies. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Guard, type Logger, PorticoError } from "portico";
+import { type Logger, PorticoError } from "portico";
+import type { Guard } from "portico/egress";
 import { Cdp, type CdpSession } from "./cdp.ts";
 import { attempt, within } from "./deadline.ts";
 import type { Attachment } from "./connect/drivers.ts";

@@ -37,8 +37,9 @@ declare module "portico" {
   interface Events {
     "browser:navigated": { profile: string; targetId: string; url: string };
   }
-  interface BrowserService {
-    /** The control API without HTTP. Rejects with a `PorticoError`. */
-    request(request: BrowserRequest): Promise<BrowserAnswer>;
-  }
+}
+
+export interface BrowserService {
+  /** The control API without HTTP. Rejects with a `PorticoError`. */
+  request(request: BrowserRequest): Promise<BrowserAnswer>;
 }

@@ -1,5 +1,5 @@
 /** Streams that are made of something else: a whole answer, or another stream. */
-import type { ChatCompletion } from "portico";
+import type { ChatCompletion } from "portico/chat";
 import type { AnswerStream } from "./job.ts";
 import { completionAsStream } from "./openai/answer.ts";
 

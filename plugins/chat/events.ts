@@ -1,25 +1,25 @@
 /** The events of chat. */
-import type { PluginContext } from "portico";
+import type { PluginDefinition } from "portico";
 
-export function declareEvents(ctx: PluginContext): void {
-  ctx.event("message:received", {
+export const events: PluginDefinition["events"] = {
+  "message:received": {
     mode: "answer",
     description: "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",
     changes: ["content"],
     sample: { content: "What is the weather in Lisbon?", source: "chat", model: "echo" },
-  });
-  ctx.event("message:sent", {
+  },
+  "message:sent": {
     mode: "notify",
     description: "An answer went out.",
     sample: { content: "Sunny, 24 °C.", source: "chat", model: "echo" },
-  });
-  ctx.event("chat:request", {
+  },
+  "chat:request": {
     mode: "change",
     description: "A chat completion is about to be routed; the whole request may be changed.",
     changes: ["request"],
     sample: { request: { model: "echo", messages: [{ role: "user", content: "Hello" }] }, stream: false },
-  });
-  ctx.event("chat:response", {
+  },
+  "chat:response": {
     mode: "notify",
     description: "A chat completion has ended, well or not.",
     sample: {
@@ -34,5 +34,5 @@ export function declareEvents(ctx: PluginContext): void {
       firstByteMs: 2,
       attempts: 1,
     },
-  });
-}
+  },
+};

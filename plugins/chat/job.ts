@@ -1,12 +1,6 @@
 /** One question on its way to an answer, and the shapes in which the answer comes. */
-import {
-  type ChatCompletion,
-  type ChatRequest,
-  type Client,
-  type NativeRequest,
-  PorticoError,
-  type Usage,
-} from "portico";
+import { type Client, PorticoError } from "portico";
+import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
 
 export interface JobOptions {
   request: ChatRequest;

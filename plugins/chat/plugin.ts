@@ -1,11 +1,16 @@
 /** Chat completions in OpenAI's format over any number of channels. */
 import { definePlugin, PorticoError } from "portico";
+import { errors } from "./errors.ts";
+import { events } from "./events.ts";
 import { AliasConfig, type Aliases, ChannelConfig, type Channels } from "./schema.ts";
 
 export default definePlugin({
   name: "chat",
   description: "Chat completions over any number of model backends, with routing and fail-over",
   config: { "channels.*": ChannelConfig, "models.*": AliasConfig },
+  events,
+  errors,
+  hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },
 
   async setup(ctx, config) {
@@ -15,9 +20,9 @@ export default definePlugin({
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
     const { embeddings } = await import("./serving/embeddings.ts");
     const { mayUse } = await import("./serving/open.ts");
+    const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
     const { describeChannels, testChannel } = await import("./channel-routes.ts");
-    const { declareEvents } = await import("./events.ts");
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
@@ -50,7 +55,6 @@ export default definePlugin({
     const models = () =>
       listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
 
-    declareEvents(ctx);
     ctx.errors("/v1", openaiForm);
     const endpoint = {
       engine,
@@ -93,6 +97,14 @@ export default definePlugin({
     );
 
     ctx.provide("channels", { list: () => describeChannels(engine).channels });
-    ctx.provide("chat", createChatService(endpoint, models));
+    const chat = createChatService(endpoint, models);
+    ctx.provide("chat", chat);
+    ctx.add("hookContext", { name: "chat", create: (call) => createHookChat(chat, call) });
+    ctx.add("banner", {
+      name: "chat",
+      rows: ({ url }) => [["Base URL", `${url}/v1`]],
+      example: ({ url, token }) =>
+        `curl ${url}/v1/chat/completions -H "Authorization: Bearer ${token}" -H "Content-Type: application/json" -d '{"model":"echo","messages":[{"role":"user","content":"Hello, Portico"}]}'`,
+    });
   },
 });

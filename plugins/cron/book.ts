@@ -1,5 +1,6 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
-import { createScheduleBook, newEntryId, type PluginContext, PorticoError, wantsEnabled } from "portico";
+import { type PluginContext, PorticoError } from "portico";
+import { createScheduleBook, newEntryId, wantsEnabled } from "portico/cron";
 import { parseSchedule } from "./dates.ts";
 import { declareHookEvent } from "./firing/payload.ts";
 import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";

@@ -1,4 +1,5 @@
-import { defineCommand, formatDuration, schedulePath, scheduleCommands, shorten } from "portico";
+import { defineCommand, shorten } from "portico";
+import { formatDuration, scheduleCommands, schedulePath } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
 

@@ -5,7 +5,8 @@
  * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
  */
 import { Cron } from "croner";
-import { type GivenSchedule, PorticoError, type ScheduleSpec, formatDuration, parseDuration } from "portico";
+import { PorticoError } from "portico";
+import { formatDuration, type GivenSchedule, parseDuration, type ScheduleSpec } from "portico/cron";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 

@@ -1,5 +1,6 @@
 /** What a job is in the store, and how it is shown. */
-import { isoDate, type PayloadSpec, type Run, type Schedule, type ScheduleSpec } from "portico";
+import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import type { Run, Schedule } from "portico/store";
 import { nextDate, previewDates } from "./dates.ts";
 
 export const KIND = "cron";

@@ -1,5 +1,6 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
-import { definePlugin, mountScheduleRoutes, type ScheduleTools, startLate } from "portico";
+import { definePlugin } from "portico";
+import { mountScheduleRoutes, type ScheduleTools, startLate } from "portico/cron";
 import type { Operations } from "./operations.ts";
 import { CronConfig } from "./schema.ts";
 import type { Cron } from "./start.ts";
@@ -12,13 +13,8 @@ export default definePlugin({
   name: "cron",
   description: "Jobs that run at a date, at an interval, or once",
   config: { cron: CronConfig },
-  needs: ["store", "agent"],
-  commands: { cron: () => import("./cli.ts") },
-  setup(ctx, config) {
-    const zone = (): string => late.settings().timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const operations = async (): Promise<Operations> => (await late.parts()).operations;
-
-    ctx.event("cron:fired", {
+  events: {
+    "cron:fired": {
       mode: "notify",
       description: "A cron job was started, by its schedule or by hand.",
       sample: {
@@ -31,7 +27,14 @@ export default definePlugin({
         payload: "agentTurn",
         turnId: "turn_cron_0f3a",
       },
-    });
+    },
+  },
+  needs: ["store", "agent"],
+  commands: { cron: () => import("./cli.ts") },
+  setup(ctx, config) {
+    const zone = (): string => late.settings().timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const operations = async (): Promise<Operations> => (await late.parts()).operations;
+
     let tools: Promise<ScheduleTools> | undefined;
     ctx.provide("schedule", {
       load: () => (tools ??= import("./tools.ts").then(({ createScheduleTools }) => createScheduleTools(ctx, zone))),

@@ -1,5 +1,6 @@
 /** Puts the parts together at the first use: a start that needs no jobs yet is not held up by them. */
-import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import { createLoopSwitch, type LateParts, openLiveBook } from "portico/cron";
 import { createBook } from "./book.ts";
 import { KIND } from "./job.ts";
 import { startLoop } from "./firing/loop.ts";

@@ -1,15 +1,6 @@
 /** What other plugins get through the service `schedule`. */
-import {
-  compile,
-  type PluginContext,
-  PorticoError,
-  type ScheduleTools,
-  type Static,
-  type TSchema,
-  Type,
-  formatDuration,
-  parseDuration,
-} from "portico";
+import { compile, type PluginContext, PorticoError, type Static, type TSchema, Type } from "portico";
+import { formatDuration, parseDuration, type ScheduleTools } from "portico/cron";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
 import { startLoop } from "./firing/loop.ts";
 import { declareHookEvent, deliver, emitHook } from "./firing/payload.ts";

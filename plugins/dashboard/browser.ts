@@ -1,5 +1,6 @@
 /** What the page may ask of the browser: looking, starting, stopping. Nothing that steers a page. */
-import { type BrowserService, reply } from "portico";
+import { reply } from "portico";
+import type { BrowserService } from "portico/browser";
 
 type Question = "profiles" | "tabs" | "screenshot" | "start" | "stop";
 

@@ -9,6 +9,7 @@ export default definePlugin({
   name: "dashboard",
   description: "What the gateway does, to look at and to steer, as a page at /",
   setup(ctx) {
+    ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
     // Nothing is read before somebody looks.
     let files: Promise<Files> | undefined;
     const serve = async (name: string, ifNoneMatch: string | undefined) => {

@@ -1,13 +1,8 @@
 /** Holds keys to their limits: before a request, and by what it used after it. */
-import {
-  type ChatGate,
-  type ChatMeter,
-  type Logger,
-  PorticoError,
-  type Store,
-  type Take,
-  type UsageService,
-} from "portico";
+import { type Logger, PorticoError } from "portico";
+import type { ChatGate, ChatMeter } from "portico/chat";
+import type { Store, Take } from "portico/store";
+import type { UsageService } from "portico/usage";
 import { type Grant, grantOf } from "./grant.ts";
 import { mayUse } from "./models.ts";
 

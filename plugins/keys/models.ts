@@ -1,5 +1,6 @@
 /** Which models a key may use. */
-import { fitsPattern, type WantedModel } from "portico";
+import { fitsPattern } from "portico";
+import type { WantedModel } from "portico/chat";
 
 /**
  * A pattern holds for the name that the client gives, and without a slash in it also for `<channel>/<name>`. The agent

@@ -4,7 +4,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Dispose, type Logger, type Tool, ToolRefusal } from "portico";
+import type { Dispose, Logger, Tool } from "portico";
+import { ToolRefusal } from "portico/agent";
 import type { ServerConfig } from "./schema.ts";
 
 export interface ConnectOptions {

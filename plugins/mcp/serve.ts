@@ -5,7 +5,8 @@
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { type CallToolResult, CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Call, runTool, type Tool, toolParts } from "portico";
+import type { Call, Tool } from "portico";
+import { runTool, toolParts } from "portico/agent";
 
 export interface McpParts {
   version: string;

@@ -1,5 +1,5 @@
 /** An answer in OpenAI's form as a Message. */
-import { type ChatCompletion, sealExtras, type Usage } from "portico";
+import { type ChatCompletion, sealExtras, type Usage } from "portico/chat";
 
 export interface MessageUsage {
   input_tokens: number;

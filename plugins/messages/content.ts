@@ -13,7 +13,7 @@ import {
   saidMessage,
   stringAt,
   type ToolCallPart,
-} from "portico";
+} from "portico/chat";
 
 /** One turn; a user's turn with results of tools becomes several messages, the results first. */
 export function readTurn(value: unknown, path: string): ChatMessage[] {

@@ -1,5 +1,6 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
-import { type Call, type ChatService, objectAt, reply } from "portico";
+import { type Call, reply } from "portico";
+import { type ChatService, objectAt } from "portico/chat";
 import { messageOf } from "./answer.ts";
 import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";

@@ -15,7 +15,7 @@ import {
   optionalString,
   refused,
   stringAt,
-} from "portico";
+} from "portico/chat";
 import { readTurn, textOfSystem } from "./content.ts";
 
 export interface ReadRequest {

@@ -1,13 +1,6 @@
 /** A stream of chunks as the Messages API's events. */
-import {
-  type ChatChunk,
-  isJson,
-  type PorticoError,
-  sealExtras,
-  type StreamTranslator,
-  type ToolCallPart,
-  type Usage,
-} from "portico";
+import type { PorticoError } from "portico";
+import { type ChatChunk, isJson, sealExtras, type StreamTranslator, type ToolCallPart, type Usage } from "portico/chat";
 import { messageId, stopReason, usageOf } from "./answer.ts";
 import { errorType } from "./errors.ts";
 

@@ -1,5 +1,5 @@
 /** Prometheus' text format, version 0.0.4. */
-import type { MetricFamily, MetricSample } from "portico";
+import type { MetricFamily, MetricSample } from "portico/metrics";
 
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

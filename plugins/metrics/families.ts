@@ -1,5 +1,5 @@
 /** Short ways to write families. */
-import type { MetricFamily, MetricSample } from "portico";
+import type { MetricFamily, MetricSample } from "portico/metrics";
 
 type Sample = [value: number, labels?: Record<string, string>];
 

@@ -1,5 +1,6 @@
 /** What the kernel, the channels and the store know of themselves; read at each scrape. */
-import type { MetricFamily, MetricSource, PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter, gauge } from "./families.ts";
 
 const CHANNEL_STATES = ["ok", "failing", "resting", "disabled"] as const;

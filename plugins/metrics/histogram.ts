@@ -1,5 +1,5 @@
 /** Durations in buckets. */
-import type { MetricSample } from "portico";
+import type { MetricSample } from "portico/metrics";
 
 /** Upper bounds in seconds: from a local answer to a long turn. */
 const BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];

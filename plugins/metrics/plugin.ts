@@ -4,6 +4,7 @@ import { definePlugin, reply } from "portico";
 export default definePlugin({
   name: "metrics",
   description: "Requests, channels, hooks, plugins, store and process for Prometheus, at /metrics",
+  needs: ["store"],
   async setup(ctx) {
     const { createChatCounts } = await import("./chat.ts");
     const chat = createChatCounts();

@@ -1,6 +1,6 @@
 /** The process itself, under the names that common Prometheus clients for Node give. */
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
-import type { MetricFamily, MetricSource } from "portico";
+import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter, gauge } from "./families.ts";
 
 const RESOLUTION_MS = 20;

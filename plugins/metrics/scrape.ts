@@ -1,5 +1,6 @@
 /** One scrape: all sources side by side, each with a deadline, so that a sick one does not hide the others. */
-import type { Logger, MetricFamily, MetricSource } from "portico";
+import type { Logger } from "portico";
+import type { MetricFamily, MetricSource } from "portico/metrics";
 import { render } from "./exposition.ts";
 import { gauge } from "./families.ts";
 

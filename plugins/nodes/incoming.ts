@@ -1,5 +1,6 @@
 /** A file that comes in over the connection, part by part. */
-import { openConfined, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { openConfined } from "portico/browser";
 
 export interface Sink {
   write(part: Buffer): Promise<void>;

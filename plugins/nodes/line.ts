@@ -1,6 +1,7 @@
 /** One end of the connection between gateway and node: messages, parts of files, heartbeat. */
 import type { Socket } from "node:net";
-import { closeSocket, dialSocket, PorticoError, readMessages, type WebSocket } from "portico";
+import { PorticoError } from "portico";
+import { closeSocket, dialSocket, readMessages, type WebSocket } from "portico/browser";
 import { type Chunk, CHUNK, MAX_MESSAGE, packChunk, unpackChunk } from "./wire.ts";
 
 /** A frame is a message, or a part of a file with its head. */

@@ -1,5 +1,6 @@
 /** Browsers on other machines: the gateway's side, and that of `portico node`. */
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
 import { openDoor } from "./gateway/door.ts";
 import { Registry } from "./gateway/registry.ts";
 import { NodeHostConfig, NodesConfig } from "./schema.ts";
@@ -7,6 +8,7 @@ import { NodeHostConfig, NodesConfig } from "./schema.ts";
 export default definePlugin({
   name: "nodes",
   description: "Lets browsers on other machines stand in for one here",
+  errors,
   config: { "gateway.nodes": NodesConfig, nodeHost: NodeHostConfig },
   commands: { node: () => import("./cli/node.ts"), nodes: () => import("./cli/nodes.ts") },
   setup(ctx, config) {

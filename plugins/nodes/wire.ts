@@ -3,7 +3,7 @@
  * part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content; a frame
  * without content ends the stream.
  */
-import type { BrowserRequest } from "./types.ts";
+import type { BrowserRequest } from "portico/browser";
 
 /** Changes when an older side would misunderstand a newer one. */
 export const PROTOCOL = 1;

@@ -1,13 +1,6 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
-import {
-  createScheduleBook,
-  MASK,
-  newEntryId,
-  type PluginContext,
-  PorticoError,
-  type ScheduleTools,
-  wantsEnabled,
-} from "portico";
+import { MASK, type PluginContext, PorticoError } from "portico";
+import { createScheduleBook, newEntryId, type ScheduleTools, wantsEnabled } from "portico/cron";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";

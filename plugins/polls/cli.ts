@@ -1,4 +1,5 @@
-import { type CommandIO, defineCommand, schedulePath, scheduleCommands, shorten } from "portico";
+import { type CommandIO, defineCommand, shorten } from "portico";
+import { scheduleCommands, schedulePath } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
 

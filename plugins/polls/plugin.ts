@@ -1,5 +1,6 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
-import { definePlugin, startLate } from "portico";
+import { definePlugin } from "portico";
+import { startLate } from "portico/cron";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { PollsConfig } from "./schema.ts";
@@ -13,12 +14,8 @@ export default definePlugin({
   name: "polls",
   description: "Watches feeds, JSON lists, web pages and files for something new",
   config: { polls: PollsConfig },
-  needs: ["store", "agent", "schedule"],
-  commands: { polls: () => import("./cli.ts") },
-  setup(ctx, config) {
-    const operations = async (): Promise<Operations> => (await late.parts()).operations;
-
-    ctx.event("poll:changed", {
+  events: {
+    "poll:changed": {
       mode: "notify",
       description: "A poll found something new.",
       sample: {
@@ -30,7 +27,13 @@ export default definePlugin({
         count: 1,
         items: [{ id: "v2", title: "Version 2", link: "https://example.com/v2" }],
       },
-    });
+    },
+  },
+  needs: ["store", "agent", "schedule"],
+  commands: { polls: () => import("./cli.ts") },
+  setup(ctx, config) {
+    const operations = async (): Promise<Operations> => (await late.parts()).operations;
+
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
     const late = startLate(ctx, {

@@ -1,5 +1,6 @@
 /** Where polls may go. */
-import { createGuard, type Guard, isPorticoError, type PluginContext } from "portico";
+import { isPorticoError, type PluginContext } from "portico";
+import { createGuard, type Guard } from "portico/egress";
 import type { PollBody } from "./poll.ts";
 import type { PollsConfig } from "./schema.ts";
 

@@ -1,15 +1,8 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import {
-  isoDate,
-  isSecretHeader,
-  MASK,
-  maskAddress,
-  type PayloadSpec,
-  type Run,
-  type Schedule,
-  type ScheduleSpec,
-} from "portico";
+import { isSecretHeader, MASK, maskAddress } from "portico";
+import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
 import type { Validators } from "./sources/source.ts";
 

@@ -1,4 +1,5 @@
-import { mountScheduleRoutes, type PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import { mountScheduleRoutes } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 /** `/polls`, and the same as cron's jobs below `/polls/jobs`. */

@@ -1,5 +1,6 @@
 /** Puts the parts together at the first use. */
-import { createLoopSwitch, type LateParts, openLiveBook, type PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import { createLoopSwitch, type LateParts, openLiveBook } from "portico/cron";
 import { createBook } from "./book.ts";
 import { createOperations, type Operations } from "./operations.ts";
 import { KIND } from "./poll.ts";

@@ -1,5 +1,18 @@
-import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
-import { answerMessage, carryThinking, clientCallId, errorInAnswer, parseObject, tokenUsage } from "portico";
+import {
+  answerMessage,
+  carryThinking,
+  type ChatCompletion,
+  type ChatMessage,
+  clientCallId,
+  errorInAnswer,
+  parseObject,
+  type Target,
+  type ThinkingBlock,
+  tokenUsage,
+  type ToolCallPart,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

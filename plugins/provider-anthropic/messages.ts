@@ -1,15 +1,22 @@
-import type { AssistantTurn, ChatMessage, Fields, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
 import {
   alternate,
+  type AssistantTurn,
   carriedThinking,
+  type ChatMessage,
+  type Fields,
+  type FilePart,
   hasContent,
+  type ImagePart,
   isWebUrl,
   parseDataUrl,
+  type Part,
   readConversation,
   readImage,
   refused,
+  type Target,
   upstreamCallId,
-} from "portico";
+  type UserTurn,
+} from "portico/chat";
 import type { SystemText } from "./request.ts";
 
 type Block = Record<string, unknown>;

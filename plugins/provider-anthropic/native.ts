@@ -1,15 +1,20 @@
 /** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
-import type { NativeForm, NativeRequest, PorticoError, StreamDecoder, Target, WireRequest } from "portico";
+import type { PorticoError } from "portico";
 import {
   createDecoder,
   createSseParser,
   cutShort,
   errorInAnswer,
+  type NativeForm,
+  type NativeRequest,
   notJson,
   originOf,
   parseObject,
+  type StreamDecoder,
+  type Target,
+  type WireRequest,
   withHeaders,
-} from "portico";
+} from "portico/chat";
 import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { headersFor, type Sent } from "./request.ts";

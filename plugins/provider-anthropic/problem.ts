@@ -1,5 +1,4 @@
-import type { UpstreamProblem } from "portico";
-import { kindOfStatus, readOpenAiProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
   invalid_request_error: "request",

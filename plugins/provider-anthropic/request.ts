@@ -1,9 +1,11 @@
-import type { ChatRequest, ClaudeModel, Fields, Target, ToolUse, WireRequest } from "portico";
 import {
+  type ChatRequest,
+  type ClaudeModel,
   claudeModel,
   claudeSampling,
   claudeStops,
   claudeThinking,
+  type Fields,
   jsonInstruction,
   onlyOneChoice,
   originOf,
@@ -11,9 +13,12 @@ import {
   readResponseFormat,
   readTools,
   strictSchema,
+  type Target,
+  type ToolUse,
   wantsUsage,
+  type WireRequest,
   withHeaders,
-} from "portico";
+} from "portico/chat";
 import { encodeTurns } from "./messages.ts";
 
 /** What `decode` and `decoder` remember of the request. */

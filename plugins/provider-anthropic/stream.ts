@@ -1,6 +1,7 @@
-import type { ChunkWriter, PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
+import type { PorticoError } from "portico";
 import {
   carryThinking,
+  type ChunkWriter,
   clientCallId,
   createChunkWriter,
   createDecoder,
@@ -10,7 +11,12 @@ import {
   errorInAnswer,
   notJson,
   parseObject,
-} from "portico";
+  type StreamDecoder,
+  type Target,
+  type ThinkingBlock,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import type { ContentBlock, MessageUsage } from "./answer.ts";
 import { finishReason, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";

@@ -1,5 +1,4 @@
-import type { Target, WireProvider, WireRequest } from "portico";
-import { readModelList } from "portico";
+import { readModelList, type Target, type WireProvider, type WireRequest } from "portico/chat";
 import { decodeMessage } from "./answer.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";

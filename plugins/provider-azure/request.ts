@@ -1,4 +1,4 @@
-import { type ChatRequest, hasForeignFields, withoutForeignFields } from "portico";
+import { type ChatRequest, hasForeignFields, withoutForeignFields } from "portico/chat";
 
 /** Deployments that bear the name of a reasoning model: those refuse `max_tokens`. */
 const REASONING = /^(?:o\d|gpt-5)/;

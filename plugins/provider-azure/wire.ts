@@ -1,5 +1,13 @@
-import type { Target, WireProvider, WireRequest } from "portico";
-import { pathSegment, readModelList, readOpenAiProblem, upstreamError, withHeaders } from "portico";
+import {
+  pathSegment,
+  readModelList,
+  readOpenAiProblem,
+  type Target,
+  upstreamError,
+  type WireProvider,
+  type WireRequest,
+  withHeaders,
+} from "portico/chat";
 import { fits, fitted } from "./request.ts";
 
 /**

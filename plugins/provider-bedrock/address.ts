@@ -1,5 +1,5 @@
-import type { Target } from "portico";
-import { pathSegment, PorticoError, withHeaders } from "portico";
+import { PorticoError } from "portico";
+import { pathSegment, type Target, withHeaders } from "portico/chat";
 import { signRequest } from "./signature.ts";
 
 /** Stands for "none was given": the region's own host is used then. */

@@ -1,13 +1,19 @@
-import type { ChatCompletion, ChatMessage, Target, ThinkingBlock, ToolCallPart, Usage, WireRequest } from "portico";
 import {
   answerMessage,
   carryThinking,
+  type ChatCompletion,
+  type ChatMessage,
   clientCallId,
   errorInAnswer,
   parseObject,
+  type Target,
+  type ThinkingBlock,
   tokenUsage,
+  type ToolCallPart,
   upstreamError,
-} from "portico";
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

@@ -3,7 +3,7 @@
  * and CRC, all big-endian (https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html).
  */
 import { crc32 } from "node:zlib";
-import { upstreamError } from "portico";
+import { upstreamError } from "portico/chat";
 
 const PRELUDE = 12;
 const OVERHEAD = 16;

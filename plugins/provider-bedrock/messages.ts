@@ -1,5 +1,17 @@
-import type { AssistantTurn, FilePart, ImagePart, Part, Target, UserTurn } from "portico";
-import { carriedThinking, hasContent, parseDataUrl, readImage, refused, upstreamCallId } from "portico";
+import {
+  type AssistantTurn,
+  carriedThinking,
+  type FilePart,
+  hasContent,
+  type ImagePart,
+  parseDataUrl,
+  type Part,
+  readImage,
+  refused,
+  type Target,
+  upstreamCallId,
+  type UserTurn,
+} from "portico/chat";
 
 type Block = Record<string, unknown>;
 interface Message {

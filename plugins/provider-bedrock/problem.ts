@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { UpstreamProblem } from "portico";
-import { kindOfStatus, readOpenAiProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 /** By the name of the exception, without its `Exception`, in lower case. */
 const KINDS: Record<string, UpstreamProblem["kind"]> = {

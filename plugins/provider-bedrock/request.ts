@@ -1,10 +1,12 @@
-import type { ChatRequest, ClaudeModel, Fields, Target, Turn, WireRequest } from "portico";
 import {
   alternate,
+  type ChatRequest,
+  type ClaudeModel,
   claudeModel,
   claudeSampling,
   claudeStops,
   claudeThinking,
+  type Fields,
   isClaude,
   jsonInstruction,
   onlyOneChoice,
@@ -15,8 +17,11 @@ import {
   readResponseFormat,
   readTools,
   strictSchema,
+  type Target,
+  type Turn,
   wantsUsage,
-} from "portico";
+  type WireRequest,
+} from "portico/chat";
 import type { Surroundings } from "./address.ts";
 import { authorize, methodUrl } from "./address.ts";
 import { encodeTurns } from "./messages.ts";

@@ -1,4 +1,4 @@
-import type { PorticoError, StreamDecoder, Target, ThinkingBlock, Usage, WireRequest } from "portico";
+import type { PorticoError } from "portico";
 import {
   carryThinking,
   clientCallId,
@@ -8,7 +8,12 @@ import {
   errorInAnswer,
   notJson,
   parseObject,
-} from "portico";
+  type StreamDecoder,
+  type Target,
+  type ThinkingBlock,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import type { TokenUsage } from "./answer.ts";
 import { finishReason, readUsage } from "./answer.ts";
 import type { Frame } from "./event-stream.ts";

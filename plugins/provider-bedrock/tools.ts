@@ -1,5 +1,4 @@
-import type { ClaudeModel, Fields, ToolUse } from "portico";
-import { strictSchema } from "portico";
+import { type ClaudeModel, type Fields, strictSchema, type ToolUse } from "portico/chat";
 
 const NOTHING = { type: "object", properties: {} };
 

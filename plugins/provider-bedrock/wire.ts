@@ -1,5 +1,4 @@
-import type { WireProvider } from "portico";
-import { parseObject } from "portico";
+import { parseObject, type WireProvider } from "portico/chat";
 import type { Surroundings } from "./address.ts";
 import { authorize, listUrl } from "./address.ts";
 import { decodeAnswer } from "./answer.ts";

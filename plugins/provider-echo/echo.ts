@@ -9,7 +9,7 @@ import type {
   Target,
   ToolCallPart,
   Usage,
-} from "portico";
+} from "portico/chat";
 import { smallest } from "./smallest.ts";
 
 interface Said {

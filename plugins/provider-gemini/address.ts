@@ -1,5 +1,4 @@
-import type { Target } from "portico";
-import { pathSegments, withHeaders } from "portico";
+import { pathSegments, type Target, withHeaders } from "portico/chat";
 
 export const AI_STUDIO = "https://generativelanguage.googleapis.com";
 

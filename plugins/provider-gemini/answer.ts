@@ -1,13 +1,18 @@
-import type { ChatCompletion, ChatMessage, Target, ToolCallPart, Usage, WireRequest } from "portico";
 import {
   answerMessage,
   carrySignature,
+  type ChatCompletion,
+  type ChatMessage,
   clientCallId,
   errorInAnswer,
   parseObject,
+  type Target,
   tokenUsage,
+  type ToolCallPart,
   upstreamError,
-} from "portico";
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 

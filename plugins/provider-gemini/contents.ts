@@ -1,14 +1,21 @@
-import type { AssistantTurn, GeminiModel, ImagePart, Part, ResultPart, Target, Turn, UserTurn } from "portico";
 import {
   alternate,
+  type AssistantTurn,
   carriedSignature,
+  type GeminiModel,
+  type ImagePart,
   isMintedCallId,
   parseDataUrl,
+  type Part,
   readImage,
   refused,
+  type ResultPart,
+  type Target,
   textOf,
+  type Turn,
   upstreamCallId,
-} from "portico";
+  type UserTurn,
+} from "portico/chat";
 
 type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
 

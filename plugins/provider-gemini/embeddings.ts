@@ -1,5 +1,4 @@
-import type { Target, WireProvider, WireRequest } from "portico";
-import { errorInAnswer, parseObject, refused } from "portico";
+import { errorInAnswer, parseObject, refused, type Target, type WireProvider, type WireRequest } from "portico/chat";
 import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 

@@ -1,5 +1,4 @@
-import type { UpstreamProblem } from "portico";
-import { kindOfStatus, readOpenAiProblem } from "portico";
+import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 interface GoogleError {
   code?: number;

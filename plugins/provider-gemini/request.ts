@@ -1,5 +1,7 @@
-import type { ChatRequest, Fields, GeminiModel, ResponseFormat, Target, ToolUse, WireRequest } from "portico";
 import {
+  type ChatRequest,
+  type Fields,
+  type GeminiModel,
   geminiModel,
   jsonInstruction,
   originOf,
@@ -8,8 +10,12 @@ import {
   readResponseFormat,
   readTools,
   refused,
+  type ResponseFormat,
+  type Target,
+  type ToolUse,
   wantsUsage,
-} from "portico";
+  type WireRequest,
+} from "portico/chat";
 import { headersFor, methodUrl } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
 import { encodeThinking } from "./thinking.ts";

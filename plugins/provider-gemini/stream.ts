@@ -1,5 +1,6 @@
-import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import type { PorticoError } from "portico";
 import {
+  type ChunkWriter,
   createChunkWriter,
   createDecoder,
   createSseParser,
@@ -7,8 +8,12 @@ import {
   errorInAnswer,
   notJson,
   parseObject,
+  type StreamDecoder,
+  type Target,
   upstreamError,
-} from "portico";
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
 import { finishReason, imagePart, readCall, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";

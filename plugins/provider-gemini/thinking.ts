@@ -1,5 +1,4 @@
-import type { Effort, Fields, GeminiModel } from "portico";
-import { readEffort } from "portico";
+import { type Effort, type Fields, type GeminiModel, readEffort } from "portico/chat";
 
 /** Tokens for Gemini 2.5, as Google's own OpenAI endpoint gives them. */
 const BUDGET: Record<Effort, number> = {

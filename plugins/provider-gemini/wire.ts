@@ -1,4 +1,4 @@
-import type { Target, WireProvider, WireRequest } from "portico";
+import type { Target, WireProvider, WireRequest } from "portico/chat";
 import { headersFor, listUrl } from "./address.ts";
 import { decodeAnswer } from "./answer.ts";
 import { embeddings } from "./embeddings.ts";

@@ -1,5 +1,16 @@
-import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { answerMessage, clientCallId, errorInAnswer, parseObject, tokenUsage, upstreamError } from "portico";
+import {
+  answerMessage,
+  type ChatCompletion,
+  clientCallId,
+  errorInAnswer,
+  parseObject,
+  type Target,
+  tokenUsage,
+  type ToolCallPart,
+  upstreamError,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import { readProblem } from "./problem.ts";
 
 /** A whole answer, or one event of a stream. */

@@ -1,5 +1,4 @@
-import type { UpstreamProblem } from "portico";
-import { readOpenAiProblem } from "portico";
+import { readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 /**
  * Reads Mistral's errors: `{object:"error",message,type,param,code}`, and FastAPI's `{detail:[{loc,msg}]}` where the

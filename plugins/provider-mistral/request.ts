@@ -1,7 +1,9 @@
-import type { ChatRequest, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
 import {
   bearerHeaders,
+  type ChatRequest,
+  type Fields,
   isWebUrl,
+  type Part,
   readConversation,
   readEffort,
   readFields,
@@ -10,9 +12,13 @@ import {
   readTools,
   refused,
   shortCallId,
+  type Target,
   textOf,
+  type ToolUse,
+  type Turn,
   wantsUsage,
-} from "portico";
+  type WireRequest,
+} from "portico/chat";
 
 /** What `decoder` remembers of the request. */
 export interface Sent {

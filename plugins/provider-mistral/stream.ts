@@ -1,5 +1,6 @@
-import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
+import type { PorticoError } from "portico";
 import {
+  type ChunkWriter,
   clientCallId,
   createChunkWriter,
   createDecoder,
@@ -7,8 +8,12 @@ import {
   createTextLane,
   errorInAnswer,
   parseObject,
+  type StreamDecoder,
+  type Target,
   upstreamError,
-} from "portico";
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import type { Answer, Message } from "./answer.ts";
 import { finishReason, readArguments, readContent, readUsage } from "./answer.ts";
 import { readProblem } from "./problem.ts";

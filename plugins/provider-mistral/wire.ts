@@ -1,5 +1,12 @@
-import type { Target, WireProvider, WireRequest } from "portico";
-import { bearerHeaders, errorInAnswer, parseObject, readModelList } from "portico";
+import {
+  bearerHeaders,
+  errorInAnswer,
+  parseObject,
+  readModelList,
+  type Target,
+  type WireProvider,
+  type WireRequest,
+} from "portico/chat";
 import { decodeAnswer } from "./answer.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";

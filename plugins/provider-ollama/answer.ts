@@ -1,5 +1,16 @@
-import type { ChatCompletion, Target, ToolCallPart, Usage, WireRequest } from "portico";
-import { answerMessage, errorInAnswer, mintCallId, parseObject, readOpenAiProblem, tokenUsage } from "portico";
+import {
+  answerMessage,
+  type ChatCompletion,
+  errorInAnswer,
+  mintCallId,
+  parseObject,
+  readOpenAiProblem,
+  type Target,
+  tokenUsage,
+  type ToolCallPart,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 
 /** A whole answer, or one line of a stream. */
 export interface Answer {

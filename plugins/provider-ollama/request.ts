@@ -1,7 +1,10 @@
-import type { ChatRequest, Effort, Fields, Part, Target, ToolUse, Turn, WireRequest } from "portico";
 import {
   bearerHeaders,
+  type ChatRequest,
+  type Effort,
+  type Fields,
   onlyOneChoice,
+  type Part,
   readConversation,
   readEffort,
   readFields,
@@ -9,9 +12,13 @@ import {
   readResponseFormat,
   readTools,
   refused,
+  type Target,
   textOf,
+  type ToolUse,
+  type Turn,
   wantsUsage,
-} from "portico";
+  type WireRequest,
+} from "portico/chat";
 
 /** What `decoder` remembers of the request. */
 export interface Sent {

@@ -1,5 +1,17 @@
-import type { ChunkWriter, PorticoError, StreamDecoder, Target, Usage, WireRequest } from "portico";
-import { createChunkWriter, createDecoder, createTextLane, cutShort, notJson, parseObject } from "portico";
+import type { PorticoError } from "portico";
+import {
+  type ChunkWriter,
+  createChunkWriter,
+  createDecoder,
+  createTextLane,
+  cutShort,
+  notJson,
+  parseObject,
+  type StreamDecoder,
+  type Target,
+  type Usage,
+  type WireRequest,
+} from "portico/chat";
 import type { Answer } from "./answer.ts";
 import { failureIn, finishReason, readCall, readUsage } from "./answer.ts";
 import { splitLines } from "./lines.ts";

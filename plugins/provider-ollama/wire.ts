@@ -1,5 +1,13 @@
-import type { Target, WireProvider, WireRequest } from "portico";
-import { bearerHeaders, parseObject, readOpenAiProblem, refused, upstreamError } from "portico";
+import {
+  bearerHeaders,
+  parseObject,
+  readOpenAiProblem,
+  refused,
+  type Target,
+  upstreamError,
+  type WireProvider,
+  type WireRequest,
+} from "portico/chat";
 import { decodeAnswer } from "./answer.ts";
 import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";

@@ -1,5 +1,5 @@
 /** Fits a request to what a server takes. */
-import { type ChatMessage, type ChatRequest, hasForeignFields, withoutForeignFields } from "portico";
+import { type ChatMessage, type ChatRequest, hasForeignFields, withoutForeignFields } from "portico/chat";
 import type { Quirks } from "./presets.ts";
 
 /** True where the request may be sent as it is. */

@@ -7,7 +7,7 @@ import {
   type Target,
   upstreamError,
   type WireRequest,
-} from "portico";
+} from "portico/chat";
 import type { Preset } from "./presets.ts";
 import { adapt, fits } from "./quirks.ts";
 

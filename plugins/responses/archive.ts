@@ -1,5 +1,7 @@
 /** Responses that are kept, so that a later request can go on from one by its id. Each client sees its own only. */
-import { type Client, type JsonObject, PorticoError, type Store } from "portico";
+import { type Client, PorticoError } from "portico";
+import type { JsonObject } from "portico/chat";
+import type { Store } from "portico/store";
 
 const DAY_MS = 86_400_000;
 /** A conversation longer than this is not followed further back. */

@@ -1,15 +1,7 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
-import {
-  type Call,
-  type ChatMessage,
-  type ChatService,
-  type JsonObject,
-  type Logger,
-  objectAt,
-  PorticoError,
-  refused,
-} from "portico";
+import { type Call, type Logger, PorticoError } from "portico";
+import { type ChatMessage, type ChatService, type JsonObject, objectAt, refused } from "portico/chat";
 import type { Archive } from "./archive.ts";
 import { readItems } from "./items.ts";
 import { readSettings, type ReadSettings } from "./request.ts";

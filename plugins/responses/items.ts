@@ -14,7 +14,7 @@ import {
   saidMessage,
   stringAt,
   type ToolCallPart,
-} from "portico";
+} from "portico/chat";
 
 type Said = SaidOf<ContentPart, ToolCallPart>;
 

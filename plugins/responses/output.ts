@@ -1,5 +1,5 @@
 /** Builds the items of an answer piece by piece, and tells each step as an event of the stream. */
-import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico";
+import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico/chat";
 import { type ItemKind, itemId } from "./archive.ts";
 
 export type Emit = (type: string, fields: JsonObject) => void;

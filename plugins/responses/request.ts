@@ -13,7 +13,7 @@ import {
   optionalString,
   refused,
   stringAt,
-} from "portico";
+} from "portico/chat";
 
 export interface ReadSettings {
   /** All but the messages. */

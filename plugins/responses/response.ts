@@ -1,5 +1,5 @@
 /** The response object, and what a whole answer becomes. */
-import type { ChatCompletion, JsonObject, Usage } from "portico";
+import type { ChatCompletion, JsonObject, Usage } from "portico/chat";
 import { createOutput, type Output } from "./output.ts";
 
 /** A response as it is before anything was answered. `body` is the request. */

@@ -1,5 +1,6 @@
 /** A stream of chunks as the events of a response, numbered from 0. */
-import type { JsonObject, PorticoError, StreamTranslator, Usage } from "portico";
+import type { PorticoError } from "portico";
+import type { JsonObject, StreamTranslator, Usage } from "portico/chat";
 import { createOutput } from "./output.ts";
 import { cutReason, endResponse, writeMessage } from "./response.ts";
 

@@ -1,25 +1,37 @@
-/** Care of the store: its state, checks, copies, and what it forgets after a while. */
+/** Opens the store and provides it; its state, checks and copies, and what it forgets after a while. */
+import { join } from "node:path";
 import { definePlugin } from "portico";
+import { errors } from "./errors.ts";
+import { createHookKv } from "./hook-kv.ts";
+import { openStore } from "./open.ts";
 import { keepHouse } from "./retention.ts";
 import { mountRoutes } from "./routes.ts";
-import { retentionSchema } from "./schema.ts";
+import { storeSchema } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
 
 export default definePlugin({
   name: "store",
-  description: "State, check, backup and clean-up of the store",
-  config: { "store.retention": retentionSchema },
-  needs: ["store"],
+  description: "The durable store: queue, schedules, sessions and hook data, with checks, backup and clean-up",
+  config: { store: storeSchema },
+  errors,
+  hookContext: { kv: "get, set, delete, list: a small durable store of the hook's own" },
   commands: { store: () => import("./cli.ts") },
   setup(ctx, config) {
+    const url = config.store.url ?? `file:${join(ctx.paths.state, "portico.db")}`;
+    const store = openStore({ url, log: ctx.log });
+    ctx.defer(() => store.close());
+    ctx.provide("store", store);
+    ctx.add("hookContext", { name: "kv", create: ({ hook }) => createHookKv(store, hook) });
     mountRoutes(ctx);
+    let { retention } = config.store;
+    ctx.onConfig((next: typeof config) => {
+      ({ retention } = next.store);
+    });
     const forgotten = (sessionId: string): void => {
       // Whoever declares it keeps sessions; without the agent nobody does.
       if (ctx.declared("session:deleted")) void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
     };
-    ctx.task("retention", { everyMs: HOUR_MS }, () =>
-      keepHouse(ctx.use("store"), config["store.retention"], forgotten),
-    );
+    ctx.task("retention", { everyMs: HOUR_MS }, () => keepHouse(store, retention, forgotten));
   },
 });

@@ -1,5 +1,5 @@
 /** Forgetting in time, so that the store does not grow for ever. */
-import type { Store } from "portico";
+import type { Store } from "portico/store";
 import type { Retention } from "./schema.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-/** How long things are kept. */
+/** Where the store is, and how long things are kept. */
 import { type Static, Type } from "portico";
 
 const days = (fallback: number, description: string) => Type.Number({ default: fallback, minimum: 0, description });
@@ -10,5 +10,19 @@ export const retentionSchema = Type.Object({
   sessionsDays: days(30, "Sessions of single turns (webhook:…, cron:…, chat:…) after their last use; 0 keeps them."),
   usageDays: days(400, "Usage of models; 0 keeps it."),
 });
+
+export const storeSchema = Type.Object(
+  {
+    url: Type.Optional(
+      Type.String({
+        pattern: "^(file:|/)",
+        description: "file:PATH or an absolute path; by default a file under <home>/state.",
+        atNextStart: true,
+      }),
+    ),
+    retention: retentionSchema,
+  },
+  { description: "Where queue, schedules, sessions and hook data lie." },
+);
 
 export type Retention = Static<typeof retentionSchema>;

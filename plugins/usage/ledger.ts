@@ -1,5 +1,7 @@
 /** Counts requests in memory and writes sums and single requests from time to time: no answer waits for the store. */
-import type { ChatRecord, Client, Logger, Store, UsageRecord } from "portico";
+import type { Client, Logger } from "portico";
+import type { ChatRecord } from "portico/chat";
+import type { Store, UsageRecord } from "portico/store";
 import { type CostOf, count, createPrices, loadList, needsList } from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";

@@ -1,5 +1,6 @@
 /** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
-import { fitsPattern, type Usage } from "portico";
+import { fitsPattern } from "portico";
+import type { Usage } from "portico/chat";
 import type { OwnPrices, Price } from "./schema.ts";
 
 type Library = typeof import("@pydantic/genai-prices");

@@ -1,5 +1,6 @@
 /** Ranges of time, and what sums may be grouped by. */
-import { PorticoError, type UsageFilter } from "portico";
+import { PorticoError } from "portico";
+import type { UsageFilter } from "portico/store";
 
 const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };

@@ -1,5 +1,5 @@
 /** Sums for people and programs. */
-import type { Store, UsageSum } from "portico";
+import type { Store, UsageSum } from "portico/store";
 import type { Group, Question } from "./range.ts";
 
 export interface Amounts {

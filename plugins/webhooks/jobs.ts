@@ -1,5 +1,7 @@
 /** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
-import { type AgentService, newId, type NewItem, type Static, type TurnRequest } from "portico";
+import { newId, type Static } from "portico";
+import type { AgentService, TurnRequest } from "portico/agent";
+import type { NewItem } from "portico/store";
 import type { agentRequest, wakeRequest } from "./schema.ts";
 import { hashOf } from "./intake/content.ts";
 import type { Rendering } from "./mappings/rendering.ts";

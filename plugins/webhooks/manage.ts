@@ -1,5 +1,6 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, type Delivery, newId, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, newId, type PluginContext, PorticoError } from "portico";
+import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { isForm, readForm } from "./intake/content.ts";
 import { maskPayload } from "./log/mask.ts";

@@ -1,5 +1,6 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
-import { type AgentService, type Call, compile, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, type PluginContext, PorticoError } from "portico";
+import type { AgentService } from "portico/agent";
 import { readContent } from "./intake/content.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
 import type { Request } from "./mappings/paths.ts";

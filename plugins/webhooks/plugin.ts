@@ -1,7 +1,8 @@
 /** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
 import { definePlugin, type Dispose, type Method } from "portico";
 import { webhooksSchema } from "./schema.ts";
-import { declareEvents } from "./log/received.ts";
+import { errors } from "./errors.ts";
+import { events } from "./log/received.ts";
 import type { Settings } from "./settings.ts";
 
 /** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */
@@ -11,10 +12,11 @@ export default definePlugin({
   name: "webhooks",
   description: "Endpoints for events from outside systems: wakes, turns, mappings, signatures",
   config: { webhooks: webhooksSchema },
+  events,
+  errors,
   needs: ["store", "agent"],
   commands: { webhooks: () => import("./cli.ts") },
   async setup(ctx, config) {
-    declareEvents(ctx);
     const { setUp } = await import("./setup.ts");
     const door = await setUp(ctx, config.webhooks);
     let undo: Dispose[] = [];

@@ -3,7 +3,7 @@
  * fall due at once.
  */
 import { join } from "node:path";
-import { openStore } from "../../kernel/store/index.ts";
+import { openStore } from "../../plugins/store/open.ts";
 import { makeHome, spawnGateway } from "../support/gateway.ts";
 import { quietLog } from "../support/quiet-log.ts";
 import { cpuMicros, median, percentile } from "./measure.ts";

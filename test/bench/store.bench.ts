@@ -1,7 +1,7 @@
 /** Durable enqueues of many callers against inserts that each sync by themselves. */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { openStore } from "../../kernel/store/index.ts";
+import { openStore } from "../../plugins/store/open.ts";
 import { quietLog } from "../support/quiet-log.ts";
 import { temporaryDir } from "../support/temporary.ts";
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { HookEntry } from "../../kernel/hooks/settings.ts";
+import { createHookChat } from "../../plugins/chat/hook-chat.ts";
 import { type HookHome, makeHookHome } from "../kernel/hooks/hook-home.ts";
 import { untilRight } from "../support/until.ts";
 
@@ -95,16 +96,17 @@ test("command-logger writes one JSON line for each command, and moves a large fi
 test("boot-md asks the agent once, and only where there is a BOOT.md", async ({ start }) => {
   const home = await start();
   const asked: Record<string, unknown>[] = [];
-  home.services.provide(
-    "chat" as never,
-    {
-      complete: async (request: Record<string, unknown>) => {
-        asked.push(request);
-        return { choices: [{ message: { content: "done" } }] };
-      },
-      models: async () => [],
-    } as never,
-  );
+  const chat = {
+    complete: async (request: Record<string, unknown>) => {
+      asked.push(request);
+      return { choices: [{ message: { content: "done" } }] };
+    },
+    models: async () => [],
+  };
+  home.members.set("chat", {
+    name: "chat",
+    create: (call) => createHookChat(chat as never, call) as never,
+  });
   const startup = () => home.bus.emit("gateway:startup", { version: "1", port: 1 }).then(() => home.bus.drain());
   await startup();
   mkdirSync(home.paths.workspace);

@@ -1,5 +1,6 @@
 /** A client's model name may lead to that model only: keys and prices are judged by the name. */
-import { isPorticoError, type WireProvider } from "portico";
+import { isPorticoError } from "portico";
+import type { WireProvider } from "portico/chat";
 import { test } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../plugins/provider-azure/wire.ts";

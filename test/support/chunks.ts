@@ -1,5 +1,5 @@
 /** Chunks of an OpenAI stream, for translators that are called directly. */
-import type { ChatChunk } from "portico";
+import type { ChatChunk } from "portico/chat";
 
 export const chunk = (delta: object, finish_reason: string | null = null, more: object = {}): ChatChunk => ({
   id: "chatcmpl-1",

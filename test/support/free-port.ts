@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { portFree } from "portico";
+import { portFree } from "portico/browser";
 
 /**
  * A port that something can be started on later, and again, its neighbours at these distances included. It lies below

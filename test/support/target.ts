@@ -1,7 +1,6 @@
 /** A `Target` for tests that call a provider directly, and helpers to read what it writes. */
-import type { ChatChunk, StreamDecoder, Target } from "portico";
-import { parseDataUrl } from "portico";
-import type {} from "../../plugins/chat/types.ts";
+import { type ChatChunk, parseDataUrl, type StreamDecoder, type Target } from "portico/chat";
+import type {} from "../../plugins/chat/kit/types.ts";
 import { quietLog } from "./quiet-log.ts";
 
 export function makeTarget(fields: Partial<Target> = {}): Target {

@@ -5,7 +5,8 @@
  * For a service that speaks HTTP, give the provider a `wire` instead of `complete`: it then only translates, and the
  * gateway sends, retries, streams and cancels (see `plugins/provider-ollama`).
  */
-import { type ChatProvider, type ChatRequest, definePlugin, PorticoError, Type } from "portico";
+import { definePlugin, PorticoError, Type } from "portico";
+import type { ChatProvider, ChatRequest } from "portico/chat";
 
 const provider = (maxSides: number): ChatProvider => ({
   name: "dice",

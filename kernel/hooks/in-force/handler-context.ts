@@ -1,7 +1,7 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
 import { PorticoError } from "../../errors.ts";
 import { running } from "../../owner.ts";
-import type { EventName, Events, HookContext, HookKv, Logger, Paths } from "../../types.ts";
+import type { EventName, Events, HookContext, HookContextMember, Logger, Paths } from "../../types.ts";
 import type { HookMeta } from "../on-disk/front-matter.ts";
 import type { HookSurroundings } from "../settings.ts";
 
@@ -19,17 +19,17 @@ export interface ContextParts {
 export function createHandlerContext(parts: ContextParts): HookContext {
   const { around, name, dir, meta, signal } = parts;
   const entry = around.entry(name);
-  return {
+  const ctx = {
     log: parts.log,
     signal,
     unloaded: parts.unloaded,
     config: ownOptions(entry),
     env: ownEnvironment(meta, entry.env, around),
     paths: hookPaths(around.paths, dir),
-    kv: createKv(name, around),
-    chat: (input) => askModel(input, parts),
     emit: async <K extends EventName>(event: K, context: Events[K]) => around.emit(event, context),
   };
+  for (const member of around.memberNames()) defineMember(ctx, member, parts, entry);
+  return ctx as unknown as HookContext;
 }
 
 function hookPaths({ home, state, workspace }: Paths, hook: string): HookContext["paths"] {
@@ -53,68 +53,21 @@ function ownEnvironment(meta: HookMeta, given: Record<string, string> | undefine
   return Object.assign(env, given);
 }
 
-function createKv(name: string, around: HookSurroundings): HookKv {
-  const namespace = `hook:${name}`;
-  const kv = () => {
-    const store = around.services.find("store");
-    if (!store) throw new PorticoError("service_unavailable", "ctx.kv needs the store, which is not running.");
-    return store.kv;
+/** A member that a plugin gives: made at its first use, with a clear error where that plugin does not run. */
+function defineMember(ctx: object, name: string, parts: ContextParts, options: Record<string, unknown>): void {
+  const { around, signal } = parts;
+  let made: unknown;
+  const get = () => {
+    if (made !== undefined) return made;
+    const member = around.members().find((one: HookContextMember) => one.name === name);
+    if (!member) {
+      throw new PorticoError(
+        "service_unavailable",
+        `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`,
+      );
+    }
+    const events = running()?.chain ?? [];
+    return (made = member.create({ hook: parts.name, options, signal, events, config: around.lookup }));
   };
-  return {
-    get: async (key) => kv().get(namespace, key),
-    set: async (key, value) => kv().set(namespace, key, value),
-    delete: async (key) => kv().delete(namespace, key),
-    list: async (prefix) => kv().list(namespace, prefix),
-  };
-}
-
-interface ChatLike {
-  complete(
-    request: Record<string, unknown>,
-    options: object,
-  ): Promise<{ choices: { message: { content?: unknown } }[] }>;
-  models(): Promise<{ id: string }[]>;
-}
-
-async function askModel(input: Parameters<HookContext["chat"]>[0], parts: ContextParts): Promise<string> {
-  const chat = parts.around.services.find("chat" as never) as ChatLike | undefined;
-  if (!chat) throw new PorticoError("service_unavailable", "ctx.chat needs the chat plugin, which is not running.");
-  const given: Record<string, unknown> =
-    typeof input === "string"
-      ? { messages: [{ role: "user", content: input }] }
-      : Array.isArray(input)
-        ? { messages: input }
-        : { ...(input as Record<string, unknown>) };
-  const model = typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, parts);
-  refuseEndlessAgent(model);
-  // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
-  const answer = await chat.complete(
-    { ...given, model, stream: false },
-    { signal: parts.signal, sessionKey: `hook:${parts.name}`, events: false },
-  );
-  return contentText(answer.choices[0]?.message.content);
-}
-
-/** The hook's own `model` option, else the agent's, else the first real one that is listed, else `echo`. */
-async function defaultModel(chat: ChatLike, { around, name }: ContextParts): Promise<string> {
-  const own = around.entry(name)["model"] ?? around.lookup("agents.defaults.model");
-  if (typeof own === "string") return own;
-  const listed = await chat.models();
-  return listed.find(({ id }) => !/^(agent|echo)(\/|$)/.test(id))?.id ?? "echo";
-}
-
-function refuseEndlessAgent(model: string): void {
-  const within = running()?.chain.find((event) => event.startsWith("agent:"));
-  if (!within || !/^agent(\/|$)/.test(model)) return;
-  throw new PorticoError(
-    "event_loop",
-    `A hook on ${within} cannot ask the model ${model}: that starts a turn, which emits ${within} again. Ask another model.`,
-    { status: 409 },
-  );
-}
-
-function contentText(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join("");
+  Object.defineProperty(ctx, name, { get, enumerable: true });
 }

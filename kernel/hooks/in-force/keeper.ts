@@ -33,7 +33,8 @@ export function createKeeper(options: HookHostOptions) {
   const around: HookSurroundings = {
     env,
     paths,
-    services: options.services,
+    members: options.members,
+    memberNames: options.memberNames,
     emit: bus.emit,
     entry,
     lookup,

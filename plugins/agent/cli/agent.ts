@@ -1,6 +1,5 @@
 /** `portico agent`: a turn from the command line. */
-import { defineCommand } from "portico";
-import type { CommandIO } from "portico";
+import { type CommandIO, defineCommand } from "portico";
 
 interface End {
   state: string;

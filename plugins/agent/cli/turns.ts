@@ -1,6 +1,6 @@
 /** `portico turns`: the agent's queue. */
 import { defineCommand } from "portico";
-import type { TurnStatus } from "portico";
+import type { TurnStatus } from "portico/agent";
 
 export default defineCommand({
   name: "turns",

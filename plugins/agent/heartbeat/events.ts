@@ -1,5 +1,6 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
-import { newId, type NewItem, type Store, type WorkItem } from "portico";
+import { newId } from "portico";
+import type { NewItem, Store, WorkItem } from "portico/store";
 import { MAIN_SESSION } from "../parts.ts";
 
 /** Wakes that wait for the next beat, and those that cannot. */

@@ -1,7 +1,8 @@
 /** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
 import { join } from "node:path";
-import { clip, createRounds, newId, parseDuration } from "portico";
-import type { NewItem } from "portico";
+import { clip, newId } from "portico";
+import { createRounds, parseDuration } from "portico/cron";
+import type { NewItem } from "portico/store";
 import { isActive } from "./active-hours.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type Parts } from "../parts.ts";

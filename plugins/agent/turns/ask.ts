@@ -1,6 +1,6 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
-import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico";
+import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
 import type { Listen } from "./progress.ts";
 
 export interface Answer {

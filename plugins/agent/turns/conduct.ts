@@ -1,6 +1,7 @@
 /** One claimed turn from its beginning to what is written of its end. */
-import { PorticoError, Stopped } from "portico";
-import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico";
+import { PorticoError } from "portico";
+import { Stopped } from "portico/cron";
+import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { loadHistory } from "./history.ts";
 import { outcomeOf } from "./outcome.ts";

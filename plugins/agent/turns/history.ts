@@ -1,5 +1,7 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
-import { type ChatMessage, type ChatService, clip, type Logger, type Store, type StoredMessage } from "portico";
+import { clip, type Logger } from "portico";
+import type { ChatMessage, ChatService } from "portico/chat";
+import type { Store, StoredMessage } from "portico/store";
 import { ask, textOf } from "./ask.ts";
 import type { AgentSettings } from "../parts.ts";
 

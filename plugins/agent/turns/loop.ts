@@ -1,5 +1,6 @@
 /** The turn loop: ask the model, call its tools, ask again, until it answers or a limit is reached. */
-import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Logger, Tool, Usage } from "portico";
+import type { Logger, Tool } from "portico";
+import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Usage } from "portico/chat";
 import { ask, textOf } from "./ask.ts";
 import type { Listen } from "./progress.ts";
 import { callTool, describeTools, type ToolRun } from "./tools.ts";

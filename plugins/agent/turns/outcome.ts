@@ -1,5 +1,6 @@
 /** What becomes of a turn that did not end well. */
-import { type ClaimOutcome, Stopped, type WorkItem } from "portico";
+import { Stopped } from "portico/cron";
+import type { ClaimOutcome, WorkItem } from "portico/store";
 
 /** Tried again, dead or cancelled. */
 export function outcomeOf(

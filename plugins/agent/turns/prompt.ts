@@ -1,6 +1,7 @@
 /** What the model is told. */
 import { randomBytes } from "node:crypto";
-import { type BootstrapFile, clip, type TurnRequest } from "portico";
+import { clip } from "portico";
+import type { BootstrapFile, TurnRequest } from "portico/agent";
 
 export const SYSTEM_PROMPT = [
   "You are the agent of a Portico gateway. You work for the person who runs it.",

@@ -1,6 +1,7 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
-import { clip, fitsPattern, isPorticoError, runTool, ToolRefusal, toolParts } from "portico";
-import type { ChatMessage, ChatTool, ContentPart, Logger, Tool, ToolCallPart } from "portico";
+import { clip, fitsPattern, isPorticoError, type Logger, type Tool } from "portico";
+import { runTool, toolParts, ToolRefusal } from "portico/agent";
+import type { ChatMessage, ChatTool, ContentPart, ToolCallPart } from "portico/chat";
 
 /** Longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;

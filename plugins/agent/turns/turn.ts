@@ -1,6 +1,7 @@
 /** One turn from its prompt to its answer. What becomes of the answer (transcript, events, retries) is the caller's. */
-import { PorticoError } from "portico";
-import type { ChatMessage, Client, TurnRequest, Usage } from "portico";
+import { type Client, PorticoError } from "portico";
+import type { TurnRequest } from "portico/agent";
+import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
 import type { AgentSettings, Parts } from "../parts.ts";

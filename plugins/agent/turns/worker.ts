@@ -1,5 +1,5 @@
 /** Takes turns out of the store and conducts them. */
-import { createClaimLoop } from "portico";
+import { createClaimLoop } from "portico/cron";
 import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { Parts } from "../parts.ts";

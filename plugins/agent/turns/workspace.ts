@@ -1,7 +1,7 @@
 /** The workspace's files that the model is told. */
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import type { BootstrapFile } from "portico";
+import type { BootstrapFile } from "portico/agent";
 
 const NAMES = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "MEMORY.md"];
 /** More of a file than this is never read. */

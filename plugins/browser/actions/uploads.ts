@@ -1,5 +1,6 @@
 /** Files for a page: from the upload directory only, into an input directly or through the chooser that it opens. */
-import { checkUpload, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { checkUpload } from "portico/browser";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { FileChooser } from "../playwright.ts";

@@ -1,5 +1,6 @@
 /** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
-import { createGuard, type EgressProxy, type Guard, type Logger, PorticoError, startEgressProxy } from "portico";
+import { type Logger, PorticoError } from "portico";
+import { createGuard, type EgressProxy, type Guard, startEgressProxy } from "portico/egress";
 import { Cdp } from "../cdp.ts";
 import { isHere } from "./debugging-ports.ts";
 import { findEndpoint } from "./endpoint.ts";

@@ -1,6 +1,7 @@
 /** What a page said and asked for: console, errors, requests, response bodies; and traces. */
 import { stat } from "node:fs/promises";
-import { openConfined, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { openConfined } from "portico/browser";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { Response } from "../playwright.ts";

@@ -1,6 +1,7 @@
 /** Downloads: started by a click or already under way, saved under the download directory. */
 import { stat, statfs } from "node:fs/promises";
-import { openConfined, plainName, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { openConfined, plainName } from "portico/browser";
 import { left, within } from "../deadline.ts";
 import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../playwright.ts";

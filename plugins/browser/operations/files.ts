@@ -1,7 +1,7 @@
 /** Where files of ours are put: under the temporary root, under names of ours or confined ones of the caller. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ensureTmpRoot, thinOut, writeConfined } from "portico";
+import { ensureTmpRoot, thinOut, writeConfined } from "portico/browser";
 import { failure } from "../failures.ts";
 import type { Op } from "./op.ts";
 

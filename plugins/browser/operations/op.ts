@@ -1,5 +1,6 @@
 /** What every operation gets, and the checks that many of them share. */
-import { type Guard, isPorticoError, type Logger, type Paths, PorticoError } from "portico";
+import { isPorticoError, type Logger, type Paths, PorticoError } from "portico";
+import type { Guard } from "portico/egress";
 import { attempt, within } from "../deadline.ts";
 import type { Library } from "../playwright.ts";
 import type { Profile, Profiles } from "../profiles.ts";

@@ -3,7 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
-import { closeSocket, readMessages, type WebSocket } from "portico";
+import { closeSocket, readMessages, type WebSocket } from "portico/browser";
 import type { AttachedTab, Hello } from "./link.ts";
 
 /** What the client needs of the relay. */

@@ -1,5 +1,6 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
-import { closeSocket, type Logger, PorticoError, type WebSocket } from "portico";
+import { type Logger, PorticoError } from "portico";
+import { closeSocket, type WebSocket } from "portico/browser";
 import { CdpClient, type Tabs } from "./client.ts";
 import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 

@@ -3,16 +3,8 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import {
-  acceptSocket,
-  bearerOf,
-  type Call,
-  createThrottle,
-  type Logger,
-  type Mount,
-  PorticoError,
-  type ServerHandle,
-} from "portico";
+import { bearerOf, type Call, createThrottle, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import { acceptSocket } from "portico/browser";
 import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";

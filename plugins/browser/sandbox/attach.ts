@@ -1,5 +1,5 @@
 /** A sandbox in a browser that runs elsewhere: a context of its own there, which goes with the connection. */
-import { startEgressProxy } from "portico";
+import { startEgressProxy } from "portico/egress";
 import { attach, type Attachment, type DriverDeps } from "../connect/drivers.ts";
 import type { Profile } from "../profiles.ts";
 

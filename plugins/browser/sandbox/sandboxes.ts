@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Logger, type Paths, portFree, PorticoError } from "portico";
+import { type Logger, type Paths, PorticoError } from "portico";
+import { portFree } from "portico/browser";
 import { aboutOf } from "../doors/paths.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../service.ts";

@@ -1,6 +1,14 @@
 /** Whole answers in OpenAI's form: finds errors dressed as answers and mends what servers of that format get wrong. */
-import { createChunkWriter, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
-import type { ChatCompletion, ChatMessage, ToolCallPart, Usage } from "portico";
+import {
+  type ChatCompletion,
+  type ChatMessage,
+  createChunkWriter,
+  readOpenAiProblem,
+  type ToolCallPart,
+  type UpstreamError,
+  upstreamError,
+  type Usage,
+} from "portico/chat";
 import { type Fields, isObject } from "./fields.ts";
 
 /** Values for fields that the upstream left out. */

@@ -1,5 +1,5 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
-import type { Usage } from "portico";
+import type { Usage } from "portico/chat";
 import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./answer.ts";
 import { type Fields, isObject } from "./fields.ts";
 

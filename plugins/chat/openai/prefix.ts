@@ -1,5 +1,5 @@
 /** Puts what hooks pushed on `event.messages` in front of an answer: an HTTP answer has no other place for it. */
-import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico";
+import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico/chat";
 import { onTopOf } from "../answer-streams.ts";
 import type { AnswerStream } from "../job.ts";
 

@@ -1,5 +1,5 @@
 /** Reads streams in our own form back into chunks. */
-import { type ChatChunk, createSseParser, type SseParser } from "portico";
+import { type ChatChunk, createSseParser, type SseParser } from "portico/chat";
 
 /** `[DONE]` is no chunk: the stream's end tells the same. */
 export function readChunks(take: (chunk: ChatChunk) => void): SseParser {

@@ -3,7 +3,7 @@
  * field is wrong. Unknown fields stay. `null` means unset everywhere.
  */
 import { PorticoError } from "portico";
-import type { ChatMessage, ChatRequest } from "portico";
+import type { ChatMessage, ChatRequest } from "portico/chat";
 import { type Fields, isObject } from "./fields.ts";
 
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "function"]);

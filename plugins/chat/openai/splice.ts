@@ -1,5 +1,5 @@
 /** Puts the upstream's name of the model into the caller's own bytes, so that they need not be written anew. */
-import type { ChatRequest } from "portico";
+import type { ChatRequest } from "portico/chat";
 
 const KEY = Buffer.from('"model"');
 

@@ -3,15 +3,15 @@
  * read before, and leave as they came; everything else is parsed, mended where servers of that format go wrong, and
  * written anew only if that changed it.
  */
+import type { PorticoError } from "portico";
 import {
   createSseParser,
-  type PorticoError,
   type SseParser,
   type StreamDecoder,
   type UpstreamError,
-  type Usage,
   upstreamError,
-} from "portico";
+  type Usage,
+} from "portico/chat";
 import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
 import { type Fields, isObject } from "./fields.ts";
 import { errorIn } from "./answer.ts";

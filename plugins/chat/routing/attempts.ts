@@ -1,12 +1,6 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
-import {
-  type ChatProvider,
-  isUpstreamError,
-  type Logger,
-  PorticoError,
-  type UpstreamError,
-  upstreamError,
-} from "portico";
+import { type Logger, PorticoError } from "portico";
+import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
 import type { Channel, Release } from "./channel.ts";
 import { type Answer, callerLeft, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local-attempt.ts";

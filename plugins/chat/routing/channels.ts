@@ -1,5 +1,5 @@
 /** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
-import type { ChatProvider } from "portico";
+import type { ChatProvider } from "portico/chat";
 import { Channel } from "./channel.ts";
 import type { Channels } from "../schema.ts";
 

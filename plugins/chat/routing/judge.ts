@@ -1,5 +1,6 @@
 /** What a failed attempt says of its channel and key, and what to do next. */
-import { isPorticoError, isUpstreamError, type UpstreamError } from "portico";
+import { isPorticoError } from "portico";
+import { isUpstreamError, type UpstreamError } from "portico/chat";
 import type { Channel } from "./channel.ts";
 import { ProviderFailed } from "../upstream/provider-failed.ts";
 

@@ -1,5 +1,6 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
-import { type ChatProvider, fitsPattern, isPorticoError, type Logger, PorticoError, type WireRequest } from "portico";
+import { fitsPattern, isPorticoError, type Logger, PorticoError } from "portico";
+import type { ChatProvider, WireRequest } from "portico/chat";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";

@@ -1,13 +1,7 @@
 /** What a provider is told of the channel and the request. */
-import {
-  createGuard,
-  guardedFetch,
-  isPorticoError,
-  type Logger,
-  parseDataUrl,
-  PorticoError,
-  type Target,
-} from "portico";
+import { isPorticoError, type Logger, PorticoError } from "portico";
+import { parseDataUrl, type Target } from "portico/chat";
+import { createGuard, guardedFetch } from "portico/egress";
 import type { Channel } from "./channel.ts";
 import type { Job } from "../job.ts";
 

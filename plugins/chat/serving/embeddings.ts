@@ -1,13 +1,6 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
-import {
-  type Call,
-  type ChatProvider,
-  type ChatRequest,
-  isPorticoError,
-  PorticoError,
-  reply,
-  type Usage,
-} from "portico";
+import { type Call, isPorticoError, PorticoError, reply } from "portico";
+import type { ChatProvider, ChatRequest, Usage } from "portico/chat";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./exchange.ts";
 import { Job } from "../job.ts";

@@ -1,13 +1,7 @@
 /** From a request to its answer, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
 import { isDeepStrictEqual } from "node:util";
-import {
-  type ChatCompletion,
-  type EmitResult,
-  isPorticoError,
-  type PluginContext,
-  type PorticoError,
-  type Usage,
-} from "portico";
+import { type EmitResult, isPorticoError, type PluginContext, type PorticoError } from "portico";
+import type { ChatCompletion, Usage } from "portico/chat";
 import { converse, type Engine } from "../routing/attempts.ts";
 import { onTopOf } from "../answer-streams.ts";
 import type { Answer, Job } from "../job.ts";

@@ -1,5 +1,6 @@
 /** Tells meters what each request came to, without a look at its content. */
-import type { ChatMeter, ChatRecord, Logger, Usage } from "portico";
+import type { Logger } from "portico";
+import type { ChatMeter, ChatRecord, Usage } from "portico/chat";
 import type { Answer, Job } from "../job.ts";
 
 /** What is known at the end of a request beside what the job knows. */

@@ -1,17 +1,7 @@
 /** From an HTTP call to the answer's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import {
-  type Call,
-  type ChatCompletion,
-  type ChatRequest,
-  isPorticoError,
-  type ChatGate,
-  type ChatMeter,
-  type Client,
-  type NativeRequest,
-  PorticoError,
-  type WantedModel,
-} from "portico";
+import { type Call, type Client, isPorticoError, PorticoError } from "portico";
+import type { ChatCompletion, ChatGate, ChatMeter, ChatRequest, NativeRequest, WantedModel } from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
 import { type Answer, callerLeft, Job } from "../job.ts";

@@ -1,5 +1,6 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
-import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, Client, PorticoError } from "portico";
+import type { Client, PorticoError } from "portico";
+import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService } from "portico/chat";
 import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";

@@ -1,6 +1,7 @@
 /** Writes a streamed answer: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
-import type { PorticoError, StreamTranslator } from "portico";
+import type { PorticoError } from "portico";
+import type { StreamTranslator } from "portico/chat";
 import type { Answer, AnswerStream, Sink } from "../job.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { readChunks } from "../openai/read-chunks.ts";

@@ -1,5 +1,5 @@
 /** The stream of a provider that does nothing but stream, as one answer. */
-import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart } from "portico";
+import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart } from "portico/chat";
 import { type AnswerStream, callerLeft, type Job } from "../job.ts";
 import { type AnswerDefaults, textCompletion } from "../openai/answer.ts";
 import { readChunks } from "../openai/read-chunks.ts";

@@ -1,5 +1,5 @@
 /** An answer that is read whole before it goes on, and what is kept of one that is too large for that. */
-import type { Usage } from "portico";
+import type { Usage } from "portico/chat";
 import { usageIn } from "../serving/metering.ts";
 
 /** So much of the end of a large answer is looked at for its usage. */

@@ -1,13 +1,13 @@
 /** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
+import { isPorticoError } from "portico";
 import {
   type CallInfo,
   type ChatCompletion,
   type ChatProvider,
   type ChatRequest,
-  isPorticoError,
   type Target,
   upstreamError,
-} from "portico";
+} from "portico/chat";
 import { startDeadline } from "./deadline.ts";
 import { gather } from "./gather.ts";
 import { type Answer, callerLeft, type Job } from "../job.ts";

@@ -1,5 +1,6 @@
 /** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
-import { type ChatChunk, createChunkWriter, isPorticoError, type PorticoError, upstreamError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
+import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { type AnswerStream, callerLeft, type Sink } from "../job.ts";
 import type { LocalAttempt } from "./local-attempt.ts";

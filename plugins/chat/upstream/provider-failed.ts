@@ -1,5 +1,5 @@
 /** A provider of this process broke: told as an upstream that fails, but asking again would only break it again. */
-import { UpstreamError } from "portico";
+import { UpstreamError } from "portico/chat";
 
 export class ProviderFailed extends UpstreamError {
   constructor(provider: string, cause: unknown) {

@@ -5,8 +5,8 @@
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
-import type { Connection, Taker } from "./connection.ts";
 import { inBurst } from "portico";
+import type { Connection, Taker } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
 export interface UpstreamCall {

@@ -1,7 +1,14 @@
 /** Whole answers of an upstream: what they come to for the caller, and the errors that they hold. */
 import type { IncomingHttpHeaders } from "node:http";
-import { type PorticoError, readOpenAiProblem, type UpstreamError, upstreamError } from "portico";
-import type { NativeForm, WireProvider, WireRequest } from "portico";
+import type { PorticoError } from "portico";
+import {
+  type NativeForm,
+  readOpenAiProblem,
+  type UpstreamError,
+  upstreamError,
+  type WireProvider,
+  type WireRequest,
+} from "portico/chat";
 import { streamOf } from "../answer-streams.ts";
 import type { Answer, Job } from "../job.ts";
 import { readCompletion } from "../openai/answer.ts";

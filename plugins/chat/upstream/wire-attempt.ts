@@ -1,5 +1,5 @@
 /** One attempt at an upstream over HTTP. */
-import type { NativeForm, WireProvider, WireRequest } from "portico";
+import type { NativeForm, WireProvider, WireRequest } from "portico/chat";
 import { type Answer, callerLeft, type Job } from "../job.ts";
 import type { AttemptTarget } from "../routing/target.ts";
 import type { Upstreams } from "./upstreams.ts";

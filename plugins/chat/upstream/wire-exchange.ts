@@ -1,6 +1,7 @@
 /** One request on its way: reads what comes, and settles once it is known what the caller will get. */
 import type { IncomingHttpHeaders } from "node:http";
-import { isPorticoError, type Usage, upstreamError, type WireRequest } from "portico";
+import { isPorticoError } from "portico";
+import { upstreamError, type Usage, type WireRequest } from "portico/chat";
 import { type AnswerKind, kindOf, onlyComments, sniff } from "./answer-kind.ts";
 import { Delivery } from "./delivery.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";

@@ -1,5 +1,6 @@
 /** Why an upstream gave no answer, for the person who must act. */
-import { PorticoError, type UpstreamError, upstreamError } from "portico";
+import { PorticoError } from "portico";
+import { type UpstreamError, upstreamError } from "portico/chat";
 import type { AttemptTarget } from "../routing/target.ts";
 import { Unsendable } from "./upstreams.ts";
 

@@ -1,5 +1,6 @@
 /** The options that make a job, and the request that they amount to. */
-import { type CommandIO, type OptionSpec, parseDuration } from "portico";
+import type { CommandIO, OptionSpec } from "portico";
+import { parseDuration } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const length = (description: string): OptionSpec => text(description, "TIME");

@@ -1,5 +1,5 @@
 /** What the command line shows of jobs. */
-import { formatDuration } from "portico";
+import { formatDuration } from "portico/cron";
 
 export interface JobView {
   id: string;

@@ -1,4 +1,4 @@
-import type { DueLoop, DueLoopOptions } from "portico";
+import type { DueLoop, DueLoopOptions } from "portico/cron";
 
 /** How often the clock is compared at least: a forward step, or the end of a sleep, is noticed within this. */
 const LOOK_MS = 1_000;

@@ -1,4 +1,5 @@
-import { type PayloadDelivery, type PayloadOrder, type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError } from "portico";
+import type { PayloadDelivery, PayloadOrder } from "portico/cron";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {

@@ -1,6 +1,8 @@
 /** Fires slots: each is taken by compare-and-swap together with what it starts, so it fires once however many look. */
 import { createHash, randomBytes } from "node:crypto";
-import type { CronFired, NewItem, PayloadDelivery, PluginContext, Run } from "portico";
+import type { PluginContext } from "portico";
+import type { CronFired, PayloadDelivery } from "portico/cron";
+import type { NewItem, Run } from "portico/store";
 import { graceOf, type Job, type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
 import { deliver, emitHook } from "./payload.ts";
 import type { Settler } from "./settle.ts";

@@ -1,5 +1,6 @@
 /** Ends runs: when a turn has ended (here or in another gateway), when a hook has, and after a crash. */
-import type { PluginContext, Run } from "portico";
+import type { PluginContext } from "portico";
+import type { Run } from "portico/store";
 import { type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];

@@ -1,5 +1,6 @@
 /** `portico nodes`: the nodes of a gateway. */
-import { defineCommand, type NodeStatus } from "portico";
+import { defineCommand } from "portico";
+import type { NodeStatus } from "portico/nodes";
 
 const list = defineCommand({
   name: "list",

@@ -1,6 +1,7 @@
 /** Where nodes come in: a WebSocket on the gateway's own port. */
 import type { IncomingMessage } from "node:http";
-import { acceptSocket, type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError } from "portico";
+import { acceptSocket } from "portico/browser";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { Arrival, Registry } from "./registry.ts";
 

@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import { Incoming, memorySink } from "../incoming.ts";
 import type { Line } from "../line.ts";
-import type { BrowserAnswer, BrowserRequest } from "../types.ts";
+import type { BrowserAnswer, BrowserRequest } from "portico/browser";
 import { type Chunk, type FromNode, MAX_MESSAGE, setAt, type ToNode, valueAt, type WireError } from "../wire.ts";
 import { Pending } from "./pending.ts";
 import { pack } from "./place.ts";

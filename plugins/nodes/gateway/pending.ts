@@ -1,7 +1,7 @@
 /** One request that a node has not answered yet, and how long that may take. */
 import { PorticoError } from "portico";
 import type { Incoming } from "../incoming.ts";
-import type { BrowserAnswer } from "../types.ts";
+import type { BrowserAnswer } from "portico/browser";
 import { STALL_MS } from "../wire.ts";
 import type { Packed } from "./place.ts";
 

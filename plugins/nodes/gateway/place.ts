@@ -2,9 +2,10 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { checkUpload, confinedPath, ensureTmpRoot, plainName, PorticoError, thinOut } from "portico";
+import { PorticoError } from "portico";
+import { checkUpload, confinedPath, ensureTmpRoot, plainName, thinOut } from "portico/browser";
 import { fileSink, type Sink } from "../incoming.ts";
-import type { BrowserRequest } from "../types.ts";
+import type { BrowserRequest } from "../index.ts";
 import { FILE_ANSWERS, type FileHead, type Place, setAt, uploadPlaces, valueAt } from "../wire.ts";
 
 const MOST_FILES = 1000;

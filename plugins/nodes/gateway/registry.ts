@@ -1,7 +1,9 @@
 /** The nodes of a gateway: who is connected, who was, and who answers which request. */
-import { type NodesService, type NodeStatus, type PluginContext, PorticoError, type WebSocket } from "portico";
+import { type PluginContext, PorticoError } from "portico";
+import type { WebSocket } from "portico/browser";
+import type { NodesService, NodeStatus } from "portico/nodes";
 import type { NodesConfig } from "../schema.ts";
-import type { BrowserAnswer, BrowserRequest } from "../types.ts";
+import type { BrowserAnswer, BrowserRequest } from "../index.ts";
 import type { FromNode, Hello, ToNode } from "../wire.ts";
 import type { Line } from "../line.ts";
 import type { Link } from "./link.ts";

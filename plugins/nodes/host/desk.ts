@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { isPorticoError, type PluginContext, PorticoError } from "portico";
 import { fileSink, Incoming } from "../incoming.ts";
 import type { Line } from "../line.ts";
-import type { BrowserAnswer, BrowserRequest } from "../types.ts";
+import type { BrowserAnswer, BrowserRequest } from "portico/browser";
 import {
   type Chunk,
   FILE_ANSWERS,

@@ -1,5 +1,6 @@
 /** A node's connection to its gateway: made, kept, and made again. */
-import { isPorticoError, type NodeHostOptions, PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
+import type { NodeHostOptions } from "portico/nodes";
 import type { Refusal } from "../line.ts";
 import { type Connection, connect } from "./connection.ts";
 import { Shelf } from "./shelf.ts";

@@ -1,5 +1,5 @@
 /** Where a node's own servers listen: on ports that stay, so that the relay's extension finds its relay again. */
-import { portFree } from "portico";
+import { portFree } from "portico/browser";
 
 /** The node's base port; browser control and relay follow as for a gateway (+2, +3). Not a gateway's: that may come later. */
 const BASE = 18_769;

@@ -1,7 +1,7 @@
 /** Files that pass through a node: those of one request in a directory of their own, until nobody needs them any more. */
 import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { ensureTmpRoot } from "portico";
+import { ensureTmpRoot } from "portico/browser";
 
 export class Shelf {
   readonly #tmp: string;

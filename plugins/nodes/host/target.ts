@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type NodeHostOptions, type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError } from "portico";
+import type { NodeHostOptions } from "portico/nodes";
 import type { NodeHostConfig } from "../schema.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 

@@ -1,5 +1,5 @@
 /** One look at a source: what it holds, and what of that is new. Nothing is written here. */
-import type { Guard } from "portico";
+import type { Guard } from "portico/egress";
 import { lineDiff } from "./diff.ts";
 import { type Item, newItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";

@@ -1,5 +1,7 @@
 /** Turns what is new into deliveries of the payload. */
-import { clip, type PayloadDelivery, type PayloadSpec, type ScheduleTools, shorten, type TurnRequest } from "portico";
+import { clip, shorten } from "portico";
+import type { TurnRequest } from "portico/agent";
+import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/cron";
 import { digest } from "../poll.ts";
 import { HOOK, type HookBody } from "./hooks.ts";
 import { hasPlaceholders, render, type TemplateValues } from "./template.ts";

@@ -1,6 +1,8 @@
 /** Makes the checks that are due: takes a lease, looks, and commits cursor, history and what it fires in one transaction. */
 import { randomBytes } from "node:crypto";
-import { isPorticoError, type NewItem, type PluginContext, type Run, type ScheduleTools } from "portico";
+import { isPorticoError, type PluginContext } from "portico";
+import type { ScheduleTools } from "portico/cron";
+import type { NewItem, Run } from "portico/store";
 import { backoffMs, jittered } from "./backoff.ts";
 import { type Checked, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";

@@ -1,5 +1,5 @@
 /** Fetches a source under the guard, conditionally. */
-import { guardedFetch } from "portico";
+import { guardedFetch } from "portico/egress";
 import { type Answered, type Asked, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
 const ACCEPT: Record<string, string> = {

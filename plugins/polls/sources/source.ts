@@ -1,5 +1,5 @@
-import type { Guard } from "portico";
 import { PorticoError } from "portico";
+import type { Guard } from "portico/egress";
 import type { Item } from "../identity.ts";
 import type { Source } from "../schema.ts";
 

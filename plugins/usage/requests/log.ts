@@ -1,5 +1,7 @@
 /** Gathers the lines of single requests in memory until they are written, as blocks. */
-import type { ChatRecord, Logger, NewRequestBlock } from "portico";
+import type { Logger } from "portico";
+import type { ChatRecord } from "portico/chat";
+import type { NewRequestBlock } from "portico/store";
 import { type Entry, LONGEST_LINE, writeHead, writeLine } from "./lines.ts";
 
 /** A block is full at this; some two thousand requests. */

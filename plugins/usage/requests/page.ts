@@ -1,6 +1,6 @@
 /** Pages of single requests, newest first, read from the store's blocks backwards. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { RequestBlock, Store } from "portico";
+import type { RequestBlock, Store } from "portico/store";
 import { escapeName, fieldOf, type Line, nameIn, numberIn, readLines } from "./lines.ts";
 import { placeText, type RequestsQuestion } from "./question.ts";
 

@@ -1,5 +1,6 @@
 /** How limits are said to callers. */
-import { PorticoError, type Take } from "portico";
+import { PorticoError } from "portico";
+import type { Take } from "portico/store";
 
 export function limited(limit: Take): PorticoError {
   const seconds = retrySeconds(limit);

@@ -1,6 +1,6 @@
 /** Refused credentials by client address: a bucket of their own, so that guessing costs good callers nothing. */
 import { isIPv6 } from "node:net";
-import type { Take } from "portico";
+import type { Take } from "portico/store";
 
 const LIMIT = 20;
 const WINDOW_MS = 60_000;

@@ -1,5 +1,7 @@
 /** What became of an accepted delivery, for its sender. */
-import type { PluginContext, TurnStatus, WakeStatus, WorkItem } from "portico";
+import type { PluginContext } from "portico";
+import type { TurnStatus, WakeStatus } from "portico/agent";
+import type { WorkItem } from "portico/store";
 import { BURST } from "../jobs.ts";
 
 /** The state of a turn that a webhook has started; `undefined` for any other. */

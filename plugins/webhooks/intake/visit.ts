@@ -1,5 +1,6 @@
 /** One request while it is looked at, and its row in the delivery log. */
-import { type Call, isPorticoError, type NewDelivery, type Take } from "portico";
+import { type Call, isPorticoError } from "portico";
+import type { NewDelivery, Take } from "portico/store";
 import type { Job } from "../jobs.ts";
 import { maskFields, maskText } from "../log/mask.ts";
 import type { Plan, Target } from "../plan.ts";

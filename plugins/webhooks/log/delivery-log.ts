@@ -1,5 +1,6 @@
 /** The delivery log: accepted deliveries are written with what they became, all others from a small buffer. */
-import type { NewDelivery, PluginContext } from "portico";
+import type { PluginContext } from "portico";
+import type { NewDelivery } from "portico/store";
 
 const FLUSH_MS = 200;
 /** More refused requests than this within `FLUSH_MS` are only counted. */

@@ -1,5 +1,5 @@
 /** Tells hooks and feeds about an accepted delivery. */
-import type { PluginContext } from "portico";
+import type { PluginContext, PluginDefinition } from "portico";
 import type { Job } from "../jobs.ts";
 import { maskFields } from "./mask.ts";
 import type { Request } from "../mappings/paths.ts";
@@ -13,8 +13,8 @@ export interface Accepted {
   secrets: readonly string[];
 }
 
-export function declareEvents(ctx: PluginContext): void {
-  ctx.event("webhook:received", {
+export const events: PluginDefinition["events"] = {
+  "webhook:received": {
     mode: "notify",
     description: "A webhook was accepted and is on stable storage.",
     sample: {
@@ -28,8 +28,8 @@ export function declareEvents(ctx: PluginContext): void {
       body: { action: "opened", issue: { number: 7, title: "It does not start" } },
       address: "127.0.0.1",
     },
-  });
-}
+  },
+};
 
 export function announceDelivery(ctx: PluginContext, { id, job, source, request, address, secrets }: Accepted): void {
   if (!ctx.hasListeners("webhook:received")) return;

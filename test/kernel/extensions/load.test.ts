@@ -14,7 +14,7 @@ test.before.each(() => {
 
 const loader = () =>
   createLoader({
-    host: { portico: { answer: 42 } },
+    host: async () => ({ answer: 42 }),
     cacheFile: () => join(dir, "cache/handler.cjs"),
     sourceMaps: () => true,
   });
@@ -83,7 +83,7 @@ test("the cache serves another loader and is not trusted when torn", async () =>
 test("what the engine made of a bundle is taken for this text only, and is not trusted when torn", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
   const own = (): ReturnType<typeof createLoader> =>
-    createLoader({ host: {}, cacheFile: () => join(dir, "cache/handler.cjs"), sourceMaps: () => false });
+    createLoader({ host: async () => ({}), cacheFile: () => join(dir, "cache/handler.cjs"), sourceMaps: () => false });
   const kept = join(dir, "cache/handler.v8");
   await own().prepare(entry);
   const first = readFileSync(kept);
@@ -106,7 +106,7 @@ test("what the engine made of a bundle is taken for this text only, and is not t
 test("an error of a package's own bundle names the file", async () => {
   const entry = write({ "handler.ts": "\n\nexport default () => { throw new Error('later'); };" });
   const { exports } = await createLoader({
-    host: {},
+    host: async () => ({}),
     cacheFile: () => join(dir, "cache/handler.cjs"),
     sourceMaps: () => false,
   }).load(entry);

@@ -20,7 +20,7 @@ import {
   ensureTmpRoot,
   openConfined,
   writeConfined,
-} from "../../../kernel/files/confine.ts";
+} from "../../../plugins/browser/files/confine.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite<{ base: string; root: string; outside: string }>("confine");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { plainName, thinOut } from "../../../kernel/files/own-files.ts";
+import { plainName, thinOut } from "../../../plugins/browser/files/own-files.ts";
 
 test("names are harmless, whatever was suggested", () => {
   assert.is(plainName("../../evil.txt"), "__.._evil.txt");

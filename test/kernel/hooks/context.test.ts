@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { createHookChat } from "../../../plugins/chat/hook-chat.ts";
+import { createHookKv } from "../../../plugins/store/hook-kv.ts";
 import { descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 
 const test = suite<{ home: HookHome }>("handler context");
@@ -27,6 +29,10 @@ async function failure(work: Promise<unknown>): Promise<string> {
     () => "it did not fail",
     (error: Error) => error.message,
   );
+}
+
+function provideChat(home: HookHome, chat: object): void {
+  home.members.set("chat", { name: "chat", create: (call) => createHookChat(chat as never, call) as never });
 }
 
 test("options, environment and paths", async ({ home }) => {
@@ -63,7 +69,7 @@ test("kv keeps each hook's values apart", async ({ home }) => {
         .filter((key) => key.startsWith(`${namespace}/${prefix}`))
         .map((key) => key.slice(namespace.length + 1)),
   };
-  home.services.provide("store", { kv } as never);
+  home.members.set("kv", { name: "kv", create: ({ hook }) => createHookKv({ kv } as never, hook) });
   const body =
     'await ctx.kv.set("n", { count: 1 }); await ctx.kv.set("gone", 1); const was = await ctx.kv.delete("gone"); return [await ctx.kv.get("n"), await ctx.kv.get("none") ?? null, was, await ctx.kv.list()];';
   assert.equal(await evaluate(home, body), [{ count: 1 }, null, true, ["n"]]);
@@ -71,36 +77,39 @@ test("kv keeps each hook's values apart", async ({ home }) => {
 });
 
 test("without store or chat, the message says so", async ({ home }) => {
-  assert.match(await failure(evaluate(home, 'return ctx.kv.get("x");')), /needs the store/);
-  assert.match(await failure(evaluate(home, 'return ctx.chat("x");')), /needs the chat plugin/);
+  assert.match(
+    await failure(evaluate(home, 'return ctx.kv.get("x");')),
+    /ctx\.kv is given by a plugin that does not run/,
+  );
+  assert.match(
+    await failure(evaluate(home, 'return ctx.chat("x");')),
+    /ctx\.chat is given by a plugin that does not run/,
+  );
 });
 
 test("chat takes a text, messages or a request, and emits nothing", async ({ home }) => {
   const asked: { request: Record<string, unknown>; options: Record<string, unknown> }[] = [];
-  home.services.provide(
-    "chat" as never,
-    {
-      complete: async (request: Record<string, unknown>, options: Record<string, unknown>) => {
-        asked.push({ request, options });
-        return {
-          choices: [
-            {
-              message: {
-                content:
-                  asked.length === 3
-                    ? [
-                        { type: "text", text: "par" },
-                        { type: "text", text: "ts" },
-                      ]
-                    : "answer",
-              },
+  provideChat(home, {
+    complete: async (request: Record<string, unknown>, options: Record<string, unknown>) => {
+      asked.push({ request, options });
+      return {
+        choices: [
+          {
+            message: {
+              content:
+                asked.length === 3
+                  ? [
+                      { type: "text", text: "par" },
+                      { type: "text", text: "ts" },
+                    ]
+                  : "answer",
             },
-          ],
-        };
-      },
-      models: async () => [{ id: "agent" }, { id: "echo" }, { id: "main/gpt" }],
-    } as never,
-  );
+          },
+        ],
+      };
+    },
+    models: async () => [{ id: "agent" }, { id: "echo" }, { id: "main/gpt" }],
+  });
   const messages = [{ role: "user", content: "hi" }];
   assert.is(await evaluate(home, 'return ctx.chat("hi");'), "answer");
   home.config["agents.defaults.model"] = "smart";

@@ -9,8 +9,7 @@ import { cacheName } from "../../../kernel/extensions/package-loader.ts";
 import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";
 import type { HookSettings } from "../../../kernel/hooks/settings.ts";
 import { createLog } from "../../../kernel/log/log.ts";
-import { createServices, type ServiceRegistry } from "../../../kernel/registry.ts";
-import type { EmitResult, Paths } from "../../../kernel/types.ts";
+import type { EmitResult, HookContextMember, Paths } from "../../../kernel/types.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
@@ -27,7 +26,8 @@ export interface HookHome {
   paths: Paths;
   host: HookHost;
   bus: Bus;
-  services: ServiceRegistry;
+  /** What plugins add to a hook's `ctx`, by name. */
+  members: Map<string, HookContextMember>;
   settings: HookSettings;
   config: Record<string, unknown>;
   lines: Record<string, unknown>[];
@@ -87,15 +87,16 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     sample: { text: "hello", list: [], fixed: "stays" },
   });
   bus.declare("test:noticed", { mode: "notify", description: "Something happens.", sample: { n: 1 } });
-  const services = createServices();
+  const members = new Map<string, HookContextMember>();
   const host = createHookHost({
     paths,
     env: { PATH: process.env["PATH"], ...options.env },
     log: book.log,
     bus,
-    services,
+    members: () => [...members.values()],
+    memberNames: () => ["kv", "chat"],
     loader: createLoader({
-      host: {},
+      host: async () => ({}),
       cacheFile: (entry) => join(dir, "cache", cacheName(entry, entry)),
       sourceMaps: () => true,
     }),
@@ -116,7 +117,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     paths,
     host,
     bus,
-    services,
+    members,
     settings,
     config,
     lines,

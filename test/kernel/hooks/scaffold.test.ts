@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../kernel/hooks/on-disk/front-matter.ts";
-import { knownEvents } from "../../../kernel/hooks/known-events.ts";
+import { declaredEvents } from "../../support/declared-events.ts";
 import { hookFiles, writeHook } from "../../../kernel/hooks/scaffold.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -21,6 +21,8 @@ function typeCheck(root: string): string[] {
   assert.is(status === 0, errors.length === 0, stdout);
   return errors;
 }
+
+const knownEvents = await declaredEvents();
 
 test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
   const root = temporaryDir("portico-scaffold-");

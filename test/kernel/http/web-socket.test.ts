@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
-import { acceptSocket, dialSocket, readMessages } from "../../../kernel/http/web-socket.ts";
+import { acceptSocket, dialSocket, readMessages } from "../../../plugins/browser/connect/web-socket.ts";
 import { closeAll, startServer } from "./harness.ts";
 
 test.after(closeAll);

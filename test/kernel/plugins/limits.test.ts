@@ -44,7 +44,7 @@ async function hostOf(plugins: Record<string, string>) {
   const host = createPluginHost({
     roots: () => ["bundled", "home"].map((name, rank) => ({ name, dir: join(dir, name), rank })),
     loader: createLoader({
-      host: {},
+      host: async () => ({}),
       cacheFile: (entry) => join(home, "cache", cacheName(entry, entry)),
       sourceMaps: () => false,
     }),

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import type { TurnStatus } from "portico";
+import type { TurnStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";

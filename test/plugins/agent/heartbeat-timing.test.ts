@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { NewItem, Store } from "portico";
 import * as assert from "uvu/assert";
+import type { NewItem, Store } from "portico/store";
 import { createHeartbeat } from "../../../plugins/agent/heartbeat/heartbeat.ts";
 import type { Parts } from "../../../plugins/agent/parts.ts";
-import { temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { temporaryStore } from "../store/temporary-store.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { rmSync } from "node:fs";
-import type { AgentService, TurnStatus, WakeStatus } from "portico";
+import type { AgentService, TurnStatus, WakeStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { isActive } from "../../../plugins/agent/heartbeat/active-hours.ts";

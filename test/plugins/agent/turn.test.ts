@@ -1,4 +1,4 @@
-import type { TurnStatus } from "portico";
+import type { TurnStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
+import { Type } from "portico";
 import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
@@ -19,7 +20,6 @@ import { tame } from "../../../plugins/browser/snapshot/text.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Type } from "portico";
 
 const AI: View = { style: "ai", interactive: false, compact: false, maxChars: 80_000 };
 const view = (more: Partial<View>): View => ({ ...AI, style: "role", ...more });

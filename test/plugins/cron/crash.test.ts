@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { openStore } from "../../../kernel/store/index.ts";
+import { openStore } from "../../../plugins/store/open.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";

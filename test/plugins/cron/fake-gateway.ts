@@ -1,6 +1,6 @@
 /** Cron's parts on a real store with a clock that the test turns; the agent only makes items and answers for them. */
 import { join } from "node:path";
-import { openStore } from "../../../kernel/store/index.ts";
+import { openStore } from "../../../plugins/store/open.ts";
 import { createBook } from "../../../plugins/cron/book.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";

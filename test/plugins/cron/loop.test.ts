@@ -1,5 +1,5 @@
 /** The one timer, and bursts that are taken ahead of their time. */
-import type { DueLoop } from "portico";
+import type { DueLoop } from "portico/cron";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startLoop } from "../../../plugins/cron/firing/loop.ts";

@@ -1,4 +1,4 @@
-import type { ChannelStatus } from "portico";
+import type { ChannelStatus } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createHistory } from "../../../plugins/dashboard/history.ts";

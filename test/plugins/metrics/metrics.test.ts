@@ -1,5 +1,5 @@
 /** `GET /metrics` as a scraper reads it. */
-import type { MetricFamily } from "portico";
+import type { MetricFamily } from "portico/metrics";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { render } from "../../../plugins/metrics/exposition.ts";

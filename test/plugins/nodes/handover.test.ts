@@ -10,7 +10,7 @@ import { Desk } from "../../../plugins/nodes/host/desk.ts";
 import { Outgoing } from "../../../plugins/nodes/host/outgoing.ts";
 import { Shelf } from "../../../plugins/nodes/host/shelf.ts";
 import type { Following, Line } from "../../../plugins/nodes/line.ts";
-import type { BrowserAnswer, BrowserRequest } from "../../../plugins/nodes/types.ts";
+import type { BrowserAnswer, BrowserRequest } from "portico/browser";
 import { until } from "../../support/until.ts";
 
 const dirs: string[] = [];

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { acceptSocket } from "portico";
+import { acceptSocket } from "portico/browser";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Line, MAX_FRAME } from "../../../plugins/nodes/line.ts";

@@ -1,5 +1,5 @@
 /** The process that `crash.test.ts` kills: checks one poll without a pause. */
-import { openStore } from "../../../kernel/store/index.ts";
+import { openStore } from "../../../plugins/store/open.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { makePolls } from "./fake-polls.ts";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { openStore } from "../../../kernel/store/index.ts";
+import { openStore } from "../../../plugins/store/open.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";

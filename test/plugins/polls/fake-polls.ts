@@ -1,6 +1,6 @@
 /** The polls' parts on a given store, with cron's schedule tools and an agent that only makes items. */
 import type { PluginContext } from "portico";
-import type { Store } from "../../../kernel/store/types.ts";
+import type { Store } from "../../../plugins/store/types.ts";
 import { createScheduleTools } from "../../../plugins/cron/tools.ts";
 import { createBook } from "../../../plugins/polls/book.ts";
 import { createRunner } from "../../../plugins/polls/checking/runner.ts";

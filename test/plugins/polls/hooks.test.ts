@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { HOOK, startHooks } from "../../../plugins/polls/checking/hooks.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
-import { type TemporaryStore, temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { type TemporaryStore, temporaryStore } from "../store/temporary-store.ts";
 import { makePolls } from "./fake-polls.ts";
 
 const test = suite("hooks of polls");

@@ -1,5 +1,4 @@
-import type { ChatRequest, WireRequest } from "portico";
-import { isUpstreamError } from "portico";
+import { type ChatRequest, isUpstreamError, type WireRequest } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";

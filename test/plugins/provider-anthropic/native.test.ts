@@ -1,5 +1,5 @@
 /** What goes to Anthropic in the caller's own form, and comes back in it. */
-import { isUpstreamError } from "portico";
+import { isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";

@@ -1,4 +1,4 @@
-import { isUpstreamError } from "portico";
+import { isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../../plugins/provider-azure/wire.ts";

@@ -1,5 +1,4 @@
-import type { ChatMessage, ChatRequest, Target } from "portico";
-import { isUpstreamError } from "portico";
+import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { DEFAULT_BASE_URL } from "../../../plugins/provider-bedrock/address.ts";

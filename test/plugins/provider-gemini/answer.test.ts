@@ -1,5 +1,4 @@
-import type { ChatRequest } from "portico";
-import { isUpstreamError } from "portico";
+import { type ChatRequest, isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";

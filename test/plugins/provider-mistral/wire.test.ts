@@ -1,5 +1,4 @@
-import type { ChatMessage, ChatRequest } from "portico";
-import { isUpstreamError } from "portico";
+import { type ChatMessage, type ChatRequest, isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { mistral } from "../../../plugins/provider-mistral/wire.ts";

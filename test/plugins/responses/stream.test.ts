@@ -1,4 +1,5 @@
-import { type ChatChunk, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import type { ChatChunk } from "portico/chat";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { newResponse, responseOf } from "../../../plugins/responses/response.ts";

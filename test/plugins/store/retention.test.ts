@@ -3,7 +3,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { keepHouse } from "../../../plugins/store/retention.ts";
 import type { Retention } from "../../../plugins/store/schema.ts";
-import { type TemporaryStore, temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 const DAY_MS = 86_400_000;
 const never: Retention = { itemsDays: 0, deadDays: 0, deliveriesDays: 0, sessionsDays: 0, usageDays: 0 };

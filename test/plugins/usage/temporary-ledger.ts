@@ -1,8 +1,9 @@
 /** A ledger on a real store that can be made to fail, with a clock that tests turn. */
-import type { ChatRecord, Store } from "../../../kernel/index.ts";
+import type { ChatRecord } from "portico/chat";
+import type { Store } from "portico/store";
 import { Ledger } from "../../../plugins/usage/ledger.ts";
 import type { OwnPrices } from "../../../plugins/usage/schema.ts";
-import { temporaryStore } from "../../kernel/store/temporary-store.ts";
+import { temporaryStore } from "../store/temporary-store.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 
 export interface LedgerScene {

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { openStore } from "../../../kernel/store/index.ts";
+import { openStore } from "../../../plugins/store/open.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { chunk, completion, DONE, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";

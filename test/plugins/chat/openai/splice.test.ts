@@ -1,6 +1,6 @@
+import type { ChatRequest } from "portico/chat";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { ChatRequest } from "portico";
 import { sendableBytes } from "../../../../plugins/chat/openai/splice.ts";
 
 const sent = (raw: string, model: string) =>

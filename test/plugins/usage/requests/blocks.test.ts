@@ -1,8 +1,8 @@
 /** Blocks of single requests in a real store, also with two gateways on it. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { NewRequestBlock, RequestRange, Store } from "../../../../kernel/index.ts";
-import { type TemporaryStore, temporaryStore } from "../../../kernel/store/temporary-store.ts";
+import type { NewRequestBlock, RequestRange, Store } from "portico/store";
+import { type TemporaryStore, temporaryStore } from "../../store/temporary-store.ts";
 
 const test = suite("blocks of single requests");
 

@@ -1,10 +1,10 @@
 /** Single requests on their way through the ledger, a real store and pages. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { Store } from "../../../../kernel/index.ts";
+import type { Store } from "portico/store";
 import { type RequestPage, requestPage } from "../../../../plugins/usage/requests/page.ts";
 import { readRequestsQuestion } from "../../../../plugins/usage/requests/question.ts";
-import { random } from "../../../kernel/store/temporary-store.ts";
+import { random } from "../../store/temporary-store.ts";
 import { record, withLedger } from "../temporary-ledger.ts";
 
 const test = suite("pages of single requests");

@@ -1,0 +1,78 @@
+/** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
+import { type Check, compile, type Tool, type ToolCall, withDeadline } from "portico";
+
+const defaultTimeoutMs = 60_000;
+const typeboxKind = Symbol.for("TypeBox.Kind");
+const checks = new WeakMap<object, Check<unknown>>();
+
+/** The call was refused or timed out: the message is meant for whoever chose the call. */
+export class ToolRefusal extends Error {
+  override name = "ToolRefusal";
+}
+
+/**
+ * Checks the arguments against the tool's schema, runs it within its deadline, and ends it when the caller leaves.
+ * Throws `ToolRefusal` or `invalid_request_error` for a bad call, otherwise what the tool throws.
+ */
+export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promise<unknown> {
+  const checked = checkArguments(tool, args);
+  const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
+  const deadline = new AbortController();
+  const signal = AbortSignal.any([call.signal, deadline.signal]);
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(call.signal.reason);
+    call.signal.addEventListener("abort", leave, { once: true });
+  });
+  try {
+    const work = Promise.race([tool.handler(checked as never, { ...call, signal }), left]);
+    return await withDeadline(work, timeoutMs, () => {
+      const error = new ToolRefusal(`the tool did not answer within ${timeoutMs} ms and was stopped`);
+      deadline.abort(error);
+      return error;
+    });
+  } finally {
+    call.signal.removeEventListener("abort", leave);
+  }
+}
+
+function checkArguments(tool: Tool, args: unknown): unknown {
+  if (typeof args !== "object" || args === null || Array.isArray(args)) {
+    throw new ToolRefusal("the arguments must be one JSON object");
+  }
+  // A tool from elsewhere (an MCP server) brings a plain JSON Schema, which its owner checks.
+  if (!(typeboxKind in tool.parameters)) return args;
+  let check = checks.get(tool.parameters);
+  if (!check) checks.set(tool.parameters, (check = compile(tool.parameters)));
+  return check.parse(args);
+}
+
+/** What a tool answered, as it goes to a model or a client; an image as `data:` or as an address. */
+export type ToolPart = { type: "text"; text: string } | { type: "image"; url: string };
+
+/** A list of content parts as they are, anything else as one text: `Done.` for nothing, JSON for what is no text. */
+export function toolParts(value: unknown): ToolPart[] {
+  if (Array.isArray(value) && value.length > 0 && value.every(isPart)) return value.map(partOf);
+  if (value === undefined || value === null) return [{ type: "text", text: "Done." }];
+  return [{ type: "text", text: typeof value === "string" ? value : (JSON.stringify(value) ?? String(value)) }];
+}
+
+/** Parts as chat messages have them (`image_url`), or as MCP has them (`data` and `mimeType`). */
+interface GivenPart {
+  type: string;
+  text?: string;
+  data?: string;
+  mimeType?: string;
+  image_url?: { url: string };
+}
+
+function isPart(value: unknown): value is GivenPart {
+  return (
+    typeof value === "object" && value !== null && ["text", "image", "image_url"].includes((value as GivenPart).type)
+  );
+}
+
+function partOf({ type, text = "", data, mimeType = "image/png", image_url: image }: GivenPart): ToolPart {
+  if (type === "image" && data) return { type: "image", url: `data:${mimeType};base64,${data}` };
+  return type === "image_url" && image ? { type: "image", url: image.url } : { type: "text", text };
+}

@@ -1,0 +1,168 @@
+/**
+ * Files that callers name stay under a root of ours. A path is checked on what the file system says (real paths), not
+ * on its spelling, and a file is written under a random name that is then renamed: no link that stands in its place is
+ * followed, and no half-written file is seen.
+ */
+import { randomBytes } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { chmod, type FileHandle, lstat, mkdir, mkdtemp, open, realpath, rename, unlink } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isPorticoError, PorticoError } from "portico";
+
+const refusal = (message: string): PorticoError =>
+  new PorticoError("invalid_request_error", message, { param: "path" });
+const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+function isInside(root: string, path: string): boolean {
+  const rest = relative(root, path);
+  return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
+}
+
+/** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
+function spelledInside(rootPath: string, userPath: string): string {
+  const root = resolve(rootPath);
+  if (userPath === "" || userPath.includes("\0")) throw refusal("The path is empty or holds a NUL character.");
+  if (userPath.split(/[/\\]/).includes("..")) throw refusal("The path must not hold '..'.");
+  const full = resolve(root, userPath);
+  if (full === root || !isInside(root, full)) {
+    throw refusal(
+      "The path lies outside the directory that is allowed for it: give a name relative to that directory.",
+    );
+  }
+  return full;
+}
+
+/** Makes the directories from `root` down to `dir`, one by one, and refuses to go through a link. */
+async function makeParents(root: string, dir: string): Promise<void> {
+  let at = root;
+  for (const part of relative(root, dir).split(sep).filter(Boolean)) {
+    at = join(at, part);
+    await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
+      if (errno(error) !== "EEXIST") throw error;
+    });
+    if (!(await lstat(at)).isDirectory()) throw refusal("A part of the path is a link or a file, not a directory.");
+  }
+}
+
+/**
+ * Where a file named by a caller will lie: below `root` (made where it is missing), its parent's real path below the
+ * root's, no link at the end. Throws 400 `invalid_request_error` with `param: "path"`.
+ */
+export async function confinedPath(root: string, userPath: string): Promise<string> {
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const full = spelledInside(root, userPath);
+  await makeParents(resolve(root), dirname(full));
+  const realRoot = await realpath(root);
+  const parent = await realpath(dirname(full));
+  if (!isInside(realRoot, parent)) throw refusal("The path leads out of the directory that is allowed for it.");
+  const path = join(parent, basename(full));
+  const there = await lstat(path).catch(() => undefined);
+  if (there !== undefined && !there.isFile())
+    throw refusal("Something that is not a regular file is in the place of the path.");
+  return path;
+}
+
+/** A file being written under a random name; `commit` puts it in its place in one step, `discard` removes it. */
+export interface ConfinedFile {
+  /** The final path. */
+  readonly path: string;
+  /** Where it is written meanwhile, in the same directory. */
+  readonly temporary: string;
+  readonly handle: FileHandle;
+  commit(): Promise<string>;
+  discard(): Promise<void>;
+}
+
+/** Opens a file below `root` for writing (0600); replaces a regular file that is there when committed. */
+export async function openConfined(root: string, userPath: string): Promise<ConfinedFile> {
+  const path = await confinedPath(root, userPath);
+  const temporary = join(dirname(path), `.${randomBytes(12).toString("hex")}.part`);
+  const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);
+  const handle = await open(temporary, flags, 0o600);
+  let ended = false;
+  const end = async (): Promise<boolean> => {
+    if (ended) return false;
+    ended = true;
+    await handle.close();
+    return true;
+  };
+  return {
+    path,
+    temporary,
+    handle,
+    async commit() {
+      if (await end()) await rename(temporary, path);
+      return path;
+    },
+    async discard() {
+      if (await end()) await unlink(temporary).catch(() => {});
+    },
+  };
+}
+
+/** Writes a whole file below `root` and answers its path. */
+export async function writeConfined(root: string, userPath: string, content: string | Uint8Array): Promise<string> {
+  const file = await openConfined(root, userPath);
+  try {
+    await file.handle.writeFile(content);
+    return await file.commit();
+  } catch (error) {
+    await file.discard();
+    throw error;
+  }
+}
+
+/**
+ * The real path of an existing file below `root` (the upload directory) that may be handed on: a regular file with one
+ * name only (a second hard link could be somebody else's file), reached without leaving the root. Throws 400 with
+ * `param`: where in the request the path stands.
+ */
+export async function checkUpload(root: string, userPath: string, param = "path"): Promise<string> {
+  try {
+    return await uploadPath(root, userPath);
+  } catch (error) {
+    if (!isPorticoError(error)) throw error;
+    const message = `${error.message} Files for pages must lie in <tmp>/portico/uploads.`;
+    throw new PorticoError(error.code, message, { param, cause: error });
+  }
+}
+
+async function uploadPath(root: string, userPath: string): Promise<string> {
+  const full = spelledInside(root, userPath);
+  const missing = refusal("There is no such file in the upload directory.");
+  const realRoot = await realpath(root).catch(() => Promise.reject(missing));
+  const path = await realpath(full).catch(() => Promise.reject(missing));
+  if (!isInside(realRoot, path)) throw refusal("The path leads out of the upload directory.");
+  // What was judged is what is opened: the last step follows no link, and the open file itself is looked at.
+  const handle = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch(
+    () => Promise.reject(refusal("The file cannot be read.")),
+  );
+  try {
+    const found = await handle.stat();
+    if (!found.isFile()) throw refusal("Only regular files can be uploaded.");
+    if (found.nlink !== 1) throw refusal("A file with several hard links is not uploaded: make a copy of it.");
+  } finally {
+    await handle.close();
+  }
+  return path;
+}
+
+function isOurs(stats: Stats): boolean {
+  return stats.isDirectory() && (process.getuid === undefined || stats.uid === process.getuid());
+}
+
+/**
+ * The temporary root, private to this user: `path` (normally `<os tmp>/portico`) made with mode 0700. The name can be
+ * guessed, so another user may have made it first: then, or where it is a link, a fresh private directory beside it
+ * (`<path>-XXXXXX`) is used instead and `fallback` is true.
+ */
+export async function ensureTmpRoot(path: string): Promise<{ path: string; fallback: boolean }> {
+  await mkdir(dirname(path), { recursive: true });
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    if (errno(error) !== "EEXIST") throw error;
+  });
+  const stats = await lstat(path);
+  if (!isOurs(stats)) return { path: await mkdtemp(`${path}-`), fallback: true };
+  if ((stats.mode & 0o077) !== 0) await chmod(path, 0o700);
+  return { path, fallback: false };
+}

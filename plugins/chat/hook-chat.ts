@@ -1,0 +1,50 @@
+/** `ctx.chat` of a hook: asks a model and answers its text. */
+import { type HookCall, PorticoError } from "portico";
+import type { ChatRequest, ChatService } from "portico/chat";
+
+export type AskModel = (input: string | readonly object[] | Record<string, unknown>) => Promise<string>;
+
+export function createHookChat(chat: ChatService, call: HookCall): AskModel {
+  return async (input) => {
+    const given: Record<string, unknown> =
+      typeof input === "string"
+        ? { messages: [{ role: "user", content: input }] }
+        : Array.isArray(input)
+          ? { messages: input }
+          : { ...(input as Record<string, unknown>) };
+    const model = typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, call);
+    refuseEndlessAgent(model, call);
+    const request = { ...given, model, stream: false } as unknown as ChatRequest;
+    // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
+    const completion = await chat.complete(request, {
+      signal: call.signal,
+      sessionKey: `hook:${call.hook}`,
+      events: false,
+    });
+    return contentText(completion.choices[0]?.message.content);
+  };
+}
+
+/** The hook's own `model` option, else the agent's, else the first real one that is listed, else `echo`. */
+async function defaultModel(chat: ChatService, { options, config }: HookCall): Promise<string> {
+  const own = options["model"] ?? config("agents.defaults.model");
+  if (typeof own === "string") return own;
+  const listed = await chat.models();
+  return listed.find(({ id }) => !/^(agent|echo)(\/|$)/.test(id))?.id ?? "echo";
+}
+
+function refuseEndlessAgent(model: string, { events }: HookCall): void {
+  const within = events.find((event) => event.startsWith("agent:"));
+  if (!within || !/^agent(\/|$)/.test(model)) return;
+  throw new PorticoError(
+    "event_loop",
+    `A hook on ${within} cannot ask the model ${model}: that starts a turn, which emits ${within} again. Ask another model.`,
+    { status: 409 },
+  );
+}
+
+function contentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part: { text?: unknown }) => (typeof part?.text === "string" ? part.text : "")).join("");
+}

@@ -1,0 +1,109 @@
+/** OpenAI's settings as Claude takes them, by model; whoever serves the model. */
+import type { ClaudeModel } from "./capabilities.ts";
+import type { Fields } from "../request/fields.ts";
+import { type Effort, readEffort } from "../request/tools.ts";
+
+export interface ClaudeThinking {
+  type: "enabled" | "disabled" | "adaptive" | "between_tools";
+  budget_tokens?: number;
+  display?: "summarized";
+}
+
+/** Tokens for models that want a number. */
+const BUDGET: Record<Exclude<Effort, "none">, number> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_000,
+  max: 32_000,
+};
+const LEAST = 1024;
+
+/** The `reasoning_effort` whose budget a number of tokens is; what is larger than a medium one is high. */
+export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
+  if (tokens <= BUDGET.low) return "low";
+  return tokens <= BUDGET.medium ? "medium" : "high";
+}
+
+/**
+ * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request goes out as it is. What the model
+ * cannot do is dropped by name. `maxTokens` bounds the budget; `forced`: a tool must be called; `brokenLoop`: the calls
+ * being answered were made without (signed) thinking.
+ */
+export function claudeThinking(
+  fields: Fields,
+  model: ClaudeModel,
+  maxTokens: number,
+  request: { forced: boolean; brokenLoop: boolean },
+): { thinking?: ClaudeThinking; effort?: string } {
+  const own = fields.object("thinking");
+  const effort = readEffort(fields);
+  if (own !== undefined) return { thinking: own as unknown as ClaudeThinking };
+  if (effort === undefined) return {};
+  if (model.thinking === "adaptive") return adaptive(effort, fields, model);
+  if (effort === "none") return {};
+  const budget = Math.min(BUDGET[effort], Math.max(LEAST, Math.floor(maxTokens * 0.8)));
+  // Thinking with a budget excludes forced tools, and a loop of calls that began without it.
+  if (model.thinking === "none" || request.forced || request.brokenLoop || maxTokens <= budget) {
+    fields.drop("reasoning_effort");
+    return {};
+  }
+  return { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+function adaptive(effort: Effort, fields: Fields, model: ClaudeModel): { thinking?: ClaudeThinking; effort?: string } {
+  if (effort === "none") {
+    if (model.off !== undefined) return { thinking: { type: model.off } };
+    fields.drop("reasoning_effort");
+    return { effort: "low" };
+  }
+  const wanted = effort === "minimal" ? "low" : effort;
+  return {
+    thinking: { type: "adaptive", ...(model.displayOmitted && { display: "summarized" as const }) },
+    effort: model.efforts.includes(wanted) ? wanted : "high",
+  };
+}
+
+export interface ClaudeSampling {
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+}
+
+/** `temperature` (up to 1), `top_p` and `top_k` as far as the model takes them; the rest is dropped by name. */
+export function claudeSampling(
+  fields: Fields,
+  model: ClaudeModel,
+  thinking: ClaudeThinking | undefined,
+): ClaudeSampling {
+  const temperature = fields.number("temperature");
+  const topP = fields.number("top_p");
+  const topK = fields.number("top_k");
+  const out: ClaudeSampling = {};
+  const fixed = model.sampling === "fixed" || (thinking !== undefined && thinking.type !== "disabled");
+  if (temperature !== undefined) {
+    if (!fixed) out.temperature = Math.min(1, temperature);
+    else if (temperature !== 1) fields.drop("temperature");
+  }
+  if (topP !== undefined) {
+    const both = model.sampling === "one" && out.temperature !== undefined;
+    if (!fixed && !both) out.topP = topP;
+    else if (topP < 0.99) fields.drop("top_p");
+  }
+  if (topK !== undefined) {
+    if (fixed) fields.drop("top_k");
+    else out.topK = topK;
+  }
+  return out;
+}
+
+/** The stop sequences that Claude takes: not those of white space alone, which are dropped by name. */
+export function claudeStops(fields: Fields): string[] {
+  const stops = fields.stops();
+  return stops.filter((stop, i) => {
+    if (stop.trim() !== "") return true;
+    fields.drop(stops.length === 1 ? "stop" : `stop[${i}]`);
+    return false;
+  });
+}

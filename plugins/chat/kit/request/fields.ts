@@ -1,0 +1,135 @@
+/** Reads the fields of a chat request one by one, and remembers which ones nobody took. */
+import { PorticoError } from "portico";
+
+/** Any request in OpenAI's form. */
+export interface RequestLike {
+  model: string;
+  messages: readonly MessageLike[];
+  [field: string]: unknown;
+}
+
+export interface MessageLike {
+  role: string;
+  content?: unknown;
+  [field: string]: unknown;
+}
+
+/**
+ * The fields of one request. A `null` is an unset field. Whatever was not taken when `dropped()` is called is what the
+ * target cannot express; values that ask for nothing (`n: 1`, `frequency_penalty: 0`) are not counted.
+ */
+export interface Fields {
+  take(name: string): unknown;
+  number(name: string): number | undefined;
+  string(name: string): string | undefined;
+  boolean(name: string): boolean | undefined;
+  object(name: string): Record<string, unknown> | undefined;
+  /** `stop` as a list. */
+  stops(): string[];
+  /** `max_completion_tokens`, else `max_tokens`. */
+  maxTokens(): number | undefined;
+  /** Names a path that was looked at but cannot be expressed. */
+  drop(path: string): void;
+  dropped(): string[];
+}
+
+const HANDLED = ["model", "messages", "stream", "stream_options", "tools", "tool_choice"];
+
+/** See {@link Fields}. Throws `invalid_request_error` (400) where leaving a field out would change the meaning. */
+export function readFields(request: RequestLike): Fields {
+  const open = new Set(Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined));
+  const dropped: string[] = [];
+  for (const name of HANDLED) open.delete(name);
+  for (const name of ["functions", "function_call"]) {
+    if (open.has(name)) throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
+  }
+  const modalities = request.modalities;
+  if (Array.isArray(modalities) && modalities.some((one) => one !== "text")) {
+    throw refused("modalities", "This channel answers with text only");
+  }
+
+  function take(name: string): unknown {
+    open.delete(name);
+    return request[name] ?? undefined;
+  }
+  function typed<T>(name: string, type: "number" | "string" | "boolean"): T | undefined {
+    const value = take(name);
+    if (value === undefined) return undefined;
+    if (typeof value !== type) throw refused(name, `${name} must be a ${type}`);
+    return value as T;
+  }
+
+  return {
+    take,
+    number: (name) => typed<number>(name, "number"),
+    string: (name) => typed<string>(name, "string"),
+    boolean: (name) => typed<boolean>(name, "boolean"),
+    object(name) {
+      const value = take(name);
+      if (value === undefined) return undefined;
+      if (typeof value !== "object" || Array.isArray(value)) throw refused(name, `${name} must be an object`);
+      return value as Record<string, unknown>;
+    },
+    stops() {
+      const value = take("stop");
+      if (value === undefined) return [];
+      const list = Array.isArray(value) ? value : [value];
+      if (!list.every((one): one is string => typeof one === "string")) {
+        throw refused("stop", "stop must be a string or a list of strings");
+      }
+      return list;
+    },
+    maxTokens() {
+      const completion = typed<number>("max_completion_tokens", "number");
+      const plain = typed<number>("max_tokens", "number");
+      return completion ?? plain;
+    },
+    drop(path) {
+      if (!dropped.includes(path)) dropped.push(path);
+    },
+    dropped() {
+      const rest = [...open].filter((name) => !asksForNothing(name, request[name]));
+      return [...new Set([...dropped, ...rest])];
+    },
+  };
+}
+
+/** Throws 400 for more than one answer where the target gives only one. */
+export function onlyOneChoice(fields: Fields): void {
+  const n = fields.number("n");
+  if (n !== undefined && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");
+}
+
+/** True where the stream shall end with a usage chunk. */
+export function wantsUsage(request: RequestLike): boolean {
+  return (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+}
+
+/** The 400 for a field that this target cannot express. */
+export function refused(param: string, message: string): PorticoError {
+  return new PorticoError("invalid_request_error", message, { param });
+}
+
+function asksForNothing(name: string, value: unknown): boolean {
+  switch (name) {
+    case "n":
+      return value === 1;
+    case "logprobs":
+    case "store":
+      return value === false;
+    case "frequency_penalty":
+    case "presence_penalty":
+    case "top_logprobs":
+      return value === 0;
+    case "logit_bias":
+      return typeof value === "object" && Object.keys(value as object).length === 0;
+    case "parallel_tool_calls":
+      return value === true;
+    case "service_tier":
+      return value === "auto";
+    case "modalities":
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,37 @@
+/** The bytes of an image of a conversation, for providers that want bytes. */
+import { isPorticoError, PorticoError } from "portico";
+import type { ImagePart } from "./conversation.ts";
+import { refused } from "./fields.ts";
+
+/** What a target can fetch with, under the guard. */
+export interface ImageSource {
+  fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
+}
+
+const PLAIN = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+
+/**
+ * Takes a `data:` URL apart, or fetches an http one. Throws `invalid_request_error` (400) with `param` for any other kind
+ * and for one that cannot be had.
+ */
+export async function readImage(part: ImagePart, source: ImageSource): Promise<{ mediaType: string; base64: string }> {
+  // The usual form goes through as it is, without a turn through bytes.
+  const [, mediaType, base64] = PLAIN.exec(part.url) ?? [];
+  if (mediaType !== undefined && base64 !== undefined) {
+    return { mediaType: mediaType === "image/jpg" ? "image/jpeg" : mediaType, base64 };
+  }
+  const param = `${part.path}.url`;
+  if (!/^(data|https?):/i.test(part.url)) throw refused(param, "An image URL must begin with data:, http: or https:");
+  try {
+    const image = await source.fetchImage(part.url);
+    return { mediaType: image.mediaType, base64: image.data.toString("base64") };
+  } catch (error) {
+    if (!isPorticoError(error) || error.status !== 400 || error.param !== undefined) throw error;
+    throw new PorticoError(error.code, error.message, { status: 400, param, cause: error });
+  }
+}
+
+/** True where the provider may fetch the image by itself. */
+export function isWebUrl(url: string): boolean {
+  return /^https?:/i.test(url);
+}

@@ -1,0 +1,66 @@
+/** Pieces of a chat request in OpenAI's form, for the formats that are read into it. Throw 400 with `param`. */
+import { refused } from "./fields.ts";
+import { type JsonObject, optionalBoolean, optionalString, stringAt } from "./read-value.ts";
+import { type Extras, withExtras } from "../response/sealed-extras.ts";
+
+interface PartLike {
+  type: string;
+  text?: string;
+}
+
+/** What an assistant said in a row. */
+export interface Said<P extends PartLike, C extends { id?: string }> {
+  content: P[];
+  refusal?: string | undefined;
+  calls: C[];
+  thoughts: string[];
+  extras: Extras[];
+}
+
+/** The request's `model`. */
+export function modelAt(body: JsonObject): string {
+  const model = stringAt(body.model, "model");
+  if (model === "") throw refused("model", "`model` must not be empty");
+  return model;
+}
+
+/** Name, description and strictness of a tool; its parameters stand elsewhere in each format. */
+export function functionAt(tool: JsonObject, path: string): { name: string; description?: string; strict?: boolean } {
+  const name = stringAt(tool.name, `${path}.name`);
+  if (name === "") throw refused(`${path}.name`, "A tool needs a name");
+  const description = optionalString(tool.description, `${path}.description`);
+  const strict = optionalBoolean(tool.strict, `${path}.strict`);
+  return { name, ...(description !== undefined && { description }), ...(strict !== undefined && { strict }) };
+}
+
+/** The one text that these parts are; undefined where one of them is something else. */
+export function onlyText(parts: readonly PartLike[]): string | undefined {
+  return parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("\n") : undefined;
+}
+
+/** A message of the assistant. */
+export function saidMessage<P extends PartLike, C extends { id?: string }>(said: Said<P, C>) {
+  const { content, refusal, calls, thoughts, extras } = said;
+  const extra = extras.find((one) => one.message !== undefined)?.message;
+  const wordless = content.length === 0 && (calls.length > 0 || refusal !== undefined);
+  return {
+    role: "assistant",
+    content: wordless ? null : (onlyText(content) ?? content),
+    ...(refusal !== undefined && { refusal }),
+    // Within a loop of calls some models want to see it again; later none does.
+    ...(thoughts.length > 0 && calls.length > 0 && { reasoning_content: thoughts.join("\n") }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => withExtras(call, extras)) }),
+    ...(extra !== undefined && { extra_content: extra }),
+  };
+}
+
+/**
+ * The texts of a tool's result. Its other parts go to `shown`, for a message of the user that follows: a tool's message
+ * holds text only.
+ */
+export function resultText<P extends PartLike>(id: string, parts: readonly P[], shown: (P | PartLike)[]): string {
+  const others = parts.filter((part) => part.type !== "text");
+  const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
+  if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` }, ...others);
+  return text === "" && others.length > 0 ? "(The result is shown in the next message.)" : text;
+}

@@ -1,0 +1,20 @@
+import { type UpstreamError, upstreamError, type UpstreamProblem } from "../stream/upstream-error.ts";
+
+/**
+ * The error for a problem that came inside an answer of status 200. The upstream had taken the request by then, so it is
+ * the upstream's failure; only overload and limits are told apart.
+ */
+export function errorInAnswer(problem: UpstreamProblem): UpstreamError {
+  const kind = problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
+  return upstreamError({ ...problem, kind }, 200);
+}
+
+/** A stream that ended without its last event. */
+export function cutShort(): UpstreamError {
+  return upstreamError({ kind: "upstream", message: "The upstream's answer ended before it was complete." }, 0);
+}
+
+/** An event of a stream that cannot be read. */
+export function notJson(): UpstreamError {
+  return upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 0);
+}

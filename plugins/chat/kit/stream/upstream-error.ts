@@ -1,0 +1,188 @@
+/** What went wrong at an upstream, and how that is told to our own caller. */
+import { PorticoError } from "portico";
+
+/**
+ * `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on
+ * with its status. `upstream`: everything else.
+ */
+export type UpstreamKind = "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
+
+export interface UpstreamProblem {
+  message: string;
+  /** The upstream's own code, passed on. */
+  code?: string;
+  type?: string;
+  param?: string;
+  kind: UpstreamKind;
+  /** Seconds, where the body says so (the header is read by the caller). */
+  retryAfter?: number;
+}
+
+/** An error answer of an upstream as our caller gets it, with what the router needs to decide where to go next. */
+export class UpstreamError extends PorticoError {
+  readonly kind: UpstreamKind;
+  /** The upstream's HTTP status; 0 where there was none (a reset, an error inside a stream). */
+  readonly upstreamStatus: number;
+  /** Milliseconds, where the upstream named a time. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    options: ConstructorParameters<typeof PorticoError>[2] & {
+      kind: UpstreamKind;
+      upstreamStatus: number;
+      retryAfterMs?: number | undefined;
+    },
+  ) {
+    super(code, message, options);
+    this.kind = options.kind;
+    this.upstreamStatus = options.upstreamStatus;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** True for an `UpstreamError`, whichever copy of the class made it. */
+export function isUpstreamError(error: unknown): error is UpstreamError {
+  return error instanceof Error && "kind" in error && "upstreamStatus" in error;
+}
+
+/**
+ * The kind that an HTTP status means with every provider that has no rule of its own: 400, 404, 409, 413, 422 are the
+ * caller's; 401, 402, 403 our key's; 408 and 504 time-outs; 429; 503 and 529 overload; the rest is the upstream's fault.
+ */
+export function kindOfStatus(status: number): UpstreamKind {
+  switch (status) {
+    case 400:
+    case 404:
+    case 409:
+    case 413:
+    case 422:
+      return "request";
+    case 401:
+    case 402:
+    case 403:
+      return "auth";
+    case 408:
+    case 504:
+      return "timeout";
+    case 429:
+      return "rate_limit";
+    case 503:
+    case 529:
+      return "overloaded";
+    default:
+      return "upstream";
+  }
+}
+
+/**
+ * The error for a problem. `status` is the upstream's (0 or 200 for an error inside an answer). `request` problems keep
+ * status and code; a refused key is 502 `upstream_auth`, a time-out 504 `upstream_timeout`, overload 503 and every other
+ * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
+ */
+export function upstreamError(problem: UpstreamProblem, status: number): UpstreamError {
+  const base = {
+    kind: problem.kind,
+    upstreamStatus: status,
+    ...(problem.retryAfter !== undefined && { retryAfterMs: problem.retryAfter * 1000 }),
+    ...(problem.param !== undefined && { param: problem.param }),
+  };
+  switch (problem.kind) {
+    case "request": {
+      const passed = status >= 400 && status < 500 ? status : 400;
+      return new UpstreamError(problem.code ?? "invalid_request_error", problem.message, {
+        ...base,
+        status: passed,
+        type: problem.type ?? "invalid_request_error",
+      });
+    }
+    case "auth":
+      return new UpstreamError("upstream_auth", `The upstream refused the gateway's key: ${problem.message}`, {
+        ...base,
+        status: 502,
+        type: "api_error",
+      });
+    case "rate_limit": {
+      const seconds = Math.max(1, Math.ceil(problem.retryAfter ?? 1));
+      return new UpstreamError(problem.code ?? "rate_limit_exceeded", problem.message, {
+        ...base,
+        status: 429,
+        type: "rate_limit_error",
+        headers: { "retry-after": String(seconds) },
+      });
+    }
+    case "timeout":
+      return new UpstreamError("upstream_timeout", problem.message, { ...base, status: 504, type: "api_error" });
+    case "overloaded":
+      return new UpstreamError("upstream_error", problem.message, {
+        ...base,
+        status: 503,
+        type: "api_error",
+        ...(problem.retryAfter !== undefined && { headers: { "retry-after": String(Math.ceil(problem.retryAfter)) } }),
+      });
+    default:
+      return new UpstreamError("upstream_error", problem.message, { ...base, status: 502, type: "api_error" });
+  }
+}
+
+/**
+ * Reads an error body in OpenAI's form and its usual deviations (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
+ * of errors, a numeric code, plain text, an HTML page). Never throws.
+ */
+export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem {
+  const kind = kindOfStatus(status);
+  const parsed = parse(body);
+  if (parsed === undefined) return { kind, message: plainMessage(status, body) };
+  const top = Array.isArray(parsed) ? parsed[0] : parsed;
+  const error = field(top, "error") ?? top;
+  if (typeof error === "string") return { kind, message: error };
+  const message =
+    text(field(error, "message")) ??
+    text(field(error, "detail")) ??
+    text(field(top, "message")) ??
+    plainMessage(status, body);
+  const code = text(field(error, "code"));
+  const type = text(field(error, "type"));
+  const param = text(field(error, "param"));
+  return {
+    kind,
+    message,
+    ...(code !== undefined && { code }),
+    ...(type !== undefined && { type }),
+    ...(param !== undefined && { param }),
+  };
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    const value: unknown = JSON.parse(body.toString("utf8"));
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function field(value: unknown, key: string): unknown {
+  return typeof value === "object" && value !== null
+    ? ((value as Record<string, unknown>)[key] ?? undefined)
+    : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  if (typeof value === "string" && value !== "") return value;
+  if (typeof value === "number") return String(value);
+  if (Array.isArray(value) || (typeof value === "object" && value !== null)) return JSON.stringify(value).slice(0, 500);
+  return undefined;
+}
+
+function plainMessage(status: number, body: Buffer): string {
+  const shown = body.subarray(0, 4096).toString("utf8").trim();
+  const what = status >= 100 ? `status ${status}` : "an error";
+  if (shown === "") return `The upstream answered ${what} without a body.`;
+  if (shown.startsWith("<")) {
+    const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
+    return `The upstream answered ${what} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
+  }
+  return `The upstream answered ${what}: ${shown.slice(0, 500)}`;
+}

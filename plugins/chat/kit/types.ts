@@ -1,0 +1,52 @@
+/** What the chat plugin shares with providers, the agent and hooks. Types only: nobody imports this file at run time. */
+import type { ChatRequest, Usage } from "./types/format.ts";
+import type { ChatProvider } from "./types/provider.ts";
+import type { ChannelsService, ChatService } from "./types/service.ts";
+import type { ChatGate, ChatMeter } from "./types/watch.ts";
+export type * from "./types/format.ts";
+export type * from "./types/provider.ts";
+export type * from "./types/watch.ts";
+export type * from "./types/service.ts";
+
+declare module "portico" {
+  interface Services {
+    chat: ChatService;
+    channels: ChannelsService;
+  }
+  interface HookContext {
+    /** Asks a model: a text, a list of messages, or a whole chat request. Answers the text. */
+    chat(input: string | readonly object[] | Record<string, unknown>): Promise<string>;
+  }
+  interface Contributions {
+    provider: ChatProvider;
+    meter: ChatMeter;
+    gate: ChatGate;
+  }
+  interface Events {
+    "message:received": {
+      /** Changeable: the text of the last user message. */
+      content: string;
+      /** `chat`, `webhook`, `cli`, `cron`, `poll`, … */
+      source: string;
+      model?: string;
+      from?: string;
+      metadata?: Record<string, unknown>;
+    };
+    "message:sent": { content: string; source: string; model?: string; to?: string };
+    "chat:request": { request: ChatRequest; client?: string; stream: boolean };
+    "chat:response": {
+      requestId: string;
+      model: string;
+      channel: string;
+      status: number;
+      content?: string;
+      finishReason?: string;
+      usage?: Usage;
+      ms: number;
+      firstByteMs?: number;
+      attempts: number;
+      client?: string;
+      error?: string;
+    };
+  }
+}

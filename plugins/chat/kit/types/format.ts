@@ -1,0 +1,74 @@
+/** Chat completions in OpenAI's form. */
+
+/** A chat completions request in OpenAI's form; unknown fields are kept. */
+export interface ChatRequest {
+  model: string;
+  messages: ChatMessage[];
+  stream?: boolean | null;
+  tools?: ChatTool[] | null;
+  [field: string]: unknown;
+}
+
+export interface ChatMessage {
+  role: string;
+  content?: string | ContentPart[] | null;
+  name?: string;
+  tool_calls?: ToolCallPart[] | null;
+  tool_call_id?: string;
+  reasoning_content?: string | null;
+  [field: string]: unknown;
+}
+
+export interface ContentPart {
+  type: string;
+  text?: string;
+  image_url?: { url: string; detail?: string };
+  [field: string]: unknown;
+}
+
+export interface ChatTool {
+  type: string;
+  function?: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null };
+  [field: string]: unknown;
+}
+
+export interface ToolCallPart {
+  index?: number;
+  id?: string;
+  type?: string;
+  function?: { name?: string; arguments?: string };
+  /** What a provider wants to see again with the call (signatures). */
+  extra_content?: unknown;
+}
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details?: {
+    cached_tokens?: number;
+    cache_write_tokens?: number;
+    [field: string]: number | undefined;
+  };
+  completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: "chat.completion";
+  created: number;
+  model: string;
+  choices: { index: number; message: ChatMessage; finish_reason: string | null; logprobs?: unknown }[];
+  usage?: Usage;
+  [field: string]: unknown;
+}
+
+export interface ChatChunk {
+  id: string;
+  object: "chat.completion.chunk";
+  created: number;
+  model: string;
+  choices: { index: number; delta: Partial<ChatMessage>; finish_reason: string | null; logprobs?: unknown }[];
+  usage?: Usage | null;
+  [field: string]: unknown;
+}

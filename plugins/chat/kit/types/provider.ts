@@ -1,0 +1,150 @@
+/**
+ * What a provider of models is. Its parts (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data URLs) are in
+ * `kernel/stream`, exported from "portico".
+ */
+import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Client, Logger, PorticoError } from "portico";
+import type { UpstreamProblem } from "../stream/upstream-error.ts";
+
+/** One channel and model that a request is tried on. */
+export interface Target {
+  channel: string;
+  /** The upstream's own name of the model. */
+  model: string;
+  /** Without a trailing slash. */
+  baseUrl: string;
+  apiKey?: string;
+  /** The channel's extra headers. */
+  headers: Record<string, string>;
+  /** The whole channel entry of the configuration, for keys of the provider's own (`apiVersion`, `region`). */
+  options: Record<string, unknown>;
+  log: Logger;
+  /** Aborted when the caller leaves, and when a provider of this process has taken too long. */
+  signal: AbortSignal;
+  /** `chatcmpl-…` and unix seconds for answers of providers that bring none. */
+  id: string;
+  created: number;
+  /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
+  fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
+}
+
+/**
+ * A backend of chat models. It has either `complete`/`stream` (in process, or with a client of its own), or `wire`
+ * (the kernel-side HTTP client sends, retries, streams and cancels; the provider only translates). Requests and
+ * answers are in OpenAI's form on this side.
+ */
+export interface ChatProvider {
+  name: string;
+  description?: string;
+  /** Where `baseUrl` is left out. Absent: `baseUrl` is required. */
+  defaultBaseUrl?: string;
+  /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
+  builtinChannel?: string;
+  /**
+   * It asks other models through the chat service: their usage is counted there, and not here once more, and it may take
+   * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
+   */
+  composite?: boolean;
+  /** In-process: the answer. Without `stream`, this one is streamed in pieces. */
+  complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
+  /** In-process: the answer's pieces; strings are text deltas. */
+  stream?(request: ChatRequest, target: Target & CallInfo): AsyncIterable<ChatChunk | string>;
+  wire?: WireProvider;
+  /** The ids that the upstream lists, for `GET /v1/models`; for in-process providers. */
+  models?(target: Target): Promise<string[]> | string[];
+}
+
+export interface CallInfo {
+  requestId: string;
+  client: Client;
+  sessionKey: string;
+  /** Parameter paths that the target could not express, for `x-portico-dropped`. */
+  dropped: string[];
+}
+
+export interface WireProvider {
+  /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
+  encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
+  /**
+   * Where the caller's own bytes may be sent as they are (but for the model's name): for upstreams of OpenAI's format when
+   * nothing in the request needs changing. `encode` is called where this is absent or undefined, and for requests that
+   * came from inside or were changed by a hook.
+   */
+  passThrough?(target: Target, request: ChatRequest): { url: string; headers: Record<string, string> } | undefined;
+  /**
+   * A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. Absent: the answer is in OpenAI's form;
+   * errors are found and deviations mended by the caller, and the bytes pass on as they are where nothing was wrong.
+   */
+  decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
+  /**
+   * A fresh translator for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
+   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
+   */
+  decoder?(sent: WireRequest, target: Target): StreamDecoder;
+  /** Reads an answer of status >= 400 (or an error event's body): the message and code to pass on. */
+  error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
+  /** By form: see `NativeForm`. */
+  native?: Record<string, NativeForm>;
+  /** The request that lists models, and how to read its answer. */
+  listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
+  /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
+  streamUsage?: boolean;
+  /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
+  embeddings?: {
+    encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
+    decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
+  };
+}
+
+export interface WireRequest {
+  method: "GET" | "POST";
+  url: string;
+  headers: Record<string, string>;
+  body?: string | Buffer;
+  /** Parameter paths that were dropped. */
+  dropped: string[];
+  /** Whatever `decode`/`decoder` wants to remember of this one request. */
+  state?: unknown;
+}
+
+/**
+ * Bytes of the upstream in, bytes of an OpenAI SSE stream out. The caller adds nothing: role first, one
+ * finish_reason per choice, the usage chunk only when the request asked for it, `data: [DONE]` last.
+ */
+export interface StreamDecoder {
+  /** May be handed bytes cut anywhere. Throws `upstreamError(…)` for an error event. */
+  push(bytes: Buffer): Buffer | undefined;
+  /** The upstream ended cleanly. Throws where it was cut short (no finish, no terminal event). */
+  end(): Buffer | undefined;
+  /** What the upstream said of its usage so far, whether or not the client asked for it. */
+  usage?: Usage;
+  finishReason?: string;
+  /** The text so far, where the decoder keeps it. */
+  text?: string;
+  /** An error that came behind bytes which `push` has just returned; instead of throwing, which would lose them. */
+  failure?: PorticoError;
+  /** The last line (`data: [DONE]`) is out: what the upstream may still send is of no interest. */
+  done?: boolean;
+}
+
+/**
+ * For callers who speak the upstream's own form: their request goes out, and the answer comes back, as it is. What a
+ * translation would lose (signatures, citations, tools of the provider's own) stays.
+ */
+export interface NativeForm {
+  /** The request to send, or undefined where this one must be translated. */
+  encode(native: NativeRequest, target: Target): WireRequest | undefined;
+  /** The 2xx answer in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as an answer. */
+  decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
+  /** Passes one stream in the upstream's form, and sees to its usage, finish reason and errors. */
+  decoder(sent: WireRequest, target: Target): StreamDecoder;
+}
+
+export interface NativeRequest {
+  /** `anthropic` for the Messages API. */
+  form: string;
+  body: Record<string, unknown>;
+  /** Headers that belong to the form (`anthropic-beta`). */
+  headers: Record<string, string>;
+}

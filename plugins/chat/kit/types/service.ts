@@ -1,0 +1,76 @@
+/** Asking models from inside. */
+import type { ChatChunk, ChatCompletion, ChatRequest } from "./format.ts";
+import type { NativeRequest } from "./provider.ts";
+import type { Call, Client, PorticoError } from "portico";
+
+/** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
+export interface ChatService {
+  complete(request: ChatRequest, options?: ChatOptions): Promise<ChatCompletion>;
+  stream(request: ChatRequest, options?: ChatOptions): AsyncIterable<ChatChunk>;
+  /**
+   * For routes that take chat in another form: what `POST /v1/chat/completions` does between reading the request and
+   * writing the answer. Checks the request, emits all events (a hook's reply becomes the answer), routes, sets the
+   * `x-portico-*` headers on `call.res`, and cancels when the client leaves. Throws before anything was written.
+   */
+  open(call: Call, request: ChatRequest, options: OpenOptions): Promise<OpenedChat>;
+  /** Everything `GET /v1/models` lists. */
+  models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
+}
+
+export interface OpenOptions {
+  stream: boolean;
+  /** The caller's own request: a channel that speaks its form gets it as it is. */
+  native?: NativeRequest;
+  /** What the translation into this request left out: named in `x-portico-dropped`, unless the answer is native. */
+  dropped?: readonly string[];
+}
+
+export type OpenedChat =
+  | {
+      kind: "whole";
+      completion: ChatCompletion /** The same as the upstream sent it, in the native form. */;
+      native?: Buffer;
+    }
+  | {
+      kind: "stream";
+      /** Writes the stream as the answer; resolves when it is over, from either side. */
+      pipe(translator: StreamTranslator): Promise<void>;
+    };
+
+/** Chunks of an OpenAI stream in, text of an event stream out. */
+export interface StreamTranslator {
+  chunk(chunk: ChatChunk): string;
+  end(): string | Promise<string>;
+  /** The last event of a stream that broke off. */
+  fail(error: PorticoError): string;
+}
+
+export interface ChatOptions {
+  signal?: AbortSignal;
+  sessionKey?: string;
+  /** Only this channel. */
+  channel?: string;
+  client?: Client;
+  requestId?: string;
+  /** Emit `chat:request`/`chat:response` (default true). `message:*` events are the caller's. */
+  events?: boolean;
+}
+
+/** The channels and how they do, as `GET /channels` shows them. */
+export interface ChannelsService {
+  list(): readonly ChannelStatus[];
+}
+
+export interface ChannelStatus {
+  name: string;
+  provider: string;
+  state: "ok" | "failing" | "resting" | "disabled";
+  /** In a row. */
+  failures: number;
+  inFlight: number;
+  queued: number;
+  requests: number;
+  errors: number;
+  /** Moving average to the first byte, milliseconds. */
+  latencyMs?: number;
+}

@@ -1,0 +1,47 @@
+/** What watches over requests from outside the chat plugin: gates and meters. */
+import type { Usage } from "./format.ts";
+import type { ServerResponse } from "node:http";
+import type { Client } from "portico";
+
+/** Says what a client key may do. The owner is never asked about. */
+export interface ChatGate {
+  name: string;
+  /** Before anything is done for a request. Throws to refuse it; may set headers on the answer. */
+  admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
+  /** Whether the client may use a model; for listings. */
+  allows(client: Client, wanted: WantedModel): boolean;
+}
+
+export interface WantedModel {
+  /** As the client names it. */
+  model: string;
+  /** Where it is an alias: everything that it leads to. */
+  leadsTo: readonly string[];
+}
+
+/** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */
+export interface ChatMeter {
+  name: string;
+  /** Called in the path of the answer: it must be quick, and not throw. */
+  finished(record: ChatRecord): void;
+}
+
+export interface ChatRecord {
+  requestId: string;
+  client: Client;
+  /** Of the last attempt; empty where no channel was found. */
+  channel: string;
+  provider: string;
+  /** The upstream's own name of the model. */
+  model: string;
+  /** 499: the client left. */
+  status: number;
+  /** As the upstream gave it. Absent: it gave none, or the answer was cut. */
+  usage: Usage | undefined;
+  ms: number;
+  firstByteMs: number | undefined;
+  attempts: number;
+  stream: boolean;
+  /** Its usage is that of other requests, which have records of their own. */
+  composite: boolean;
+}

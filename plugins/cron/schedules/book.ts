@@ -1,0 +1,165 @@
+/** The schedules of one kind, as the plugin that owns the kind keeps them: its own in the configuration, others beside. */
+import { randomBytes } from "node:crypto";
+import { PorticoError } from "portico";
+import type { NewSchedule, Run, Schedule, Store } from "portico/store";
+
+/** A schedule with its parts typed by its owner. */
+export interface ScheduleEntry {
+  row: Schedule;
+  /** `anchorMs`: what an interval counts from; epoch ms. */
+  body: { anchorMs: number };
+  /** `configured`: for one of the configuration, its definition as it was read, to see a change. */
+  state: { configured?: string };
+}
+
+/** Whether something is to be enabled may be said by either of these; `status` wins. */
+export interface EnabledOrNot {
+  status?: "enabled" | "disabled";
+  enabled?: boolean;
+}
+
+export interface Definition<E extends ScheduleEntry> {
+  id: string;
+  body: E["body"];
+  enabled: boolean;
+  /** What is there under this name, with its definition of before. */
+  entry: E | undefined;
+  now: number;
+}
+
+export interface ScheduleBookOptions<G extends EnabledOrNot, E extends ScheduleEntry> {
+  store(): Store;
+  /** The kind in the store. */
+  kind: string;
+  /** What messages call one of them: `cron job`. */
+  noun: string;
+  /** The command line that lists them. */
+  listedBy: string;
+  /** Where the configuration has them by name: `cron.jobs`. */
+  section: string;
+  read(row: Schedule): E;
+  isConfigured(body: E["body"]): boolean;
+  /** A definition of the configuration as it is stored. Throws where it is wrong. */
+  bodyOf(given: G, anchorMs: number): E["body"];
+  /** When a definition of the configuration that is new or has changed comes due, and with which state. */
+  place(definition: Definition<E>): Pick<NewSchedule, "enabled" | "nextAt" | "cursor"> & { state: E["state"] };
+  /** Called after each change: due times may have moved. */
+  changed(): void;
+}
+
+/** True where enabled is asked for, by either of its two spellings. */
+export const wantsEnabled = (given: EnabledOrNot, otherwise: boolean): boolean =>
+  given.status !== undefined ? given.status === "enabled" : (given.enabled ?? otherwise);
+
+/** A short id that a person can type: `job_Ab3dEf6hIj9k`. */
+export const newEntryId = (prefix: string): string =>
+  `${prefix}_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
+
+/** Milliseconds since 1970 as ISO 8601, `null` for none. */
+export const isoDate = (ms: number | null | undefined): string | null =>
+  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+
+export function createScheduleBook<G extends EnabledOrNot, E extends ScheduleEntry>(
+  options: ScheduleBookOptions<G, E>,
+) {
+  const { store, kind, noun, section, changed } = options;
+
+  async function list(): Promise<E[]> {
+    return (await store().schedules.list(kind)).map(options.read);
+  }
+
+  /** By id, or by a name that only one has. Throws 404, or 409 where several have it. */
+  async function find(idOrName: string): Promise<E> {
+    const row = await store().schedules.get(kind, idOrName);
+    if (row) return options.read(row);
+    const named = (await list()).filter((entry) => entry.row.name === idOrName);
+    if (named.length === 1) return named[0]!;
+    const shown = JSON.stringify(idOrName);
+    if (named.length > 1) {
+      const ids = named.map((entry) => entry.row.id).join(", ");
+      throw new PorticoError("conflict", `Several ${noun}s are named ${shown}: use an id (${ids}).`);
+    }
+    throw new PorticoError("not_found", `There is no ${noun} ${shown}. List them with: ${options.listedBy}`);
+  }
+
+  function refuseConfigured({ row, body }: E): void {
+    if (!options.isConfigured(body)) return;
+    throw new PorticoError(
+      "conflict",
+      `The ${noun} ${JSON.stringify(row.name)} stands in the configuration (${section}.${row.name}): change it there.`,
+    );
+  }
+
+  /** Removes one and its history, whoever made it. */
+  async function drop(id: string): Promise<void> {
+    await store().schedules.delete(kind, id);
+    await store().runs.prune(`${kind}:${id}`, 0);
+    changed();
+  }
+
+  /** As `drop`, by id or name; refuses what stands in the configuration (409). */
+  async function remove(idOrName: string): Promise<E> {
+    const entry = await find(idOrName);
+    refuseConfigured(entry);
+    await drop(entry.row.id);
+    return entry;
+  }
+
+  /** What is wrong with definitions of the configuration, by name. */
+  function problems(configured: Readonly<Record<string, G>>): Map<string, PorticoError> {
+    const found = new Map<string, PorticoError>();
+    for (const [name, given] of Object.entries(configured)) {
+      try {
+        options.bodyOf(given, store().now());
+      } catch (cause) {
+        const param = `${section}.${name}`;
+        const message = `${param}: ${(cause as Error).message}`;
+        found.set(name, new PorticoError("invalid_request_error", message, { param, cause }));
+      }
+    }
+    return found;
+  }
+
+  /**
+   * Brings the store in line with the configuration. What kept its definition keeps its due time, state and history; what
+   * has a wrong one stays as it was.
+   */
+  async function sync(configured: Readonly<Record<string, G>>): Promise<void> {
+    const now = store().now();
+    const wrong = problems(configured);
+    const known = new Map(
+      (await list()).filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]),
+    );
+    for (const [name, given] of Object.entries(configured)) {
+      const entry = known.get(name);
+      known.delete(name);
+      if (wrong.has(name)) continue;
+      const id = entry?.row.id ?? `config:${name}`;
+      const body = options.bodyOf(given, entry?.body.anchorMs ?? now);
+      const enabled = wantsEnabled(given, true);
+      const definition = JSON.stringify([body, enabled]);
+      if (entry?.state.configured === definition) continue;
+      const { state, ...placed } = options.place({ id, body, enabled, entry, now });
+      await store().schedules.put({ kind, id, name, body, ...placed, state: { ...state, configured: definition } });
+    }
+    for (const gone of known.values()) await drop(gone.row.id);
+    changed();
+  }
+
+  /**
+   * The newest runs of one, by id or name, each as `view` shows it. `limit` as it stands in a query: 1 to 1000,
+   * default 20; throws 400 for another.
+   */
+  async function history<V>(idOrName: string, limit: string | null, view: (run: Run) => V): Promise<V[]> {
+    const most = limit === null ? 20 : Number(limit);
+    if (!Number.isInteger(most) || most < 1 || most > 1_000) {
+      throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
+        param: "limit",
+      });
+    }
+    const { row } = await find(idOrName);
+    return (await store().runs.list({ owner: `${kind}:${row.id}`, limit: most })).map(view);
+  }
+
+  return { list, find, refuseConfigured, drop, remove, problems, sync, history };
+}

@@ -1,0 +1,167 @@
+/** Takes work out of the store as it comes due, keeps its leases, and lets go of it in order. */
+import { hostname } from "node:os";
+import { endOrLate, type Logger } from "portico";
+import type { Claim, Store, WorkItem } from "portico/store";
+import { createRounds } from "./rounds.ts";
+
+/** At the latest then it looks again: another gateway may have put something in. */
+const LONGEST_SLEEP_MS = 5000;
+const SHORTEST_SLEEP_MS = 5;
+const RETRY_LOOK_MS = 1000;
+
+/** Why work that runs was aborted: the reason of its signal. */
+export class Stopped extends Error {
+  /** `lost`: another worker has taken it over, so nothing of it may be written any more. */
+  readonly why: "cancelled" | "lost" | "shutdown";
+  constructor(why: Stopped["why"]) {
+    super(why);
+    this.why = why;
+  }
+}
+
+export interface ClaimLoopOptions<B> {
+  store(): Store;
+  log: Logger;
+  /** Kinds of items. */
+  kinds: readonly string[];
+  leaseMs: number;
+  /** Lanes worked on side by side. */
+  most(): number;
+  /** Does the work and ends the claim in the store. What it leaves unended comes again when its lease is over. */
+  run(claim: Claim<B>, signal: AbortSignal): Promise<void>;
+}
+
+export interface ClaimLoop<B> {
+  start(): void;
+  /** Takes nothing more; what runs goes on. */
+  rest(): void;
+  /** `rest`, and once `graceMs` are over aborts what still runs (`shutdown`). Resolves when nothing runs any more. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+  /** Aborts an item that runs here (`cancelled`); false where it does not. */
+  cancel(itemId: string): boolean;
+  running(): WorkItem<B>[];
+}
+
+interface Running<B> {
+  claim: Claim<B>;
+  controller: AbortController;
+  done: Promise<void>;
+}
+
+/** The workers of this process: a reloaded plugin's old one lives on until its work has ended. */
+const alive = new Set<string>();
+
+export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
+  const { log, kinds, leaseMs } = options;
+  const name = `${hostname()}:${process.pid}:${Math.random().toString(36).slice(2, 8)}`;
+  const running = new Map<string, Running<B>>();
+  let resting = false;
+  let renewal: NodeJS.Timeout | undefined;
+  let unsubscribe: (() => void)[] = [];
+
+  const rounds = createRounds({
+    round: take,
+    retryMs: RETRY_LOOK_MS,
+    failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
+  });
+
+  /** Begins what is due, and answers how long there is nothing more to do. */
+  async function take(): Promise<number> {
+    const store = options.store();
+    const room = () => options.most() - running.size;
+    if (room() > 0) {
+      for (const claim of await store.claim(name, room(), leaseMs, kinds)) begin(claim as Claim<B>);
+    }
+    // with every place taken, the end of one is what wakes this up
+    if (room() <= 0) return LONGEST_SLEEP_MS;
+    const next = await store.nextWorkAt(kinds);
+    if (next === undefined) return LONGEST_SLEEP_MS;
+    return Math.min(Math.max(next - store.now(), SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
+  }
+
+  function begin(claim: Claim<B>): void {
+    const { id } = claim.item;
+    const controller = new AbortController();
+    const done = work(claim, controller.signal).finally(() => {
+      running.delete(id);
+      rounds.poke();
+    });
+    running.set(id, { claim, controller, done });
+  }
+
+  async function work(claim: Claim<B>, signal: AbortSignal): Promise<void> {
+    try {
+      await options.run(claim, signal);
+    } catch (error) {
+      log.error({ err: error, item: claim.item.id }, "work could not be ended; it comes again");
+    }
+  }
+
+  async function renew(): Promise<void> {
+    for (const { claim, controller } of running.values()) {
+      try {
+        if (!(await options.store().extend(claim, leaseMs))) controller.abort(new Stopped("lost"));
+      } catch (error) {
+        log.warn({ err: error, item: claim.item.id }, "could not renew a lease");
+      }
+    }
+  }
+
+  /** A process of this machine that is gone will not come back for its work: no need to wait for its leases. */
+  async function releaseDead(): Promise<void> {
+    const store = options.store();
+    const workers = new Set((await store.items.lanes(1000)).flatMap((lane) => lane.worker ?? []));
+    for (const worker of workers) if (isDead(worker)) await store.abandon(worker);
+  }
+
+  const ended = () => Promise.allSettled([...running.values()].map(({ done }) => done));
+
+  function rest(): Promise<void> {
+    resting = true;
+    for (const undo of unsubscribe) undo();
+    unsubscribe = [];
+    return rounds.stop();
+  }
+
+  return {
+    start() {
+      alive.add(name);
+      unsubscribe = kinds.map((kind) => options.store().onWork(kind, () => rounds.poke()));
+      renewal = setInterval(() => void renew(), leaseMs / 3).unref();
+      const begin = () => {
+        if (!resting) rounds.start();
+      };
+      void releaseDead().then(begin, begin);
+    },
+    rest: () => void rest(),
+    async stop({ graceMs = 0 } = {}) {
+      // what is claimed meanwhile runs, and is stopped like what ran before
+      await rest();
+      if (graceMs > 0) await endOrLate(ended(), graceMs);
+      for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
+      await ended();
+      clearInterval(renewal);
+      alive.delete(name);
+    },
+    cancel(itemId) {
+      const found = running.get(itemId);
+      found?.controller.abort(new Stopped("cancelled"));
+      return found !== undefined;
+    },
+    running: () => [...running.values()].map(({ claim }) => claim.item),
+  };
+}
+
+/** A worker is named `<host>:<process>:<random>`; one of another host is never known to be dead. */
+function isDead(worker: string): boolean {
+  const [host, pid] = worker.split(":");
+  if (host !== hostname()) return false;
+  // the number of this very process: a worker of it that is alive, or one of an earlier process of the same number
+  if (Number(pid) === process.pid) return !alive.has(worker);
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+}

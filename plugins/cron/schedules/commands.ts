@@ -1,0 +1,85 @@
+/** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
+import type { Command, CommandIO, OptionSpec } from "portico";
+
+export interface ScheduleCommandsOptions<V, R> {
+  /** What one of them is called: `job`. */
+  noun: string;
+  /** As of their routes: `/cron/jobs`. */
+  root: string;
+  summaries: Record<"show" | "enable" | "disable" | "runs", string>;
+  /** Those of `edit`. */
+  options: Record<string, OptionSpec>;
+  /** What to change; an `undefined` is not given. */
+  changeOf(io: CommandIO): Record<string, unknown> | Promise<Record<string, unknown>>;
+  /** The lines of one of them. */
+  details(view: V): string[];
+  /** The columns of the history, and what one run shows in them. */
+  columns: readonly string[];
+  row(run: R): (string | number | undefined)[];
+}
+
+/** `portico … NAME`: the path of the one that is named on the command line, with `tail` after it. */
+export const schedulePath = (io: CommandIO, { noun, root }: { noun: string; root: string }, tail = ""): string =>
+  `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
+
+/** `show`, `edit`, `enable`, `disable`, `runs` and `rm`, each to be put where help is to list it. */
+export function scheduleCommands<V extends { name: string }, R>(
+  options: ScheduleCommandsOptions<V, R>,
+): Record<"show" | "edit" | "enable" | "disable" | "runs" | "rm", Command> {
+  const { noun, summaries, details } = options;
+  const args = [{ name: noun, description: "Its id, or its name" }];
+  const at = (io: CommandIO, tail?: string): string => schedulePath(io, options, tail);
+  return {
+    show: {
+      name: "show",
+      summary: summaries.show,
+      args,
+      run: async (io) => io.show(await io.gateway.request<V>("GET", at(io)), details),
+    },
+    edit: {
+      name: "edit",
+      summary: `Change a ${noun}; what is not given stays`,
+      args,
+      options: options.options,
+      run: async (io) => {
+        const body = await options.changeOf(io);
+        if (Object.values(body).every((value) => value === undefined))
+          throw new Error("Nothing to change: give an option.");
+        io.show(await io.gateway.request<V>("PATCH", at(io), body), details);
+      },
+    },
+    enable: {
+      name: "enable",
+      summary: summaries.enable,
+      args,
+      run: async (io) => io.show(await io.gateway.request<V>("POST", at(io, "/enable")), details),
+    },
+    disable: {
+      name: "disable",
+      summary: summaries.disable,
+      args,
+      run: async (io) =>
+        io.show(await io.gateway.request<V>("POST", at(io, "/disable")), ({ name }) => `${name} is disabled.`),
+    },
+    runs: {
+      name: "runs",
+      summary: summaries.runs,
+      args,
+      options: { limit: { type: "number", value: "N", description: "How many, newest first; default 20" } },
+      run: async (io) =>
+        io.show(
+          await io.gateway.request<{ runs: R[] }>("GET", at(io, "/runs"), undefined, {
+            query: { limit: io.options["limit"] as number | undefined },
+          }),
+          ({ runs }) => io.table(options.columns, runs.map(options.row)),
+        ),
+    },
+    rm: {
+      name: "rm",
+      summary: `Remove a ${noun} and its history`,
+      args,
+      run: async (io) =>
+        io.show(await io.gateway.request<{ name: string }>("DELETE", at(io)), ({ name }) => `${name} is removed.`),
+    },
+  };
+}

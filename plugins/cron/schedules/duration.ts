@@ -1,0 +1,41 @@
+import { PorticoError } from "portico";
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
+
+/**
+ * Milliseconds of `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds, of at least `least` of them. Throws 400 for
+ * anything else; `param` says whose value it is.
+ */
+export function parseDuration(value: string | number, param?: string, least = 1): number {
+  const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
+  if (Number.isFinite(ms) && ms >= least) return ms;
+  const whose = param === undefined ? "" : `${param}: `;
+  throw new PorticoError(
+    "invalid_request_error",
+    `${whose}${JSON.stringify(value)} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${
+      least > 0 ? "above 0" : "(0: never)"
+    }.`,
+    param === undefined ? {} : { param },
+  );
+}
+
+function sum(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  if (!WHOLE.test(text)) return Number.NaN;
+  let ms = 0;
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|[smhdw])/g)) ms += Number(amount) * UNITS[unit!]!;
+  return ms;
+}
+
+/** The shortest exact form: `1h30m`, `250ms`. */
+export function formatDuration(ms: number): string {
+  let rest = Math.round(ms);
+  let text = "";
+  for (const unit of ["d", "h", "m", "s", "ms"]) {
+    const count = Math.floor(rest / UNITS[unit]!);
+    rest -= count * UNITS[unit]!;
+    if (count > 0) text += `${count}${unit}`;
+  }
+  return text === "" ? "0s" : text;
+}

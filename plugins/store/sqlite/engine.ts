@@ -1,0 +1,253 @@
+/**
+ * The embedded engine: one SQLite file, write-ahead log, synchronous commits.
+ *
+ * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; one that
+ * fails takes nobody with it.
+ */
+import { statSync } from "node:fs";
+import type { Logger } from "portico";
+import type { Engine, Operation, Transaction } from "../operation.ts";
+import { SharedTransaction } from "../transaction.ts";
+import { createCheckpoints } from "./checkpoints.ts";
+import { perform, performBatch, type Write } from "./batch.ts";
+import { type Connection, connect } from "./connection.ts";
+import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
+import { createMaintenance } from "./maintenance.ts";
+import { schemaVersion } from "./migrate.ts";
+
+interface Waiting extends Write {
+  soft: boolean;
+  since: number;
+}
+
+/** So that a flood of writes never holds the event loop for long. */
+const BATCH = 256;
+/** After a commit that took this long the event loop does not wait for the next one, though only one call does. */
+const SLOW_MS = 5;
+/** How long a write waits for another process's transaction. */
+const BUSY_MS = 5000;
+
+export interface SqliteOptions {
+  file: string;
+  log: Logger;
+  clock: () => number;
+}
+
+/** Opens at the first use; `open()` does it at once. */
+export function sqliteEngine(options: SqliteOptions): Engine {
+  const { file, log, clock } = options;
+  const listeners = new Map<string, Set<() => void>>();
+  const checkpoints = createCheckpoints(file, log);
+  const maintenance = createMaintenance(file);
+  const heldBy = () => maintenance.held ?? checkpoints.held;
+  let current: Connection | undefined;
+  let opening: Promise<Connection> | undefined;
+  let waiting: Waiting[] = [];
+  let scheduled = false;
+  /** From the first statement of a transaction until it is durable: nobody may see it half done. */
+  let writing: Promise<void> | undefined;
+  let closed = false;
+  let problem: string | undefined;
+  let lastCommitMs = 0;
+
+  /** Runs `work` in one stretch of the event loop, while no transaction is open. */
+  async function use<T>(work: (connection: Connection) => T): Promise<T> {
+    while (writing || !current) await (writing ?? open());
+    return work(current);
+  }
+
+  async function open(): Promise<void> {
+    if (closed) throw storeUnavailable("the store is closed: the gateway is stopping");
+    opening ??= connect(file).finally(() => {
+      opening = undefined;
+    });
+    try {
+      current = await opening;
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  function write<T>(operation: (tx: Transaction) => Operation<T>, how?: { soft?: boolean }): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({
+        operation,
+        soft: how?.soft === true,
+        since: performance.now(),
+        resolve: resolve as (value: unknown) => void,
+        reject: (error) => reject(unavailable(error)),
+      });
+      schedule();
+    });
+  }
+
+  function schedule(delayMs?: number): void {
+    if (scheduled) return;
+    scheduled = true;
+    let seen = 1;
+    const go = () => {
+      // several calls wait for more, as long as each turn of the event loop brings some
+      if (waiting.length > seen && waiting.length < BATCH) {
+        seen = waiting.length;
+        setImmediate(go);
+        return;
+      }
+      scheduled = false;
+      // the end of a commit that is under way schedules anew
+      if (!writing) void flush();
+    };
+    if (delayMs === undefined) setImmediate(go);
+    else setTimeout(go, delayMs);
+  }
+
+  async function flush(): Promise<void> {
+    try {
+      for (let held = heldBy(); held; held = heldBy()) await held;
+      await use((connection) => {
+        const batch = waiting.splice(0, BATCH);
+        if (batch.length === 0) return;
+        writing = commit(connection, batch).finally(() => {
+          writing = undefined;
+          if (waiting.length > 0) schedule();
+        });
+      });
+    } catch (error) {
+      for (const one of waiting.splice(0)) one.reject(error);
+    }
+  }
+
+  async function commit(connection: Connection, batch: readonly Waiting[]): Promise<void> {
+    try {
+      const soft = batch.every((one) => one.soft);
+      connection.synchronize(soft ? "NORMAL" : "FULL");
+      const { settle, touched } = performBatch(connection, batch, clock);
+      if (soft) connection.exec("COMMIT");
+      else await sync(connection, batch);
+      for (const one of settle) one();
+      problem = undefined;
+      checkpoints.note();
+      for (const kind of touched) for (const wake of listeners.get(kind) ?? []) wake();
+    } catch (error) {
+      settleFailure(connection, batch, error);
+    }
+  }
+
+  /** In another thread, so that nothing stops; a single call is served sooner where two need not tell each other. */
+  async function sync(connection: Connection, batch: readonly Waiting[]): Promise<void> {
+    const began = performance.now();
+    if (batch.length === 1 && lastCommitMs < SLOW_MS) connection.exec("COMMIT");
+    else await connection.commit();
+    lastCommitMs = performance.now() - began;
+  }
+
+  function settleFailure(connection: Connection, batch: readonly Waiting[], error: unknown): void {
+    try {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+    } catch (failure) {
+      log.warn({ err: failure }, "the store could not roll back");
+      drop(connection);
+    }
+    if (isBusy(error)) {
+      const tooLate = performance.now() - BUSY_MS;
+      const patient = batch.filter((one) => one.since > tooLate);
+      waiting = [...patient, ...waiting];
+      for (const one of batch) if (one.since <= tooLate) one.reject(error);
+      if (patient.length > 0) schedule(5 + Math.random() * 20);
+      return;
+    }
+    if (isDiskError(error)) drop(connection);
+    for (const one of batch) one.reject(error);
+  }
+
+  /** The next call opens the file anew: a connection that saw an I/O error may hold a broken view of it. */
+  function drop(connection: Connection): void {
+    if (current !== connection) return;
+    current = undefined;
+    void checkpoints.stop();
+    try {
+      connection.close();
+    } catch (error) {
+      log.debug({ err: error }, "closing the store after a failure failed too");
+    }
+  }
+
+  /** An error of the database becomes `store_unavailable`; any other is a bug and stays what it is. */
+  function unavailable(error: unknown): unknown {
+    const known = problemOf(error);
+    if (!known) return error;
+    if (problem !== known.problem) log.error({ err: error, code: known.code }, `store: ${known.problem}`);
+    problem = known.problem;
+    return storeUnavailable(`${problem}: nothing was accepted, try again later`, error);
+  }
+
+  function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+    return outside((connection) => perform(connection, new SharedTransaction().perform(operation, clock())));
+  }
+
+  /** `work` writes nothing that belongs to a transaction. */
+  function outside<T>(work: (connection: Connection) => T): Promise<T> {
+    return use((connection) => {
+      try {
+        return work(connection);
+      } catch (error) {
+        if (isDiskError(error)) drop(connection);
+        throw unavailable(error);
+      }
+    });
+  }
+
+  return {
+    now: clock,
+    write,
+    read,
+    onWork(kind, wake) {
+      const set = listeners.get(kind) ?? new Set();
+      listeners.set(kind, set.add(wake));
+      return () => {
+        set.delete(wake);
+      };
+    },
+    open: () => use(() => {}),
+    async health() {
+      try {
+        const version = await outside(schemaVersion);
+        if (problem !== undefined) return { ok: false, engine: "sqlite", problem };
+        return { ok: true, engine: "sqlite", bytes: sizeWithLog(file), schemaVersion: version };
+      } catch (error) {
+        return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
+      }
+    },
+    async check() {
+      await use(() => {});
+      return maintenance.check();
+    },
+    async backup(target) {
+      await use(() => {});
+      await maintenance.copy(target);
+      return { bytes: sizeOf(target) };
+    },
+    async compact() {
+      await use(() => {});
+      const before = sizeWithLog(file);
+      await maintenance.compact();
+      return { before, after: sizeWithLog(file) };
+    },
+    async close() {
+      while (waiting.length > 0 || writing) await (writing ?? flush());
+      closed = true;
+      await maintenance.ended();
+      await opening?.catch(() => {});
+      await checkpoints.stop();
+      current?.close();
+      current = undefined;
+    },
+  };
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function sizeWithLog(file: string): number {
+  return sizeOf(file) + sizeOf(`${file}-wal`);
+}

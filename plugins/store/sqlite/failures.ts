@@ -1,0 +1,38 @@
+/** What goes wrong with the file, in plain words. */
+import { PorticoError } from "portico";
+
+const retryAfter = { headers: { "retry-after": "5" } };
+
+const reasons: Record<string, string> = {
+  SQLITE_FULL: "the store's disk is full",
+  SQLITE_IOERR: "the store's disk failed",
+  SQLITE_READONLY: "the store's file is read-only",
+  SQLITE_CANTOPEN: "the store's file cannot be opened",
+  SQLITE_CORRUPT: "the store's file is damaged (portico store check)",
+  SQLITE_NOTADB: "the store's file is no database",
+  SQLITE_BUSY: "the store is locked by another process",
+};
+
+export function isBusy(error: unknown): boolean {
+  return codeOf(error) === "SQLITE_BUSY";
+}
+
+export function isDiskError(error: unknown): boolean {
+  return /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error));
+}
+
+/** What an error of the database means; `undefined` for any other. */
+export function problemOf(error: unknown): { code: string; problem: string } | undefined {
+  const code = codeOf(error);
+  if (!code.startsWith("SQLITE")) return undefined;
+  return { code, problem: reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written" };
+}
+
+export function storeUnavailable(message: string, cause?: unknown): PorticoError {
+  return new PorticoError("store_unavailable", message, { ...retryAfter, ...(cause === undefined ? {} : { cause }) });
+}
+
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}

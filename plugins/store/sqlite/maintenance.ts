@@ -1,0 +1,101 @@
+/**
+ * Work on the whole file, which on a large store takes minutes: on connections of its own, in another thread, one job
+ * after the other. What goes wrong here is told to its caller alone, for it says nothing about the store's health.
+ */
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { PorticoError } from "portico";
+import { type BackgroundConnection, connectInBackground } from "./connection.ts";
+import { codeOf } from "./failures.ts";
+
+export interface Maintenance {
+  /** What `integrity_check` finds; nothing: empty. */
+  check(): Promise<string[]>;
+  /** The log cannot begin anew meanwhile, and grows with what is written. */
+  copy(target: string): Promise<void>;
+  compact(): Promise<void>;
+  /** Where it is there, writes wait: SQLite rewrites the file under its write lock. Never rejects. */
+  readonly held: Promise<void> | undefined;
+  /** Resolves when nothing is running any more. */
+  ended(): Promise<void>;
+}
+
+export function createMaintenance(file: string): Maintenance {
+  let last: Promise<void> = Promise.resolve();
+  let held: Promise<void> | undefined;
+
+  function inTurn<T>(what: string, job: (connection: BackgroundConnection) => Promise<T>): Promise<T> {
+    const result = last.then(async () => {
+      let connection: BackgroundConnection | undefined;
+      try {
+        connection = await connectInBackground(file);
+        return await job(connection);
+      } catch (error) {
+        throw failure(what, error);
+      } finally {
+        connection?.close();
+      }
+    });
+    last = settled(result);
+    return result;
+  }
+
+  return {
+    check: () =>
+      inTurn("The store could not be checked", async (connection) => {
+        const rows = await connection.all("PRAGMA integrity_check");
+        return rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
+      }),
+    async copy(target) {
+      if (existsSync(target))
+        throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
+      // under its name there is never half a copy, also where the process ends
+      const part = `${target}.part`;
+      await inTurn("The store could not be copied", async (connection) => {
+        rmSync(part, { force: true });
+        try {
+          await connection.exec(`VACUUM INTO '${part.replaceAll("'", "''")}'`);
+          renameSync(part, target);
+        } catch (error) {
+          rmSync(part, { force: true });
+          throw error;
+        }
+      });
+    },
+    compact: () =>
+      inTurn("The store could not be compacted", async (connection) => {
+        // a write that waits keeps its place; one that ran into the lock would be refused after a few seconds
+        const rewriting = connection.exec("VACUUM").then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
+        held = settled(rewriting);
+        try {
+          await rewriting;
+        } finally {
+          held = undefined;
+        }
+      }),
+    get held() {
+      return held;
+    },
+    ended: () => last,
+  };
+}
+
+function settled(work: Promise<unknown>): Promise<void> {
+  return work.then(
+    () => {},
+    () => {},
+  );
+}
+
+const reasons: Record<string, string> = {
+  SQLITE_FULL: "there is no room for it on the disk",
+  SQLITE_CANTOPEN: "its file cannot be opened",
+  SQLITE_READONLY: "its file is read-only",
+  SQLITE_CORRUPT: "the store's file is damaged",
+  SQLITE_NOTADB: "the store's file is no database",
+  SQLITE_BUSY: "another process is writing to it",
+};
+
+function failure(what: string, error: unknown): PorticoError {
+  const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
+  return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, { cause: error });
+}

@@ -1,0 +1,164 @@
+import { once } from "node:events";
+import * as assert from "uvu/assert";
+import { createClaimLoop, type Stopped } from "../../../../plugins/cron/schedules/claim-loop.ts";
+import type { Claim, Store } from "../../../../plugins/store/types.ts";
+import type { Logger } from "../../../../kernel/types.ts";
+import { test } from "../../../support/suite.ts";
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
+const claimOf = (id: string) => ({ worker: "w", token: 1, leaseUntil: 0, item: { id, lane: id } }) as Claim;
+
+function gate<T = void>() {
+  let open: (value: T) => void = () => {};
+  const opened = new Promise<T>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+/** A store whose answers are the test's; `work` is what tells a loop of new work. */
+function fakeStore(answers: Partial<Pick<Store, "claim" | "extend" | "nextWorkAt">>) {
+  let wake = () => {};
+  const store = {
+    claim: async () => [],
+    extend: async () => true,
+    nextWorkAt: async () => undefined,
+    now: () => 0,
+    abandon: async () => 0,
+    items: { lanes: async () => [] },
+    onWork: (_kind: string, told: () => void) => {
+      wake = told;
+      return () => {
+        wake = () => {};
+      };
+    },
+    ...answers,
+  };
+  return { store: () => store as unknown as Store, work: () => wake() };
+}
+
+function loopOver(
+  store: () => Store,
+  run: (claim: Claim, signal: AbortSignal) => Promise<void>,
+  { most = 8, leaseMs = 30_000 } = {},
+) {
+  return createClaimLoop({ store, log: silent, kinds: ["k"], leaseMs, most: () => most, run });
+}
+
+test("work that is told of while it looks for the next time is taken at once", async () => {
+  const looked = gate();
+  const answer = gate();
+  const taken = gate<string>();
+  let claims = 0;
+  const { store, work } = fakeStore({
+    claim: async () => (++claims === 2 ? [claimOf("late")] : []),
+    nextWorkAt: async () => {
+      looked.open();
+      await answer.opened;
+      return undefined;
+    },
+  });
+  const loop = loopOver(store, async ({ item }) => taken.open(item.id));
+  loop.start();
+  await looked.opened;
+  work();
+  answer.open();
+  assert.is(await taken.opened, "late");
+  await loop.stop();
+});
+
+test("an item that is claimed while it stops is stopped with the others", async () => {
+  const asked = gate();
+  const answer = gate<Claim[]>();
+  const reasons: unknown[] = [];
+  const { store } = fakeStore({
+    claim: () => {
+      asked.open();
+      return answer.opened;
+    },
+  });
+  const loop = loopOver(store, async (_claim, signal) => {
+    if (!signal.aborted) await once(signal, "abort");
+    reasons.push(signal.reason);
+  });
+  loop.start();
+  await asked.opened;
+  const stopped = loop.stop();
+  answer.open([claimOf("a")]);
+  await stopped;
+  assert.equal(
+    reasons.map((reason) => (reason as Stopped).why),
+    ["shutdown"],
+  );
+  assert.equal(loop.running(), []);
+});
+
+test("one that throws holds up none that was claimed with it, and no more than may run are claimed", async () => {
+  const waiting = ["bad", "b", "c"];
+  const room: number[] = [];
+  const done: string[] = [];
+  const all = gate();
+  const { store } = fakeStore({
+    claim: async (_worker, max) => {
+      room.push(max);
+      return waiting.splice(0, max).map(claimOf);
+    },
+  });
+  const loop = loopOver(
+    store,
+    async ({ item }) => {
+      if (item.id === "bad") throw new Error("no");
+      done.push(item.id);
+      if (done.length === 2) all.open();
+    },
+    { most: 2 },
+  );
+  loop.start();
+  await all.opened;
+  assert.equal(done, ["b", "c"]);
+  assert.is(room[0], 2);
+  await loop.stop();
+});
+
+test("a lease that is lost aborts its work", async () => {
+  let claims = 0;
+  const ended = gate<unknown>();
+  const { store } = fakeStore({
+    claim: async () => (++claims === 1 ? [claimOf("a")] : []),
+    extend: async () => false,
+  });
+  const loop = loopOver(
+    store,
+    async (_claim, signal) => {
+      await once(signal, "abort");
+      ended.open(signal.reason);
+    },
+    { leaseMs: 30 },
+  );
+  // the loop's own timers keep no process alive
+  const awake = setInterval(() => {}, 1000);
+  loop.start();
+  assert.is(((await ended.opened) as Stopped).why, "lost");
+  clearInterval(awake);
+  await loop.stop();
+});
+
+test("an item that runs can be cancelled, and only that", async () => {
+  let claims = 0;
+  const begun = gate();
+  const ended = gate<unknown>();
+  const { store } = fakeStore({ claim: async () => (++claims === 1 ? [claimOf("a")] : []) });
+  const loop = loopOver(store, async (_claim, signal) => {
+    begun.open();
+    await once(signal, "abort");
+    ended.open(signal.reason);
+  });
+  loop.start();
+  await begun.opened;
+  assert.not.ok(loop.cancel("b"));
+  assert.ok(loop.cancel("a"));
+  assert.is(((await ended.opened) as Stopped).why, "cancelled");
+  await loop.stop();
+});
+
+test.run();

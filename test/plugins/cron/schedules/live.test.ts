@@ -1,0 +1,86 @@
+/** A book whose opening failed half-way has left nothing behind when it is opened again. */
+import { test } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { PorticoError } from "../../../../kernel/errors.ts";
+import type { ScheduleEntry } from "../../../../plugins/cron/schedules/book.ts";
+import { createLoopSwitch, openLiveBook } from "../../../../plugins/cron/schedules/live.ts";
+import type { PluginContext } from "../../../../kernel/types.ts";
+import { quietLog } from "../../../support/quiet-log.ts";
+
+interface Job {
+  enabled?: boolean;
+  right: boolean;
+}
+interface Settings {
+  enabled: boolean;
+  jobs: Record<string, Job>;
+}
+type Options = Parameters<typeof openLiveBook<Settings, Job, ScheduleEntry>>[0];
+
+/** What a context and its store are told, and what is undone. */
+function around() {
+  const checks = new Set<() => string | undefined>();
+  const listeners = new Set<() => void>();
+  const keep =
+    <T>(set: Set<T>) =>
+    (one: T) => {
+      set.add(one);
+      return () => void set.delete(one);
+    };
+  const onWork = (_kind: string, listener: () => void) => keep(listeners)(listener);
+  const ctx = { log: quietLog(), readiness: keep(checks), use: () => ({ onWork }) } as unknown as PluginContext;
+  return { ctx, checks, listeners, unready: () => [...checks].flatMap((check) => check() ?? []) };
+}
+
+function open(ctx: PluginContext, settings: Settings, fails: { sync?: boolean; loop?: boolean } = {}) {
+  const step = async (fail = false) => {
+    if (fail) throw new Error("the store is away");
+  };
+  return openLiveBook<Settings, Job, ScheduleEntry>({
+    ctx,
+    kind: "test",
+    book: {
+      problems: (given) =>
+        new Map(
+          Object.entries(given)
+            .filter(([, { right }]) => !right)
+            .map(([name]) => [name, new PorticoError("config_error", `${name} is wrong`)]),
+        ),
+      sync: () => step(fails.sync),
+    } as Options["book"],
+    loop: createLoopSwitch(() => {
+      if (fails.loop) throw new Error("no loop");
+      return { poke() {}, stop: async () => {} };
+    }),
+    settings,
+    definitions: ({ jobs }) => jobs,
+    prepare: () => step(),
+  });
+}
+
+const wrong: Settings = { enabled: true, jobs: { a: { right: false } } };
+const right: Settings = { enabled: true, jobs: { a: { right: true } } };
+
+test("an opening that fails leaves no check and no listener", async () => {
+  const { ctx, checks, listeners } = around();
+  for (const fails of [{ sync: true }, { loop: true }]) {
+    await open(ctx, wrong, fails).then(
+      () => assert.unreachable("it opened"),
+      () => {},
+    );
+    assert.is(checks.size, 0);
+    assert.is(listeners.size, 0);
+  }
+});
+
+test("wrong definitions keep the gateway from being ready until right ones are applied", async () => {
+  const { ctx, unready, checks, listeners } = around();
+  const book = await open(ctx, wrong);
+  assert.equal(unready(), ["a is wrong"]);
+  await book.apply(right);
+  assert.equal(unready(), []);
+  await book.stop();
+  assert.is(checks.size + listeners.size, 0);
+});
+
+test.run();

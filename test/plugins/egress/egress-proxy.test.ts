@@ -1,0 +1,225 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { startEgressProxy } from "../../../plugins/egress/proxy.ts";
+import { createGuard } from "../../../plugins/egress/policy.ts";
+import type { EgressProxy } from "../../../plugins/egress/types.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("egress proxy");
+const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
+const exempt = ["pub.test"];
+/** Connections that arrived, and those of the test. */
+const arrived = new Set<Socket>();
+const opened = new Set<Socket>();
+let echo: Server;
+let port = 0;
+let proxy: EgressProxy;
+
+test.before(async () => {
+  echo = createServer({ allowHalfOpen: true }, (socket) => {
+    arrived.add(socket.on("error", () => {}).once("close", () => arrived.delete(socket)));
+    socket.pipe(socket);
+  });
+  await new Promise<void>((resolve) => echo.listen(0, "127.0.0.1", resolve));
+  port = (echo.address() as AddressInfo).port;
+  const guard = createGuard({
+    policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
+    resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
+    ownPorts: () => [],
+  });
+  proxy = await startEgressProxy({ guard, connectTimeoutMs: 2000 });
+});
+test.after.each(async () => {
+  for (const socket of opened) socket.destroy();
+  opened.clear();
+  await until("all connections to be gone", () => arrived.size === 0);
+});
+test.after(async () => {
+  await proxy.close();
+  await new Promise((resolve) => echo.close(resolve));
+});
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+const GREETING = Buffer.from([5, 1, 0]);
+
+/** A request for a name or an address, as a client writes it. */
+function asking(host: string, toPort: number, command = 1): Buffer {
+  const head = [5, command, 0];
+  const tail = [toPort >> 8, toPort & 255];
+  if (/^\d+(\.\d+){3}$/.test(host)) return Buffer.from([...head, 1, ...host.split(".").map(Number), ...tail]);
+  if (host === "::1") return Buffer.from([...head, 4, ...Buffer.alloc(15), 1, ...tail]);
+  return Buffer.from([...head, 3, host.length, ...Buffer.from(host), ...tail]);
+}
+
+/** Sends bytes and answers what comes back until the proxy has said its say, with the socket. */
+async function send(...parts: Buffer[]): Promise<{ said: Buffer; socket: Socket }> {
+  const socket = connect({ port: proxy.port, host: "127.0.0.1", noDelay: true }).on("error", () => {});
+  opened.add(socket);
+  let said = Buffer.alloc(0);
+  const whole = new Promise<void>((resolve) => {
+    socket.on("data", (chunk: Buffer) => {
+      said = Buffer.concat([said, chunk]);
+      if (said.length >= 12) resolve();
+    });
+    socket.once("end", resolve);
+  });
+  for (const part of parts) await new Promise((resolve) => socket.write(part, resolve));
+  await whole;
+  socket.removeAllListeners("data");
+  return { said, socket };
+}
+
+/** The proxy's answer to a request for a connection; 0 is yes. */
+async function ask(host: string, toPort: number): Promise<{ code: number | undefined; socket: Socket }> {
+  const { said, socket } = await send(GREETING, asking(host, toPort));
+  return { code: said[3], socket };
+}
+
+test("carries bytes both ways, and the end of each side", async () => {
+  const { code, socket } = await ask("pub.test", port);
+  assert.is(code, 0);
+  const payload = Buffer.alloc(3_000_000, "abc");
+  let got = 0;
+  socket.on("data", (chunk: Buffer) => (got += chunk.length));
+  // Half of it is closed; the other half still brings everything.
+  socket.end(payload);
+  await once(socket, "end");
+  assert.is(got, payload.length);
+});
+
+test("takes names and addresses, and a handshake in pieces", async () => {
+  exempt.push("127.0.0.1");
+  const byte = (bytes: Buffer): Buffer[] => [...bytes].map((one) => Buffer.from([one]));
+  for (const parts of [
+    [Buffer.concat([GREETING, asking("127.0.0.1", port)])],
+    [...byte(Buffer.from([5, 3, 1, 0, 2])), ...byte(asking("pub.test", port))],
+  ]) {
+    assert.equal([...(await send(...parts)).said.subarray(0, 4)], [5, 0, 5, 0]);
+  }
+  exempt.pop();
+  assert.is((await ask("::1", port)).code, 2, "an address of the other kind is judged too");
+});
+
+test("refuses with a reason and a record; nothing arrives", async () => {
+  const before = proxy.denied().length;
+  const targets: [string, number, string][] = [
+    ["127.0.0.1", port, "private_address"],
+    ["evil.test", port, "private_address"],
+    ["localhost", port, "private_name"],
+    ["0x7f.1", port, "private_address"],
+    ["169.254.169.254", 80, "metadata"],
+    ["127.0.0.1", 18800, "own_port"],
+    ["pub.test", proxy.port, "own_port"],
+  ];
+  for (const [host, toPort] of targets) assert.is((await ask(host, toPort)).code, 2, host);
+  assert.is(arrived.size, 0);
+  assert.equal(
+    proxy
+      .denied()
+      .slice(before)
+      .map((denial) => [denial.host, denial.port, denial.reason]),
+    targets,
+  );
+  assert.is(proxy.denied(Date.now() + 1000).length, 0);
+});
+
+test("a name that changes its address is judged at each connection", async () => {
+  assert.is((await ask("pub.test", port)).code, 0);
+  answers["pub.test"] = "169.254.169.254";
+  assert.is((await ask("pub.test", port)).code, 2);
+  answers["pub.test"] = "127.0.0.1";
+});
+
+test("a host that cannot be reached is told apart from one that may not", async () => {
+  const closed = createServer();
+  await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
+  const nobody = (closed.address() as AddressInfo).port;
+  await new Promise((resolve) => closed.close(resolve));
+  assert.is((await ask("pub.test", nobody)).code, 5);
+  assert.is((await ask("nowhere.test", 80)).code, 4);
+  assert.is((await ask("a b", 80)).code, 1);
+  const [refused, unknown, invalid] = proxy.denied().slice(-3);
+  assert.is(refused?.reason, "unreachable");
+  assert.match(refused?.message ?? "", "ECONNREFUSED");
+  assert.is(unknown?.reason, "name_not_resolved");
+  assert.is(invalid?.reason, "invalid");
+});
+
+test("other commands, other kinds of address and other protocols get nowhere", async () => {
+  const cases: [Buffer[], number[]][] = [
+    [
+      [GREETING, asking("pub.test", port, 2)],
+      [5, 0, 5, 7],
+    ],
+    [
+      [GREETING, asking("pub.test", port, 3)],
+      [5, 0, 5, 7],
+    ],
+    [
+      [GREETING, Buffer.from([5, 1, 0, 9, 1, 1])],
+      [5, 0, 5, 8],
+    ],
+    [[Buffer.from([5, 1, 2])], [5, 255]],
+    [[Buffer.from([5, 0])], [5, 255]],
+    [[Buffer.from("GET / HTTP/1.1\r\n\r\n")], []],
+    [
+      [GREETING, Buffer.from([4, 1, 0, 3])],
+      [5, 0],
+    ],
+  ];
+  for (const [parts, answer] of cases) {
+    assert.equal([...(await send(...parts)).said.subarray(0, 4)], answer);
+  }
+  const socket = connect(proxy.port, "127.0.0.1");
+  socket.end(Buffer.from([5]));
+  await once(socket.resume(), "end");
+});
+
+test("what a client goes on sending after nonsense is not kept", async () => {
+  const socket = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true });
+  opened.add(socket);
+  socket.write(Buffer.from([9, 9]));
+  await once(socket.resume(), "end");
+  const kept = () => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = kept();
+  const chunk = Buffer.alloc(1_000_000);
+  for (let n = 0; n < 32; n++) await new Promise((resolve) => socket.write(chunk, resolve));
+  await until("the bytes to be gone", () => kept() - before < 16_000_000, 5000);
+});
+
+test("a client that leaves ends the connection, a server that leaves ends the client's", async () => {
+  const left = await ask("pub.test", port);
+  await until("the connection", () => arrived.size === 1);
+  left.socket.destroy();
+  await until("the connection to be gone", () => arrived.size === 0);
+  const cut = await ask("pub.test", port);
+  await until("the connection", () => arrived.size === 1);
+  for (const socket of arrived) socket.resetAndDestroy();
+  await once(cut.socket.resume(), "close");
+});
+
+test("a connection that the policy does not allow any more is ended, others are not", async () => {
+  answers["other.test"] = "127.0.0.1";
+  exempt.push("other.test");
+  const { socket: kept } = await ask("pub.test", port);
+  const { code, socket } = await ask("other.test", port);
+  assert.is(code, 0);
+  await proxy.recheck();
+  exempt.pop();
+  await proxy.recheck();
+  await once(socket.resume(), "close");
+  kept.write("still here");
+  const [echoed] = (await once(kept, "data")) as [Buffer];
+  assert.is(echoed.toString(), "still here");
+});
+
+test.run();

@@ -1,0 +1,343 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { openStore } from "../../../plugins/store/open.ts";
+import type { Store } from "../../../plugins/store/types.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { until } from "../../support/until.ts";
+import { random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+
+let t: TemporaryStore;
+let store: Store;
+test.before.each(() => {
+  t = temporaryStore();
+  store = t.store;
+});
+test.after.each(() => t.remove());
+
+test("nothing is opened before it is used", async () => {
+  assert.not(existsSync(t.file));
+  await store.kv.get("n", "k");
+  assert.ok(existsSync(t.file));
+});
+
+test("a slot of a schedule is taken by one of two gateways, with its work", async () => {
+  const other = t.another();
+  const nextAt = t.clock.now + 1000;
+  await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt, body: { expr: "* * * * *" } });
+  assert.equal(await store.schedules.due("cron", t.clock.now, 10), []);
+  assert.is(await store.schedules.nextDueAt("cron"), nextAt);
+  t.clock.now += 1000;
+  assert.is((await other.schedules.due("cron", t.clock.now, 10)).length, 1);
+  const slot = { kind: "cron", id: "j", expectedNext: nextAt, next: nextAt + 60_000 };
+  const results = await Promise.all(
+    [store, other].map((each, n) =>
+      each.tick({ ...slot, state: { by: n } }, { items: [{ id: `t${n}`, lane: "l", kind: "turn", body: n }] }),
+    ),
+  );
+  assert.is(results.filter((rev) => rev !== undefined).length, 1);
+  assert.is((await store.items.list({ kind: "turn" })).length, 1);
+  assert.is((await store.schedules.get("cron", "j"))?.nextAt, nextAt + 60_000);
+});
+
+test("a one-shot schedule disables itself; a disabled one is never due", async () => {
+  await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {} });
+  assert.type(await store.tick({ kind: "cron", id: "j", expectedNext: 5, next: null, enabled: false }), "number");
+  assert.equal(await store.schedules.due("cron", t.clock.now, 10), []);
+  assert.is(await store.schedules.nextDueAt("cron"), undefined);
+  assert.not((await store.schedules.get("cron", "j"))?.enabled);
+});
+
+test("a poll's cursor and its events go together, by one of two", async () => {
+  const first = await store.schedules.put({ kind: "poll", id: "p", enabled: true, nextAt: 5, body: {} });
+  const expectedRev = first?.rev as number;
+  const commit = { kind: "poll", id: "p", expectedRev, next: 60, state: { checks: 1 }, cursor: ["a", "b"] };
+  const item = (id: string) => ({ items: [{ id, lane: "l", kind: "turn", body: id }] });
+  assert.is(await store.commitPoll(commit, item("e1")), expectedRev + 1);
+  assert.is(await store.commitPoll(commit, item("e2")), undefined);
+  assert.is(await store.items.get("e2"), undefined);
+  assert.equal(await store.schedules.cursor("poll", "p"), ["a", "b"]);
+  assert.equal((await store.schedules.list("poll"))[0]?.state, { checks: 1 });
+});
+
+test("an edit with an old revision is refused; state and cursor survive an edit", async () => {
+  const put = (name: string, rev?: number) =>
+    store.schedules.put({ kind: "poll", id: "p", name, enabled: true, nextAt: 5, body: {} }, rev);
+  await put("one");
+  await store.commitPoll({ kind: "poll", id: "p", expectedRev: 1, next: 9, state: { n: 1 }, cursor: [1] });
+  assert.is(await put("two", 1), undefined);
+  assert.is((await put("two", 2))?.name, "two");
+  assert.equal((await store.schedules.get("poll", "p"))?.state, { n: 1 });
+  assert.equal(await store.schedules.cursor("poll", "p"), [1]);
+  assert.ok(await store.schedules.delete("poll", "p"));
+});
+
+for (const max of [3, 100, 5000]) {
+  test(`never more than ${max} in any window, whatever the rhythm`, async () => {
+    const windowMs = 10_000;
+    const next = random(max);
+    const accepted: number[] = [];
+    for (let n = 0; n < 800; n++) {
+      t.clock.now += Math.floor(next() ** 3 * (windowMs / 20));
+      const cost = 1 + Math.floor(next() * Math.max(1, max / 40));
+      const taken = await store.take("k", cost, max, windowMs);
+      const inWindow = accepted.filter((at) => at > t.clock.now - windowMs).length;
+      if (taken.allowed) accepted.push(...Array.from({ length: cost }, () => t.clock.now));
+      else assert.ok(taken.retryAfterMs > 0 && taken.retryAfterMs <= windowMs + windowMs / 50);
+      if (taken.allowed) assert.ok(inWindow + cost <= max, `${inWindow} + ${cost} of ${max}`);
+      else if (max <= 1000) assert.ok(inWindow + cost > max - max / 10, "refused far below the limit");
+    }
+    assert.ok(accepted.length > max, "the limit must open again");
+  });
+}
+
+test("a refused caller is let in after Retry-After, and not before", async () => {
+  for (let n = 0; n < 3; n++) assert.ok((await store.take("k", 1, 3, 1000)).allowed);
+  const refused = await store.take("k", 1, 3, 1000);
+  assert.equal([refused.allowed, refused.remaining, refused.limit], [false, 0, 3]);
+  t.clock.now += refused.retryAfterMs - 1;
+  assert.not((await store.take("k", 1, 3, 1000)).allowed);
+  t.clock.now += 1;
+  assert.ok((await store.take("k", 1, 3, 1000)).allowed);
+});
+
+test("a clock that steps back an hour locks nobody out for an hour", async () => {
+  for (let n = 0; n < 3; n++) await store.take("k", 1, 3, 1000);
+  t.clock.now -= 3_600_000;
+  const refused = await store.take("k", 1, 3, 1000);
+  assert.not(refused.allowed);
+  t.clock.now += 1002;
+  assert.ok((await store.take("k", 1, 3, 1000)).allowed);
+});
+
+test("rate limits hold over a restart", async () => {
+  await store.take("k", 3, 3, 60_000);
+  await store.close();
+  const again = t.another();
+  assert.not((await again.take("k", 1, 3, 60_000)).allowed);
+});
+
+test("keys and values: by namespace, by prefix, with an end", async () => {
+  await store.kv.set("a", "x:1", { n: 1 });
+  await store.kv.set("a", "x:2", null);
+  await store.kv.set("a", "y", "text", { ttlMs: 100 });
+  await store.kv.set("b", "x:1", 9);
+  assert.equal(await store.kv.get("a", "x:1"), { n: 1 });
+  assert.is(await store.kv.get("a", "x:2"), null);
+  assert.equal(await store.kv.list("a", "x:"), ["x:1", "x:2"]);
+  assert.equal(await store.kv.list("a"), ["x:1", "x:2", "y"]);
+  assert.is(await store.kv.get("a", "y"), "text");
+  t.clock.now += 100;
+  assert.is(await store.kv.get("a", "y"), undefined);
+  assert.not(await store.kv.delete("a", "y"));
+  assert.ok(await store.kv.delete("a", "x:1"));
+  assert.equal(await store.kv.list("a"), ["x:2"]);
+  assert.is(await store.kv.get("b", "x:1"), 9);
+});
+
+test("sessions: transcript in order, clearing keeps the session and never reuses a number", async () => {
+  const say = (text: string) => ({ role: "user", body: { role: "user", content: text } });
+  await store.sessions.append("s", [say("one"), say("two")]);
+  await store.sessions.put("s", { title: "T", gone: 1 });
+  await store.sessions.put("s", { gone: null });
+  assert.equal((await store.sessions.get("s"))?.meta, { title: "T" });
+  assert.is(await store.sessions.clear("s"), 2);
+  await store.sessions.append("s", [say("three"), say("four"), say("five")]);
+  assert.equal(
+    (await store.sessions.transcript("s")).map((message) => message.seq),
+    [3, 4, 5],
+  );
+  assert.equal(
+    (await store.sessions.transcript("s", { last: 2 })).map((message) => message.seq),
+    [4, 5],
+  );
+  assert.equal(
+    (await store.sessions.transcript("s", { after: 4 })).map((message) => message.seq),
+    [5],
+  );
+  assert.is((await store.sessions.get("s"))?.messages, 3);
+  t.clock.now += 10;
+  await store.sessions.append("webhook:x", [say("hi")]);
+  assert.equal(
+    (await store.sessions.list()).map((session) => session.id),
+    ["webhook:x", "s"],
+  );
+  assert.equal(
+    (await store.sessions.list({ prefix: "webhook:" })).map((session) => session.id),
+    ["webhook:x"],
+  );
+  assert.ok(await store.sessions.delete("s"));
+  assert.equal(await store.sessions.transcript("s"), []);
+});
+
+test("deliveries and runs: newest first, changed, pruned", async () => {
+  for (let n = 1; n <= 5; n++) {
+    await store.deliveries.append({
+      id: `d${n}`,
+      at: n,
+      source: n % 2 ? "wake" : "agent",
+      outcome: "accepted",
+      payload: "p",
+    });
+    await store.runs.put({ id: `r${n}`, owner: "cron:a", at: n, status: "ok", data: { n } });
+  }
+  assert.equal(
+    (await store.deliveries.list({ source: "wake" })).map((each) => each.id),
+    ["d5", "d3", "d1"],
+  );
+  assert.ok(await store.deliveries.update("d1", { outcome: "done", meta: { ms: 5 } }));
+  assert.equal((await store.deliveries.get("d1"))?.meta, { ms: 5 });
+  assert.is(await store.deliveries.prune({ keep: 2 }), 3);
+  assert.equal(
+    (await store.deliveries.list()).map((each) => each.id),
+    ["d5", "d4"],
+  );
+  assert.equal(
+    (await store.runs.list({ owner: "cron:a", limit: 2 })).map((each) => each.id),
+    ["r5", "r4"],
+  );
+  assert.is(await store.runs.prune("cron:a", 1), 4);
+  assert.equal(
+    (await store.runs.list({ owner: "cron:a" })).map((each) => each.data),
+    [{ n: 5 }],
+  );
+});
+
+test("usage is summed by time, channel, model and key", async () => {
+  const at = 1_800_000_000_000 - (1_800_000_000_000 % 3_600_000);
+  await store.usage.append([
+    { at, channel: "c", model: "m", promptTokens: 5, completionTokens: 1, cost: 0.5 },
+    { at: at + 1000, channel: "c", model: "m", key: "k", promptTokens: 7, errors: 1 },
+    { at: at + 3_600_000, channel: "c", model: "n", key: "k", promptTokens: 11 },
+  ]);
+  const [all] = await store.usage.sum();
+  assert.equal([all?.requests, all?.promptTokens, all?.errors, all?.cost], [3, 23, 1, 0.5]);
+  assert.equal((await store.usage.sum({ key: "k" }))[0]?.promptTokens, 18);
+  const byModel = await store.usage.sum({ by: ["model"] });
+  assert.equal(
+    byModel.map((row) => [row.model, row.requests]),
+    [
+      ["m", 2],
+      ["n", 1],
+    ],
+  );
+  const byHour = await store.usage.sum({ by: ["hour"], since: at, until: at + 3_600_000 });
+  assert.equal(
+    byHour.map((row) => [row.at, row.promptTokens]),
+    [[at, 12]],
+  );
+});
+
+test("a copy holds what was written, and the original goes on", async () => {
+  await store.kv.set("n", "k", 1);
+  const copy = join(t.dir, "copy.db");
+  assert.ok((await store.backup(copy)).bytes > 0);
+  await store.kv.set("n", "k", 2);
+  const opened = openStore({ url: copy, log: quietLog() });
+  assert.is(await opened.kv.get("n", "k"), 1);
+  await opened.close();
+  assert.ok((await store.compact()).after > 0);
+  assert.is(await store.kv.get("n", "k"), 2);
+});
+
+/** Large enough for work on the whole file to take longer than some writes. */
+async function fill(): Promise<void> {
+  for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
+}
+
+test("copies and checks are made beside running work", async () => {
+  await fill();
+  for (const work of [() => store.backup(join(t.dir, "copy.db")), () => store.check()]) {
+    let running = true;
+    const done = work().finally(() => {
+      running = false;
+    });
+    await store.kv.set("n", "k", 1);
+    assert.ok(running, "a write waited for the whole work");
+    await done;
+  }
+});
+
+test("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
+  await fill();
+  for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
+  const order: string[] = [];
+  const note = (name: string) => () => void order.push(name);
+  const compacted = store.compact().then(({ before, after }) => {
+    assert.ok(after < before);
+    order.push("compacted");
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([
+    compacted,
+    store.kv.get("large", "k20").then(note("read")),
+    store.kv.set("n", "k", 1).then(note("written")),
+  ]);
+  assert.equal(order[0], "read");
+  assert.is(await store.kv.get("n", "k"), 1);
+  assert.is((await store.kv.list("large")).length, 16);
+});
+
+test("a copy that cannot be written says so, and leaves the store well", async () => {
+  await store.kv.set("n", "k", 1);
+  const refusal = (target: string) =>
+    store.backup(target).then(
+      () => ({ code: "none", message: "the copy was written" }),
+      (error: { code: string; message: string }) => error,
+    );
+  const nowhere = await refusal(join(t.dir, "nowhere", "copy.db"));
+  assert.is(nowhere.code, "store_unavailable");
+  assert.match(nowhere.message, /could not be copied/);
+  assert.ok((await store.health()).ok);
+  const taken = join(t.dir, "taken.db");
+  writeFileSync(taken, "mine");
+  assert.is((await refusal(taken)).code, "conflict");
+  assert.is(readFileSync(taken, "utf8"), "mine");
+  assert.ok((await store.health()).ok);
+});
+
+test("nobody reads what is not durable yet", async () => {
+  let durable = 0;
+  for (let n = 1; n <= 100; n++) {
+    // two, since a commit for one alone stops the event loop and nobody can look
+    const written = Promise.all([store.kv.set("n", "k", n), store.kv.set("n", "other", n)]).then(() => {
+      durable = n;
+    });
+    for (let seen = 0; seen < n; ) {
+      await new Promise((resolve) => setImmediate(resolve));
+      seen = (await store.kv.get<number>("n", "k")) ?? 0;
+      assert.ok(seen <= durable, `read ${seen} when ${durable} was durable`);
+    }
+    await written;
+  }
+});
+
+test("the log is moved into the file beside running work, and begins anew", async () => {
+  let written = 0;
+  const fill = async () => {
+    for (let n = 0; n < 20; n++) await store.kv.set("n", `k${written++}`, "x".repeat(500));
+  };
+  const grown = async (file: string) => {
+    const before = statSync(file).size;
+    await fill();
+    return statSync(file).size > before;
+  };
+  await store.open();
+  assert.ok(await grown(`${t.file}-wal`));
+  await until("the log in the file", () => grown(t.file));
+  await until("a log that has room again", async () => !(await grown(`${t.file}-wal`)));
+  assert.is((await store.kv.list("n")).length, written);
+  assert.equal(await store.check(), []);
+});
+
+test("a closed store rejects, a wrong URL says so", async () => {
+  await store.close();
+  await store.kv.set("n", "k", 1).then(
+    () => assert.unreachable(),
+    (error) => assert.is(error.code, "store_unavailable"),
+  );
+  assert.throws(() => openStore({ url: "redis://x", log: quietLog() }), /redis: is not a store/);
+});
+
+test.run();
