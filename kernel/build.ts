@@ -2,7 +2,9 @@
  * Builds `.build/`: the kernel as JavaScript and every built-in plugin's bundle. Runs when the package is installed,
  * so that a start needs no compiler.
  */
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "./extensions/discover.ts";
@@ -14,6 +16,7 @@ const outdir = join(packageDir, ".build");
 rmSync(outdir, { recursive: true, force: true });
 await buildKernel();
 await buildExtensions();
+emitTypes();
 pruneForeignBinaries();
 
 async function buildKernel(): Promise<void> {
@@ -46,6 +49,39 @@ function faces(): Record<string, string> {
   const dir = join(packageDir, "plugins");
   const withFace = readdirSync(dir).filter((name) => existsSync(join(dir, name, "index.ts")));
   return Object.fromEntries(withFace.map((name) => [`faces/${name}`, join(dir, name, "index.ts")]));
+}
+
+/**
+ * What authors of plugins and hooks type-check against: declarations only, since our sources would cost them seconds.
+ * Without the development packages there is no compiler; a packed product brings the declarations along.
+ */
+function emitTypes(): void {
+  const require = createRequire(import.meta.url);
+  let compiler: string;
+  try {
+    compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
+  } catch {
+    console.warn("typescript is not installed: editors find no types of this installation");
+    return;
+  }
+  const types = join(outdir, "types");
+  const project = join(outdir, "tsconfig.types.json");
+  const paths = { portico: ["../kernel/index.ts"], "portico/*": ["../plugins/*/index.ts"] };
+  const compilerOptions = { noEmit: false, emitDeclarationOnly: true, declaration: true, incremental: false };
+  writeFileSync(
+    project,
+    JSON.stringify({
+      extends: "../tsconfig.json",
+      compilerOptions: { ...compilerOptions, rootDir: "..", outDir: "types", paths },
+      include: ["../kernel/index.ts", "../plugins/*/index.ts"],
+    }),
+  );
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
+  // One entry that knows what every plugin adds to events, services and contributions.
+  const withFace = Object.keys(faces()).map((face) => face.slice("faces/".length));
+  const imports = withFace.map((name) => `import "./plugins/${name}/index.js";`);
+  writeFileSync(join(types, "index.d.ts"), ['export * from "./kernel/index.js";', ...imports, ""].join("\n"));
 }
 
 /** One that cannot be bundled (without the development packages) shows as failed when the gateway runs. */

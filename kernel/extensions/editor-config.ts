@@ -18,11 +18,12 @@ export function editorConfig(packageDir: string): string {
     allowImportingTsExtensions: true,
     types: ["node"],
     typeRoots: [nodeTypes(packageDir)],
-    paths: { portico: [join(packageDir, "kernel/index.ts")], "portico/*": [join(packageDir, "plugins/*/index.ts")] },
+    paths: {
+      portico: [join(packageDir, ".build/types/index.d.ts")],
+      "portico/*": [join(packageDir, ".build/types/plugins/*/index.d.ts")],
+    },
   };
-  // The plugins' types say which events there are.
-  const include = ["./**/*", join(packageDir, "plugins/*/index.ts")];
-  return `${JSON.stringify({ compilerOptions, include }, null, 2)}\n`;
+  return `${JSON.stringify({ compilerOptions, include: ["./**/*"] }, null, 2)}\n`;
 }
 
 function nodeTypes(packageDir: string): string {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -35,6 +35,25 @@ test("a hook for every event of the contract type-checks as it is written, in an
   });
   writeHook(root, packageDir, { name: "unknown-event", events: [{ name: "my:event" }] });
   assert.equal(typeCheck(root), []);
+});
+
+test("types are found where Portico is an installed package, without any paths in tsconfig.json", () => {
+  const root = temporaryDir("portico-installed-");
+  mkdirSync(join(root, "node_modules"));
+  symlinkSync(packageDir, join(root, "node_modules/portico"));
+  const compilerOptions = { module: "nodenext", target: "es2023", strict: true, noEmit: true, types: [] };
+  writeFileSync(join(root, "package.json"), '{ "type": "module" }');
+  writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions }));
+  const hook = (field: string) =>
+    `import type { HookHandler } from "portico";\nconst handler: HookHandler<"message:received"> = async (event, ctx) => {\n  event.context.${field} = await ctx.chat("Shorten: " + event.context.content);\n};\nexport default handler;\n`;
+  writeFileSync(join(root, "handler.ts"), hook("content"));
+  writeFileSync(
+    join(root, "plugin.ts"),
+    `import { definePlugin } from "portico";\nimport type { ChatProvider } from "portico/chat";\nconst provider: ChatProvider = { name: "p", async *stream() { yield "hello"; } };\nexport default definePlugin({ name: "p", setup(ctx) { ctx.add("provider", provider); } });\n`,
+  );
+  assert.equal(typeCheck(root), []);
+  writeFileSync(join(root, "handler.ts"), hook("contents"));
+  assert.match(typeCheck(root).join("\n"), /'contents' does not exist/);
 });
 
 test("each event has a context type of its own", () => {

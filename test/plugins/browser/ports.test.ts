@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createGuard } from "../../../kernel/index.ts";
+import { createGuard } from "portico/egress";
 import { attach, type DriverDeps } from "../../../plugins/browser/connect/drivers.ts";
 import { findBrowser } from "../../../plugins/browser/connect/executables.ts";
 import { launch, type LaunchOptions, PortTaken } from "../../../plugins/browser/connect/launch.ts";
