@@ -2,7 +2,7 @@
 import { type Call, PorticoError } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ChannelState } from "./routing/channel.ts";
-import { completionOf } from "./serving/exchange.ts";
+import { completionOf } from "./serving/ask.ts";
 import { Job } from "./job.ts";
 import { type Listings, reason } from "./routing/models.ts";
 
@@ -55,7 +55,7 @@ export interface ChannelTest {
   /** How many models the upstream lists, or why it could not be asked. */
   models?: number;
   modelsError?: string;
-  /** The model that was asked for a word, its answer and time. */
+  /** The model that was asked for a word, its response and time. */
   model?: string;
   answer?: string;
   ms?: number;
@@ -85,7 +85,7 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
   const job = new Job({
     request: {
       model: `${name}/${model}`,
-      messages: [{ role: "user", content: "Answer with the word pong." }],
+      messages: [{ role: "user", content: "ChatResponse with the word pong." }],
       max_tokens: 16,
     },
     stream: false,

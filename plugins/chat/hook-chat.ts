@@ -1,4 +1,4 @@
-/** `ctx.chat` of a hook: asks a model and answers its text. */
+/** `ctx.chat` of a hook: asks a model and gives its text. */
 import { type HookCall, PorticoError } from "portico";
 import type { ChatRequest, ChatService } from "portico/chat";
 

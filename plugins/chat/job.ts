@@ -1,4 +1,4 @@
-/** One question on its way to an answer, and the shapes in which the answer comes. */
+/** One question on its way to a response, and the shapes in which the response comes. */
 import { type Client, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
 
@@ -16,7 +16,7 @@ export interface JobOptions {
   channel?: string | undefined;
 }
 
-/** Where the last attempt went, for answer headers and reports. */
+/** Where the last attempt went, for response headers and reports. */
 export interface Trace {
   channel: string;
   provider: string;
@@ -46,14 +46,14 @@ export class Job {
   readonly channel: string | undefined;
   /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
   capture = false;
-  /** Whoever asked takes an answer that is too large to be held as bytes: see `Answer.streamType`. */
+  /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.streamType`. */
   mayPassRaw = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
   metered = false;
   readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };
   readonly startedAt = performance.now();
   cancelled = false;
-  /** Who works on the job at the moment, and must hear that the caller leaves. */
+  /** Who works on the job at the moment, and must hear that the client disconnects. */
   worker: Worker | undefined;
   #controller: AbortController | undefined;
 
@@ -85,26 +85,26 @@ export class Job {
   cancel(): void {
     if (this.cancelled) return;
     this.cancelled = true;
-    this.#controller?.abort(new DOMException("The caller left.", "AbortError"));
+    this.#controller?.abort(new DOMException("The client disconnected.", "AbortError"));
     this.worker?.cancel();
   }
 }
 
 /** For callers that have gone: nobody reads it. */
-export function callerLeft(): PorticoError {
-  return new PorticoError("client_closed", "The client left before the answer.", { status: 499 });
+export function clientDisconnected(): PorticoError {
+  return new PorticoError("client_closed", "The client disconnected before the answer.", { status: 499 });
 }
 
-/** Takes the bytes of a streamed answer. */
+/** Takes the bytes of a streamed response. */
 export interface Sink {
   /** False: hold on until `resume`. */
   write(bytes: Buffer): boolean;
   end(): void;
-  /** The answer broke off after its first byte. */
+  /** The response broke off after its first byte. */
   fail(error: PorticoError): void;
 }
 
-export interface AnswerStream {
+export interface ResponseStream {
   /** Hands on what has come already, then the rest as it comes. */
   start(sink: Sink): void;
   resume(): void;
@@ -116,14 +116,14 @@ export interface AnswerStream {
   readonly text: string;
 }
 
-/** Either a whole answer or a stream of bytes. */
-export interface Answer {
-  /** A whole answer, as it is to be sent. */
+/** Either a whole response or a stream of bytes. */
+export interface ChatResponse {
+  /** A whole response, as it is to be sent. */
   body?: Buffer;
   /** The same, parsed; left out where nobody had to. */
   completion?: ChatCompletion;
-  stream?: AnswerStream;
-  /** `application/json` for a whole answer that is too large to be held, else an event stream. */
+  stream?: ResponseStream;
+  /** `application/json` for a whole response that is too large to be held, else an event stream. */
   streamType?: "sse" | "json";
   /** `body` and `stream` are in the form of the job's native request; `completion` is in OpenAI's all the same. */
   native?: boolean;

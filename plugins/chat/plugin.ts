@@ -15,7 +15,7 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { createChannelSet } = await import("./routing/channels.ts");
-    const { createUpstreams } = await import("./upstream/upstreams.ts");
+    const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
     const { embeddings } = await import("./serving/embeddings.ts");
@@ -40,7 +40,7 @@ export default definePlugin({
       ({ aliases } = changed);
     });
 
-    const upstreams = createUpstreams();
+    const upstreams = createUpstreamClient();
     ctx.defer(() => upstreams.close());
     const ownPorts = () => ctx.ports();
     const listings = createListings({ upstreams, provider: channels.provider, log: ctx.log, ownPorts, now: Date.now });

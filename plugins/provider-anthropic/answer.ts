@@ -1,10 +1,10 @@
 import {
-  answerMessage,
+  assistantMessage,
   carryThinking,
   type ChatCompletion,
   type ChatMessage,
   clientCallId,
-  errorInAnswer,
+  errorInResponse,
   parseObject,
   type Target,
   type ThinkingBlock,
@@ -49,7 +49,7 @@ export interface MessageUsage {
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const message = parseObject(body) as Message | undefined;
   if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
-    throw errorInAnswer(readProblem(200, body));
+    throw errorInResponse(readProblem(200, body));
   }
   const { origin } = sent.state as Sent;
   const text: string[] = [];
@@ -68,7 +68,7 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
     }
   }
   const answer: ChatMessage = {
-    ...answerMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
+    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
     // Only a loop of calls needs the signatures again.
     ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
   };

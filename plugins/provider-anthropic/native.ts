@@ -4,7 +4,7 @@ import {
   createDecoder,
   createSseParser,
   cutShort,
-  errorInAnswer,
+  errorInResponse,
   type NativeForm,
   type NativeRequest,
   notJson,
@@ -75,7 +75,7 @@ function decoder(): StreamDecoder {
       return;
     }
     if (type === "error") {
-      failure = errorInAnswer(readProblem(0, data));
+      failure = errorInResponse(readProblem(0, data));
       return;
     }
     out.push(`event: ${type}\ndata: ${data.toString("utf8")}\n\n`);

@@ -6,9 +6,9 @@ import {
   createChunkWriter,
   createDecoder,
   createSseParser,
-  createTextLane,
+  createFastPath,
   cutShort,
-  errorInAnswer,
+  errorInResponse,
   notJson,
   parseObject,
   type StreamDecoder,
@@ -94,7 +94,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         close();
         break;
       case "error":
-        failure = errorInAnswer(readProblem(0, data));
+        failure = errorInResponse(readProblem(0, data));
         break;
       default:
         // Kinds of events that are newer than this file.
@@ -184,7 +184,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return tokens === undefined ? undefined : readUsage(tokens);
   }
 
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "text",
     events: "blocks",
     parser: createSseParser(onEvent),

@@ -1,10 +1,10 @@
 import {
-  answerMessage,
+  assistantMessage,
   carryThinking,
   type ChatCompletion,
   type ChatMessage,
   clientCallId,
-  errorInAnswer,
+  errorInResponse,
   parseObject,
   type Target,
   type ThinkingBlock,
@@ -41,7 +41,7 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
   const answer = parseObject(body) as Converse | undefined;
   const blocks = answer?.output?.message?.content;
   if (answer === undefined || !Array.isArray(blocks)) {
-    throw errorInAnswer(readException(undefined, body));
+    throw errorInResponse(readException(undefined, body));
   }
   const { origin } = sent.state as Sent;
   const text: string[] = [];
@@ -64,7 +64,7 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
     }
   }
   const message: ChatMessage = {
-    ...answerMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
+    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
     ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
   };
   return {

@@ -5,7 +5,7 @@ import {
   createChunkWriter,
   createDecoder,
   cutShort,
-  errorInAnswer,
+  errorInResponse,
   notJson,
   parseObject,
   type StreamDecoder,
@@ -59,7 +59,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (kind === "exception" || kind === "error") {
       const type = frame.headers[":exception-type"] ?? frame.headers[":error-code"];
       const problem = readException(type, frame.payload);
-      failure = errorInAnswer({ ...problem, message: frame.headers[":error-message"] ?? problem.message });
+      failure = errorInResponse({ ...problem, message: frame.headers[":error-message"] ?? problem.message });
       return;
     }
     const payload = parseObject(frame.payload) as Payload | undefined;

@@ -1,10 +1,10 @@
 import {
-  answerMessage,
+  assistantMessage,
   carrySignature,
   type ChatCompletion,
   type ChatMessage,
   clientCallId,
-  errorInAnswer,
+  errorInResponse,
   parseObject,
   type Target,
   tokenUsage,
@@ -53,7 +53,7 @@ export interface UsageMetadata {
 /** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
 export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Generated | undefined;
-  if (answer === undefined || answer.error !== undefined) throw errorInAnswer(readProblem(200, body));
+  if (answer === undefined || answer.error !== undefined) throw errorInResponse(readProblem(200, body));
   const { origin } = sent.state as Sent;
   const choices = (answer.candidates ?? []).map((candidate, i) => readCandidate(candidate, i, origin));
   if (choices.length === 0) {
@@ -84,7 +84,7 @@ function readCandidate(candidate: Candidate, i: number, origin: string): ChatCom
   }
   const finish = finishReason(candidate, calls.length > 0);
   const message: ChatMessage = {
-    ...answerMessage({ text: text.join(""), reasoning: reasoning.join(""), calls }),
+    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join(""), calls }),
     ...(images.length > 0 && { images }),
   };
   return choice(candidate.index ?? i, message, finish);

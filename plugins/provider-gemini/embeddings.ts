@@ -1,4 +1,4 @@
-import { errorInAnswer, parseObject, refused, type Target, type WireProvider, type WireRequest } from "portico/chat";
+import { errorInResponse, parseObject, refused, type Target, type WireProvider, type WireRequest } from "portico/chat";
 import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 
@@ -28,7 +28,7 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
 
 function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
   const answer = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
-  if (!Array.isArray(answer?.embeddings)) throw errorInAnswer(readProblem(200, body));
+  if (!Array.isArray(answer?.embeddings)) throw errorInResponse(readProblem(200, body));
   const data = answer.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",
     index,

@@ -4,8 +4,8 @@ import {
   createChunkWriter,
   createDecoder,
   createSseParser,
-  createTextLane,
-  errorInAnswer,
+  createFastPath,
+  errorInResponse,
   notJson,
   parseObject,
   type StreamDecoder,
@@ -41,7 +41,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       return;
     }
     if (event.error !== undefined) {
-      failure = errorInAnswer(readProblem(0, data));
+      failure = errorInResponse(readProblem(0, data));
       return;
     }
     if (event.usageMetadata !== undefined) {
@@ -109,7 +109,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return usage === undefined ? undefined : readUsage(usage);
   }
 
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "text",
     events: "blocks",
     parser: createSseParser(onEvent),

@@ -1,8 +1,8 @@
 import {
-  answerMessage,
+  assistantMessage,
   type ChatCompletion,
   clientCallId,
-  errorInAnswer,
+  errorInResponse,
   parseObject,
   type Target,
   tokenUsage,
@@ -58,7 +58,7 @@ interface MistralUsage {
 /** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
 export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Answer | undefined;
-  if (!Array.isArray(answer?.choices)) throw errorInAnswer(readProblem(200, body));
+  if (!Array.isArray(answer?.choices)) throw errorInResponse(readProblem(200, body));
   return {
     id: answer.id ? `chatcmpl-${answer.id}` : target.id,
     object: "chat.completion",
@@ -67,7 +67,7 @@ export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): 
     choices: answer.choices.map((choice, i) => {
       const { text, reasoning } = readContent(choice.message?.content);
       const calls = (choice.message?.tool_calls ?? []).map(readCall);
-      const message = answerMessage({ text, reasoning, calls });
+      const message = assistantMessage({ text, reasoning, calls });
       const reason = finishReason(choice.finish_reason, calls.length > 0);
       return { index: choice.index ?? i, message, logprobs: null, finish_reason: reason };
     }),

@@ -5,8 +5,8 @@ import {
   createChunkWriter,
   createDecoder,
   createSseParser,
-  createTextLane,
-  errorInAnswer,
+  createFastPath,
+  errorInResponse,
   parseObject,
   type StreamDecoder,
   type Target,
@@ -47,7 +47,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     const event = parseObject(data) as Answer | undefined;
     if (!Array.isArray(event?.choices)) {
       if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
-        failure = errorInAnswer(readProblem(0, data));
+        failure = errorInResponse(readProblem(0, data));
       }
       return;
     }
@@ -131,7 +131,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     done = true;
   }
 
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "content",
     events: "blocks",
     parser: createSseParser(onEvent),

@@ -1,6 +1,6 @@
 import {
   bearerHeaders,
-  errorInAnswer,
+  errorInResponse,
   parseObject,
   readModelList,
   type Target,
@@ -47,6 +47,6 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
 
 function decodeEmbeddings(body: Buffer): Record<string, unknown> {
   const answer = parseObject(body);
-  if (!Array.isArray(answer?.data)) throw errorInAnswer(readProblem(200, body));
+  if (!Array.isArray(answer?.data)) throw errorInResponse(readProblem(200, body));
   return answer;
 }

@@ -1,7 +1,7 @@
 import {
-  answerMessage,
+  assistantMessage,
   type ChatCompletion,
-  errorInAnswer,
+  errorInResponse,
   mintCallId,
   parseObject,
   readOpenAiProblem,
@@ -41,7 +41,7 @@ export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): 
     choices: [
       {
         index: 0,
-        message: answerMessage({ text: content, reasoning: thinking, calls }),
+        message: assistantMessage({ text: content, reasoning: thinking, calls }),
         logprobs: null,
         finish_reason: finishReason(answer.done_reason, calls.length > 0),
       },
@@ -74,6 +74,6 @@ export function readUsage(answer: Answer): Usage {
 }
 
 /** The error for an answer (status 200) or a line of a stream (status 0) that is one. */
-export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInAnswer> {
-  return errorInAnswer(readOpenAiProblem(status, body));
+export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInResponse> {
+  return errorInResponse(readOpenAiProblem(status, body));
 }

@@ -3,7 +3,7 @@ import {
   type ChunkWriter,
   createChunkWriter,
   createDecoder,
-  createTextLane,
+  createFastPath,
   cutShort,
   notJson,
   parseObject,
@@ -59,7 +59,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     out.done();
   }
 
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "content",
     events: "lines",
     // Each line has its own time in front of the text.

@@ -14,7 +14,7 @@ declare module "portico" {
     channels: ChannelsService;
   }
   interface HookContext {
-    /** Asks a model: a text, a list of messages, or a whole chat request. Answers the text. */
+    /** Asks a model: a text, a list of messages, or a whole chat request. Resolves with the text. */
     chat(input: string | readonly object[] | Record<string, unknown>): Promise<string>;
   }
   interface Contributions {

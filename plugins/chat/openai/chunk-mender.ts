@@ -1,9 +1,9 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
 import type { Usage } from "portico/chat";
-import { type AnswerDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./answer.ts";
+import { type CompletionDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./completion.ts";
 import { type Fields, isObject } from "./fields.ts";
 
-export interface StreamOptions extends AnswerDefaults {
+export interface StreamOptions extends CompletionDefaults {
   /** The client asked for the usage chunk. */
   includeUsage: boolean;
   /** Keep the text, for events that tell of it. */

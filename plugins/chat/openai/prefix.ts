@@ -1,7 +1,7 @@
-/** Puts what hooks pushed on `event.messages` in front of an answer: an HTTP answer has no other place for it. */
+/** Puts what hooks pushed on `event.messages` in front of a response: an HTTP response has no other place for it. */
 import { type ChatChunk, type ChatCompletion, type ChatRequest, createSseParser } from "portico/chat";
-import { onTopOf } from "../answer-streams.ts";
-import type { AnswerStream } from "../job.ts";
+import { onTopOf } from "../response-streams.ts";
+import type { ResponseStream } from "../job.ts";
 
 function textBefore(pushed: readonly string[], request: ChatRequest): string | undefined {
   const format = request["response_format"] as { type?: unknown } | null | undefined;
@@ -10,8 +10,8 @@ function textBefore(pushed: readonly string[], request: ChatRequest): string | u
   return pushed.join("\n\n");
 }
 
-/** The answer with the texts before its own, an empty line between. */
-export function prefixAnswer(
+/** The response with the texts before its own, an empty line between. */
+export function prefixCompletion(
   completion: ChatCompletion,
   pushed: readonly string[],
   request: ChatRequest,
@@ -27,7 +27,7 @@ export function prefixAnswer(
 }
 
 /** The stream with one chunk of the texts behind the role of its first event. */
-export function prefixStream(source: AnswerStream, pushed: readonly string[], request: ChatRequest): AnswerStream {
+export function prefixStream(source: ResponseStream, pushed: readonly string[], request: ChatRequest): ResponseStream {
   const before = textBefore(pushed, request);
   if (before === undefined) return source;
   let placed = false;

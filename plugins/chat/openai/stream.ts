@@ -14,7 +14,7 @@ import {
 } from "portico/chat";
 import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
 import { type Fields, isObject } from "./fields.ts";
-import { errorIn } from "./answer.ts";
+import { errorIn } from "./completion.ts";
 import { Templates } from "./templates.ts";
 
 const LF = 10;

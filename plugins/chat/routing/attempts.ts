@@ -2,13 +2,13 @@
 import { type Logger, PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
 import type { Channel, Release } from "./channel.ts";
-import { type Answer, callerLeft, type Job } from "../job.ts";
-import { attemptLocal } from "../upstream/local-attempt.ts";
+import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
+import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { judge } from "./judge.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
-import { AttemptTarget } from "./target.ts";
-import type { Upstreams } from "../upstream/upstreams.ts";
-import { attemptWire } from "../upstream/wire-attempt.ts";
+import { AttemptTarget } from "../upstream/target.ts";
+import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
+import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
@@ -16,29 +16,29 @@ const DEFAULT_RETRIES = 2;
 
 export interface Engine {
   routing: Routing;
-  upstreams: Upstreams;
+  upstreams: UpstreamClient;
   log: Logger;
   ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
 }
 
 /**
- * The beginning of an answer from the first target that gives one. Throws the last target's error; `job.trace` says
+ * The beginning of a response from the first target that gives one. Throws the last target's error; `job.trace` says
  * where it came from and after how many attempts.
  */
-export async function converse(engine: Engine, job: Job): Promise<Answer> {
+export async function converse(engine: Engine, job: Job): Promise<ChatResponse> {
   const found = resolve(engine.routing, job.request.model, job.channel);
   const all = found instanceof Promise ? await found : found;
   const { candidates, forced } = selectTargets(all);
   let last: unknown;
   for (const candidate of candidates) {
     const { channel } = candidate;
-    if (!forced && channel.restsUntil() !== 0 && last !== undefined) continue;
+    if (!forced && channel.cooldownUntil() !== 0 && last !== undefined) continue;
     const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
     const place = placing instanceof Promise ? await placing : placing;
     if (job.cancelled) {
       place?.();
-      throw callerLeft();
+      throw clientDisconnected();
     }
     if (place === undefined) {
       last ??= busy(channel);
@@ -48,7 +48,7 @@ export async function converse(engine: Engine, job: Job): Promise<Answer> {
       return await tryChannel(engine, job, candidate, place, forced);
     } catch (error) {
       place();
-      if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : callerLeft();
+      if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : clientDisconnected();
       // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
       if (last === undefined || isUpstreamError(error)) last = error;
     }
@@ -56,13 +56,13 @@ export async function converse(engine: Engine, job: Job): Promise<Answer> {
   throw last;
 }
 
-/** Those that do not rest, in their order; where all rest, the one whose rest ends first. */
+/** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. */
 function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boolean } {
-  if (all.length === 1) return { candidates: all, forced: all[0]!.channel.restsUntil() !== 0 };
-  const ready = all.filter((candidate) => candidate.channel.restsUntil() === 0);
+  if (all.length === 1) return { candidates: all, forced: all[0]!.channel.cooldownUntil() !== 0 };
+  const ready = all.filter((candidate) => candidate.channel.cooldownUntil() === 0);
   if (ready.length > 0) return { candidates: ready, forced: false };
   let first = all[0]!;
-  for (const candidate of all) if (candidate.channel.restsUntil() < first.channel.restsUntil()) first = candidate;
+  for (const candidate of all) if (candidate.channel.cooldownUntil() < first.channel.cooldownUntil()) first = candidate;
   return { candidates: [first], forced: true };
 }
 
@@ -81,7 +81,7 @@ async function tryChannel(
   { channel, model }: Candidate,
   place: Release,
   forced: boolean,
-): Promise<Answer> {
+): Promise<ChatResponse> {
   const provider = engine.provider(channel.config.provider);
   if (provider === undefined) {
     throw new PorticoError(
@@ -112,14 +112,14 @@ async function tryChannel(
     const startedAt = performance.now();
     try {
       const hold = new Hold(place);
-      const answer = await attemptOnce(engine, job, channel, provider, target, hold);
+      const response = await attemptOnce(engine, job, channel, provider, target, hold);
       if (job.cancelled) {
-        answer.stream?.cancel();
-        throw callerLeft();
+        response.stream?.cancel();
+        throw clientDisconnected();
       }
-      hold.begin(answer);
+      hold.begin(response);
       channel.succeeded(key.index, performance.now() - startedAt);
-      return answer;
+      return response;
     } catch (error) {
       if (job.cancelled) {
         channel.noted();
@@ -147,7 +147,7 @@ async function tryChannel(
       }
       tried++;
       await pause(next.again, job);
-      if (job.cancelled) throw callerLeft();
+      if (job.cancelled) throw clientDisconnected();
     }
   }
 }
@@ -159,7 +159,7 @@ function attemptOnce(
   provider: ChatProvider,
   target: AttemptTarget,
   hold: Hold,
-): Promise<Answer> {
+): Promise<ChatResponse> {
   const { config } = channel;
   const onBroken = (message: string) => channel.noted(message);
   if (provider.wire === undefined) {
@@ -210,7 +210,7 @@ function refusesUsageOption(error: unknown): boolean {
   return isUpstreamError(error) && error.kind === "request" && /stream_options|include_usage/.test(error.message);
 }
 
-/** Holds a place until a streamed answer has ended; its end may come before its beginning was heard of. */
+/** Holds a place until a streamed response has ended; its end may come before its beginning was heard of. */
 class Hold {
   readonly #place: Release;
   #begun = false;
@@ -222,9 +222,9 @@ class Hold {
     this.#over = true;
     if (this.#begun) this.#place();
   };
-  begin(answer: Answer): void {
+  begin(response: ChatResponse): void {
     this.#begun = true;
-    if (this.#over || answer.stream === undefined) this.#place();
+    if (this.#over || response.stream === undefined) this.#place();
   }
 }
 

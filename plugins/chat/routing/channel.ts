@@ -1,15 +1,15 @@
-/** What is known of one channel while the gateway runs: its keys, its failures and rests, its places. */
+/** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
 import type { ChannelConfig } from "../schema.ts";
 
-const FAILURES_TO_REST = 3;
-const FIRST_REST_MS = 5_000;
-const LONGEST_REST_MS = 300_000;
-const KEY_REST_MS = 30_000;
+const FAILURES_TO_COOL_DOWN = 3;
+const FIRST_COOLDOWN_MS = 5_000;
+const LONGEST_COOLDOWN_MS = 300_000;
+const KEY_COOLDOWN_MS = 30_000;
 
 interface Key {
   value: string | undefined;
-  restUntil: number;
-  restMs: number;
+  cooldownUntil: number;
+  cooldownMs: number;
 }
 
 /** A place within `maxConcurrent`. Give it back exactly once. */
@@ -18,7 +18,7 @@ export type Release = () => void;
 export interface ChannelState {
   state: "ok" | "failing" | "resting" | "disabled";
   failures: number;
-  /** ISO time, while it rests. */
+  /** ISO time, while it cools down. */
   restingUntil?: string;
   inFlight: number;
   queued: number;
@@ -41,8 +41,8 @@ export class Channel {
   readonly builtin: boolean;
   inFlight = 0;
   #failures = 0;
-  #restMs = 0;
-  #restUntil = 0;
+  #cooldownMs = 0;
+  #cooldownUntil = 0;
   #probing = false;
   #keys: Key[];
   #nextKey = 0;
@@ -59,7 +59,7 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
-    this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, restUntil: 0, restMs: 0 }));
+    this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
 
   get enabled(): boolean {
@@ -72,21 +72,21 @@ export class Channel {
     return this.config.weight ?? 1;
   }
 
-  /** When it may be tried again: 0 where it may now. A channel rests as a whole, or because all its keys do. */
-  restsUntil(): number {
+  /** When it may be tried again: 0 where it may now. A channel cools down as a whole, or because all its keys do. */
+  cooldownUntil(): number {
     const now = this.#now();
-    if (this.#restUntil > now) return this.#restUntil;
-    // The rest is over, but only one request at a time may find out.
-    if (this.#restUntil > 0 && this.#probing) return now + 1;
+    if (this.#cooldownUntil > now) return this.#cooldownUntil;
+    // The cooldown is over, but only one request at a time may find out.
+    if (this.#cooldownUntil > 0 && this.#probing) return now + 1;
     let earliest = Number.POSITIVE_INFINITY;
     for (const key of this.#keys) {
-      if (key.restUntil <= now) return 0;
-      if (key.restUntil < earliest) earliest = key.restUntil;
+      if (key.cooldownUntil <= now) return 0;
+      if (key.cooldownUntil < earliest) earliest = key.cooldownUntil;
     }
     return earliest;
   }
 
-  /** The next key in turn that does not rest; of resting ones the one whose rest ends first. Its index names it to `keyRefused`. */
+  /** The next key in turn that does not cool down; of those that do, the one whose cooldown ends first. Its index names it to `keyRefused`. */
   takeKey(): { index: number; value: string | undefined } {
     const now = this.#now();
     const count = this.#keys.length;
@@ -94,11 +94,11 @@ export class Channel {
     for (let i = 0; i < count; i++) {
       const index = (this.#nextKey + i) % count;
       const key = this.#keys[index]!;
-      if (key.restUntil <= now) {
+      if (key.cooldownUntil <= now) {
         best = index;
         break;
       }
-      if (key.restUntil < this.#keys[best]!.restUntil) best = index;
+      if (key.cooldownUntil < this.#keys[best]!.cooldownUntil) best = index;
     }
     this.#nextKey = (best + 1) % count;
     return { index: best, value: this.#keys[best]!.value };
@@ -107,52 +107,52 @@ export class Channel {
   /** Another key than the refused or limited ones is ready. */
   hasFreshKey(): boolean {
     const now = this.#now();
-    return this.#keys.some((key) => key.restUntil <= now);
+    return this.#keys.some((key) => key.cooldownUntil <= now);
   }
 
-  /** The upstream refused this key (401, 403), or limited it: it rests, for `ms` or a doubling time. */
+  /** The upstream refused this key (401, 403), or limited it: it cools down, for `ms` or a doubling time. */
   keyRefused(index: number, ms?: number): void {
     const key = this.#keys[index];
     if (key === undefined) return;
-    key.restMs = ms ?? Math.min(LONGEST_REST_MS, key.restMs === 0 ? KEY_REST_MS : key.restMs * 2);
-    key.restUntil = this.#now() + key.restMs;
+    key.cooldownMs = ms ?? Math.min(LONGEST_COOLDOWN_MS, key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2);
+    key.cooldownUntil = this.#now() + key.cooldownMs;
   }
 
   get keyCount(): number {
     return this.#keys.length;
   }
 
-  /** An attempt begins: behind a rest, it is the probe that may end it. */
+  /** An attempt begins: after a cooldown, it is the probe that may end it. */
   begin(): void {
     this.#requests++;
-    if (this.#restUntil > 0) this.#probing = true;
+    if (this.#cooldownUntil > 0) this.#probing = true;
   }
 
   succeeded(keyIndex: number, firstByteMs: number): void {
     this.#failures = 0;
-    this.#restMs = 0;
-    this.#restUntil = 0;
+    this.#cooldownMs = 0;
+    this.#cooldownUntil = 0;
     this.#probing = false;
     const key = this.#keys[keyIndex];
-    if (key !== undefined && key.restUntil !== 0) {
-      key.restUntil = 0;
-      key.restMs = 0;
+    if (key !== undefined && key.cooldownUntil !== 0) {
+      key.cooldownUntil = 0;
+      key.cooldownMs = 0;
     }
     this.#latency = this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
   }
 
-  /** The channel did not do its work: three times in a row and it rests, twice as long each time. */
+  /** The channel did not do its work: three times in a row and it cools down, twice as long each time. */
   failed(message: string): void {
     this.noted(message);
     this.#failures++;
     const wasProbe = this.#probing;
     this.#probing = false;
-    if (this.#failures < FAILURES_TO_REST && !wasProbe) return;
-    this.#restMs = this.#restMs === 0 ? FIRST_REST_MS : Math.min(LONGEST_REST_MS, this.#restMs * 2);
-    this.#restUntil = this.#now() + this.#restMs;
+    if (this.#failures < FAILURES_TO_COOL_DOWN && !wasProbe) return;
+    this.#cooldownMs = this.#cooldownMs === 0 ? FIRST_COOLDOWN_MS : Math.min(LONGEST_COOLDOWN_MS, this.#cooldownMs * 2);
+    this.#cooldownUntil = this.#now() + this.#cooldownMs;
   }
 
-  /** An error that says nothing about the channel's health (a refused key, an unknown model), or a client that left. */
+  /** An error that says nothing about the channel's health (a refused key, an unknown model), or a client that disconnected. */
   noted(message?: string): void {
     this.#probing = false;
     if (message === undefined) return;
@@ -195,12 +195,12 @@ export class Channel {
   /** For listings. */
   describe(): ChannelState {
     const now = this.#now();
-    const restingKeys = this.#keys.filter((key) => key.restUntil > now).length;
+    const restingKeys = this.#keys.filter((key) => key.cooldownUntil > now).length;
     const until =
-      this.#restUntil > now
-        ? this.#restUntil
+      this.#cooldownUntil > now
+        ? this.#cooldownUntil
         : restingKeys === this.#keys.length
-          ? Math.min(...this.#keys.map((key) => key.restUntil))
+          ? Math.min(...this.#keys.map((key) => key.cooldownUntil))
           : 0;
     return {
       state: !this.enabled ? "disabled" : until > 0 ? "resting" : this.#failures > 0 ? "failing" : "ok",

@@ -2,13 +2,13 @@
 import { isPorticoError } from "portico";
 import { isUpstreamError, type UpstreamError } from "portico/chat";
 import type { Channel } from "./channel.ts";
-import { ProviderFailed } from "../upstream/provider-failed.ts";
+import { ProviderFailed } from "../upstream/local/provider-failed.ts";
 
 const LONGEST_WAIT_MS = 10_000;
 const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 4_000;
-/** How long a limited key of several rests where the upstream names no time. */
-const LIMITED_KEY_REST_MS = 5_000;
+/** How long a limited key of several cools down where the upstream names no time. */
+const LIMITED_KEY_COOLDOWN_MS = 5_000;
 
 /** What to do after a failed attempt. */
 export type Next = { again: number } | "another key" | "next target" | "give up";
@@ -50,7 +50,7 @@ const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billin
 function judgeLimit(channel: Channel, key: number, error: UpstreamError, chances: Chances): Next {
   const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
   if (channel.keyCount > 1 || long) {
-    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_REST_MS, 300_000));
+    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000));
     channel.noted(error.message);
     if (chances.keysLeft > 0 && channel.hasFreshKey()) return "another key";
     if (long) return "next target";
@@ -62,7 +62,7 @@ function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, ran
   if (retriesLeft <= 0) return "next target";
   const wait = error.retryAfterMs;
   if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
-  if (wait === undefined && channel.restsUntil() !== 0) return "next target";
+  if (wait === undefined && channel.cooldownUntil() !== 0) return "next target";
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
   // Jitter goes upwards from a time that was named, and both ways from ours.
   return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };

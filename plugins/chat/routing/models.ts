@@ -4,8 +4,8 @@ import type { ChatProvider, WireRequest } from "portico/chat";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
-import { AttemptTarget } from "./target.ts";
-import { type Upstreams, Unsendable } from "../upstream/upstreams.ts";
+import { AttemptTarget } from "../upstream/target.ts";
+import { type UpstreamClient, Unsendable } from "../upstream/http/upstream-client.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */
@@ -26,8 +26,8 @@ interface Kept {
   asking?: Promise<Listing>;
 }
 
-export interface ListingParts {
-  upstreams: Upstreams;
+export interface ListingOptions {
+  upstreams: UpstreamClient;
   provider(name: string): ChatProvider | undefined;
   log: Logger;
   ownPorts: () => readonly number[];
@@ -38,12 +38,12 @@ export interface ListingParts {
  * The lists of upstreams, cached for five minutes by channel. A stale list is used while a new one is fetched; only the
  * very first question waits.
  */
-export function createListings(parts: ListingParts) {
+export function createListings(options: ListingOptions) {
   const kept = new WeakMap<Channel, Kept>();
 
   function of(channel: Channel): Listing | Promise<Listing> {
     let entry = kept.get(channel);
-    if (entry !== undefined && entry.until > parts.now()) return entry.listing;
+    if (entry !== undefined && entry.until > options.now()) return entry.listing;
     if (entry?.asking !== undefined) return entry.until > 0 ? entry.listing : entry.asking;
     const first = entry === undefined;
     entry ??= { listing: "unknown", until: 0 };
@@ -52,11 +52,11 @@ export function createListings(parts: ListingParts) {
     const asking = ask(channel).then(
       (names) => {
         into.listing = names;
-        into.until = parts.now() + FRESH_MS;
+        into.until = options.now() + FRESH_MS;
       },
       (error: unknown) => {
-        parts.log.debug({ channel: channel.name, err: error }, "the upstream's models could not be listed");
-        into.until = parts.now() + RETRY_MS;
+        options.log.debug({ channel: channel.name, err: error }, "the upstream's models could not be listed");
+        into.until = options.now() + RETRY_MS;
       },
     );
     into.asking = asking.then(() => {
@@ -67,19 +67,19 @@ export function createListings(parts: ListingParts) {
   }
 
   async function ask(channel: Channel): Promise<string[]> {
-    const provider = parts.provider(channel.config.provider);
+    const provider = options.provider(channel.config.provider);
     if (provider === undefined)
       throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
     const target = new AttemptTarget(channel, "", channel.takeKey().value, {
-      log: parts.log,
-      ownPorts: parts.ownPorts,
+      log: options.log,
+      ownPorts: options.ownPorts,
       defaultBaseUrl: provider.defaultBaseUrl,
     });
     if (provider.models !== undefined) return await inTime(provider.models(target), target);
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
-    return list.decode(await fetchBody(parts.upstreams, list.encode(target), TIMEOUT_MS));
+    return list.decode(await fetchBody(options.upstreams, list.encode(target), TIMEOUT_MS));
   }
 
   return {
@@ -111,7 +111,7 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
 }
 
 /** A small exchange with an upstream. Rejects unless it is answered with 2xx in time. */
-function fetchBody(upstreams: Upstreams, call: WireRequest, timeoutMs: number): Promise<Buffer> {
+function fetchBody(upstreams: UpstreamClient, call: WireRequest, timeoutMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -158,13 +158,13 @@ function codeOf(error: Error): string {
 export async function listModels(
   aliases: Aliases,
   channels: Iterable<Channel>,
-  parts: { listings: Listings; provider(name: string): ChatProvider | undefined; created: number },
+  options: { listings: Listings; provider(name: string): ChatProvider | undefined; created: number },
 ): Promise<ModelEntry[]> {
   const enabled = [...channels].filter((channel) => channel.enabled);
-  const names = await Promise.all(enabled.map((channel) => namesOf(channel, parts)));
+  const names = await Promise.all(enabled.map((channel) => namesOf(channel, options)));
   const entries = new Map<string, ModelEntry>();
   const put = (id: string, owner: string) => {
-    if (!entries.has(id)) entries.set(id, { id, object: "model", created: parts.created, owned_by: owner });
+    if (!entries.has(id)) entries.set(id, { id, object: "model", created: options.created, owned_by: owner });
   };
   for (const alias of Object.keys(aliases)) put(alias, "portico");
   enabled.forEach((channel, i) => {
@@ -175,17 +175,17 @@ export async function listModels(
 
 async function namesOf(
   channel: Channel,
-  parts: { listings: Listings; provider(name: string): ChatProvider | undefined },
+  options: { listings: Listings; provider(name: string): ChatProvider | undefined },
 ): Promise<string[]> {
   const under = (name: string) => `${channel.name}/${name}`;
   if (channel.builtin) {
-    const provider = parts.provider(channel.config.provider);
-    const own = provider?.models === undefined ? [] : await parts.listings.of(channel);
+    const provider = options.provider(channel.config.provider);
+    const own = provider?.models === undefined ? [] : await options.listings.of(channel);
     return [channel.name, ...(own === "unknown" ? [] : own.filter((name) => name !== channel.name).map(under))];
   }
   const patterns = channel.config.models;
   if (patterns !== undefined && !patterns.some((pattern) => pattern.includes("*"))) return patterns.map(under);
-  const listing = await parts.listings.of(channel);
+  const listing = await options.listings.of(channel);
   const listed = listing === "unknown" ? [] : listing;
   if (patterns === undefined) return listed.map(under);
   const exact = patterns.filter((pattern) => !pattern.includes("*"));

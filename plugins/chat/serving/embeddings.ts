@@ -2,7 +2,7 @@
 import { type Call, isPorticoError, PorticoError, reply } from "portico";
 import type { ChatProvider, ChatRequest, Usage } from "portico/chat";
 import { converse } from "../routing/attempts.ts";
-import { reportResponse, statusOf } from "./exchange.ts";
+import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, markFailure, traceOf } from "./open.ts";
@@ -11,7 +11,7 @@ type Fields = Record<string, unknown>;
 
 const MAX_INPUTS = 2048;
 
-/** Answers by itself: returns nothing, or throws before anything was written. */
+/** Writes its own response: returns nothing, or throws before anything was written. */
 export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknown> {
   const { engine, events } = endpoint;
   const request = checkEmbeddings(await call.json());
@@ -29,11 +29,11 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
   const meter = meterFor(endpoint.meters(), job, engine.log);
-  let answer: Fields;
+  let response: Fields;
   let firstByteMs: number;
   try {
     const asked = await converse({ ...engine, provider: (name) => embedder(engine.provider(name)) }, job);
-    answer = asked.completion as unknown as Fields;
+    response = asked.completion as unknown as Fields;
     ({ firstByteMs } = asked);
   } catch (error) {
     markFailure(call.res, job, error);
@@ -42,14 +42,14 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
     throw error;
   }
-  const usage = usageOf(answer["usage"]);
-  meter?.({ status: 200, firstByteMs, usage: answer["usage"] == null ? undefined : usage });
+  const usage = usageOf(response["usage"]);
+  meter?.({ status: 200, firstByteMs, usage: response["usage"] == null ? undefined : usage });
   report({ status: 200, firstByteMs, usage });
   // Clients read the field; a provider that gave none counts as unmetered all the same.
   const { prompt_tokens, total_tokens } = usage;
   const whole = {
-    ...inFormat(answer, request["encoding_format"]),
-    usage: answer["usage"] ?? { prompt_tokens, total_tokens },
+    ...inFormat(response, request["encoding_format"]),
+    usage: response["usage"] ?? { prompt_tokens, total_tokens },
   };
   return reply(200, whole, traceOf(job));
 }
@@ -124,15 +124,15 @@ function isToken(value: unknown): boolean {
 }
 
 /** Vectors as the caller asked for them, whether or not the upstream heeded it. */
-function inFormat(answer: Fields, format: unknown): Fields {
+function inFormat(response: Fields, format: unknown): Fields {
   const base64 = format === "base64";
-  const data = (answer["data"] as Fields[]).map((entry) => {
+  const data = (response["data"] as Fields[]).map((entry) => {
     const { embedding } = entry;
     if (base64 && Array.isArray(embedding)) return { ...entry, embedding: pack(embedding as number[]) };
     if (!base64 && typeof embedding === "string") return { ...entry, embedding: unpack(embedding) };
     return entry;
   });
-  return { ...answer, data };
+  return { ...response, data };
 }
 
 function pack(vector: readonly number[]): string {

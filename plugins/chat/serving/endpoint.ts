@@ -1,9 +1,9 @@
-/** `POST /v1/chat/completions`: reads the request, asks, and writes the answer. */
+/** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
 import type { ServerResponse } from "node:http";
 import { type Call, type ErrorForm, reply } from "portico";
-import { errorEvent } from "./exchange.ts";
-import type { Answer } from "../job.ts";
-import { type Endpoint, openExchange, setTrace, traceOf } from "./open.ts";
+import { errorEvent } from "./ask.ts";
+import type { ChatResponse } from "../job.ts";
+import { type Endpoint, openChat, setTrace, traceOf } from "./open.ts";
 import { checkRequest } from "../openai/request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
@@ -28,20 +28,20 @@ function typeOf(status: number): string {
 export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
   const request = checkRequest(await call.json());
   const raw = await call.body();
-  const { job, answer } = await openExchange(endpoint, call, { request, raw, stream: request.stream === true });
-  if (answer.stream === undefined) return reply(200, answer.body, { "content-type": JSON_TYPE, ...traceOf(job) });
+  const { job, response } = await openChat(endpoint, call, { request, raw, stream: request.stream === true });
+  if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });
   const { res } = call;
   setTrace(res, job);
-  void endpoint.busy(pass(res, answer));
+  void endpoint.busy(pass(res, response));
   return undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-function pass(res: ServerResponse, answer: Answer): Promise<void> {
-  const json = answer.streamType === "json";
+function pass(res: ServerResponse, response: ChatResponse): Promise<void> {
+  const json = response.streamType === "json";
   res.writeHead(200, json ? { "content-type": JSON_TYPE } : STREAM_HEADERS);
-  return writeStream(res, answer.stream!, !json, {
+  return writeStream(res, response.stream!, !json, {
     write: (bytes) => res.write(bytes),
     end() {
       res.end();

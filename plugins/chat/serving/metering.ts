@@ -1,7 +1,7 @@
 /** Tells meters what each request came to, without a look at its content. */
 import type { Logger } from "portico";
 import type { ChatMeter, ChatRecord, Usage } from "portico/chat";
-import type { Answer, Job } from "../job.ts";
+import type { ChatResponse, Job } from "../job.ts";
 
 /** What is known at the end of a request beside what the job knows. */
 export interface End {
@@ -34,20 +34,20 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
       try {
         meter.finished(record);
       } catch (error) {
-        // The answer is there: nobody shall lose it over its counting.
+        // The response is there: nobody shall lose it over its counting.
         log.error({ err: error, meter: meter.name }, "a meter failed");
       }
     }
   };
 }
 
-/** The usage of a whole answer, as the upstream gave it. */
-export function usageOf(answer: Answer): Usage | undefined {
-  return answer.completion?.usage;
+/** The usage of a whole response, as the upstream gave it. */
+export function usageOf(response: ChatResponse): Usage | undefined {
+  return response.completion?.usage;
 }
 
 /**
- * The last `"usage": {…}` of an answer's JSON text. Inside a string its quotes would be escaped, so that what a model
+ * The last `"usage": {…}` of a response's JSON text. Inside a string its quotes would be escaped, so that what a model
  * says cannot be taken for it.
  */
 export function usageIn(text: string): Usage | undefined {

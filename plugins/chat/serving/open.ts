@@ -1,17 +1,17 @@
-/** From an HTTP call to the answer's beginning, with all events and headers: the same for every format that comes in. */
+/** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
 import { type Call, type Client, isPorticoError, PorticoError } from "portico";
 import type { ChatCompletion, ChatGate, ChatMeter, ChatRequest, NativeRequest, WantedModel } from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
-import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./exchange.ts";
-import { type Answer, callerLeft, Job } from "../job.ts";
-import { completionBytes, NO_TOKENS, textCompletion } from "../openai/answer.ts";
-import { streamOf } from "../answer-streams.ts";
+import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./ask.ts";
+import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
+import { completionBytes, NO_TOKENS, textCompletion } from "../openai/completion.ts";
+import { streamOf } from "../response-streams.ts";
 import { meterFor } from "./metering.ts";
-import { prefixAnswer, prefixStream } from "../openai/prefix.ts";
+import { prefixCompletion, prefixStream } from "../openai/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
 import { leadsTo } from "../routing/router.ts";
-import { newCompletionId } from "../routing/target.ts";
+import { newCompletionId } from "../upstream/target.ts";
 
 export interface Endpoint {
   engine: Engine;
@@ -47,7 +47,7 @@ export interface Incoming {
   raw?: Buffer;
   /** The caller's own request, where it is in another form that a provider may speak too. */
   native?: NativeRequest;
-  /** The answer will be translated: it must be there as a whole, and be an answer in OpenAI's form. */
+  /** The response will be translated: it must be there as a whole, and be a response in OpenAI's form. */
   translated?: boolean;
   /** What the translation left out. */
   dropped?: readonly string[];
@@ -55,14 +55,14 @@ export interface Incoming {
 
 export interface Opened {
   job: Job;
-  answer: Answer;
+  response: ChatResponse;
 }
 
 /**
  * Offers the request to hooks and asks. Where this throws, the trace is in the headers of `call.res`. A client that
- * leaves, now or while the answer is written, cancels.
+ * leaves, now or while the response is written, cancels.
  */
-export async function openExchange(endpoint: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
+export async function openChat(endpoint: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
   const { engine, events } = endpoint;
   const { request, stream, raw, native } = incoming;
   const job = new Job({
@@ -78,22 +78,22 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
   const admitted = admit(endpoint, call, request.model);
   if (admitted !== undefined) await admitted;
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
-  if (job.cancelled) throw callerLeft();
+  if (job.cancelled) throw clientDisconnected();
   if (typeof pushed === "string") {
-    return { job, answer: replyAnswer(events, job, pushed) };
+    return { job, response: replyResponse(events, job, pushed) };
   }
   if (events.hasListeners("chat:request")) await offerRequest(events, job);
-  // What hooks pushed goes into the answer, which must then be in our own form.
+  // What hooks pushed goes into the response, which must then be in our own form.
   if (pushed.length > 0) job.native = undefined;
   const reports = events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.capture = reports || sent || incoming.translated === true;
-  // Where nobody has to look into the answer.
+  // Where nobody has to look into the response.
   job.mayPassRaw = !stream && !job.capture && pushed.length === 0;
 
-  let answer: Answer;
+  let response: ChatResponse;
   try {
-    answer = await ask(
+    response = await ask(
       engine,
       job,
       reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
@@ -103,10 +103,10 @@ export async function openExchange(endpoint: Endpoint, call: Call, incoming: Inc
     markFailure(call.res, job, error);
     throw error;
   }
-  if (answer.native !== true && incoming.dropped !== undefined)
+  if (response.native !== true && incoming.dropped !== undefined)
     job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
-  if (pushed.length > 0) prefix(answer, pushed, job.request);
-  return { job, answer };
+  if (pushed.length > 0) prefix(response, pushed, job.request);
+  return { job, response };
 }
 
 const NONE: string[] = [];
@@ -125,7 +125,7 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
     res.setHeader("retry-after", "1");
 }
 
-/** Where an answer came from, as headers. */
+/** Where a response came from, as headers. */
 export function traceOf({ trace }: Job): Record<string, string> {
   const { channel, model, attempts, dropped } = trace;
   // a hook has answered
@@ -149,19 +149,19 @@ function headerSafe(text: string): string {
   return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
 }
 
-function prefix(answer: Answer, pushed: string[], request: ChatRequest): void {
-  if (answer.stream === undefined) setCompletion(answer, prefixAnswer(completionOf(answer), pushed, request));
-  else if (answer.streamType !== "json") answer.stream = prefixStream(answer.stream, pushed, request);
+function prefix(response: ChatResponse, pushed: string[], request: ChatRequest): void {
+  if (response.stream === undefined) setCompletion(response, prefixCompletion(completionOf(response), pushed, request));
+  else if (response.streamType !== "json") response.stream = prefixStream(response.stream, pushed, request);
 }
 
-function setCompletion(answer: Answer, completion: ChatCompletion): void {
-  answer.completion = completion;
-  answer.body = completionBytes(completion);
+function setCompletion(response: ChatResponse, completion: ChatCompletion): void {
+  response.completion = completion;
+  response.body = completionBytes(completion);
 }
 
 /**
  * `message:received` with the last user message. A hook may change the text, answer (the text is returned), or refuse.
- * Else what hooks pushed on `event.messages` is returned: it goes in front of the answer.
+ * Else what hooks pushed on `event.messages` is returned: it goes in front of the response.
  */
 async function offerMessage(events: Emitter, job: Job): Promise<string[] | string> {
   const at = lastUserIndex(job.request.messages);
@@ -188,21 +188,21 @@ async function offerMessage(events: Emitter, job: Job): Promise<string[] | strin
 }
 
 /** A hook's reply, as if a model had given it. */
-function replyAnswer(events: Emitter, job: Job, text: string): Answer {
+function replyResponse(events: Emitter, job: Job, text: string): ChatResponse {
   const completion = textCompletion(
     { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },
     text,
     NO_TOKENS,
   );
   if (events.hasListeners("message:sent")) sendMessage(events, job, text);
-  const answer: Answer = { firstByteMs: 0 };
+  const response: ChatResponse = { firstByteMs: 0 };
   if (!job.stream) {
-    setCompletion(answer, completion);
-    return answer;
+    setCompletion(response, completion);
+    return response;
   }
-  answer.streamType = "sse";
-  answer.stream = streamOf(completion, job.includeUsage);
-  return answer;
+  response.streamType = "sse";
+  response.stream = streamOf(completion, job.includeUsage);
+  return response;
 }
 
 function tell(events: Emitter, job: Job, report: Report, wanted: { reports: boolean; sent: boolean }): void {

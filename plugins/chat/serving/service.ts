@@ -1,11 +1,11 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
 import type { Client, PorticoError } from "portico";
 import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService } from "portico/chat";
-import { ask, completionOf, offerRequest, reportResponse } from "./exchange.ts";
+import { ask, completionOf, offerRequest, reportResponse } from "./ask.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { ModelEntry } from "../routing/models.ts";
-import { type Endpoint, openExchange, setTrace } from "./open.ts";
+import { type Endpoint, openChat, setTrace } from "./open.ts";
 import { readChunks } from "../openai/read-chunks.ts";
 import { checkRequest } from "../openai/request.ts";
 import { writeTranslated } from "./write-stream.ts";
@@ -111,19 +111,19 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
     },
 
     async open(call, request, options) {
-      const { job, answer } = await openExchange(endpoint, call, {
+      const { job, response } = await openChat(endpoint, call, {
         ...options,
         request: checkRequest(request),
         translated: true,
       });
       setTrace(call.res, job);
-      if (answer.stream === undefined) {
-        const native = answer.native === true ? { native: answer.body! } : {};
-        return { kind: "whole", completion: completionOf(answer), ...native };
+      if (response.stream === undefined) {
+        const native = response.native === true ? { native: response.body! } : {};
+        return { kind: "whole", completion: completionOf(response), ...native };
       }
       return {
         kind: "stream",
-        pipe: (translator) => endpoint.busy(writeTranslated(call.res, answer, translator)),
+        pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator)),
       };
     },
 

@@ -1,8 +1,8 @@
-/** Writes a streamed answer: as fast as the client reads, with comments in the silence; as it is, or translated. */
+/** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
 import type { PorticoError } from "portico";
 import type { StreamTranslator } from "portico/chat";
-import type { Answer, AnswerStream, Sink } from "../job.ts";
+import type { ChatResponse, ResponseStream, Sink } from "../job.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { readChunks } from "../openai/read-chunks.ts";
 
@@ -12,9 +12,9 @@ export const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** Resolves when the answer is over, from either side. `alive`: comments may be put in between. */
-export function writeStream(res: ServerResponse, source: AnswerStream, alive: boolean, sink: Sink): Promise<void> {
-  // A client who has left already will not be told to leave once more.
+/** Resolves when the response is over, from either side. `alive`: comments may be put in between. */
+export function writeStream(res: ServerResponse, source: ResponseStream, alive: boolean, sink: Sink): Promise<void> {
+  // A client who has disconnected already will not be told of again.
   if (res.destroyed) {
     source.cancel();
     return Promise.resolve();
@@ -38,13 +38,17 @@ export function writeStream(res: ServerResponse, source: AnswerStream, alive: bo
 }
 
 /** Writes a stream in the form that the translator gives it; what came in that form already passes as it is. */
-export function writeTranslated(res: ServerResponse, answer: Answer, translator: StreamTranslator): Promise<void> {
+export function writeTranslated(
+  res: ServerResponse,
+  response: ChatResponse,
+  translator: StreamTranslator,
+): Promise<void> {
   res.writeHead(200, STREAM_HEADERS);
   return writeStream(
     res,
-    answer.stream!,
+    response.stream!,
     true,
-    answer.native === true ? passing(res, translator) : translating(res, translator),
+    response.native === true ? passing(res, translator) : translating(res, translator),
   );
 }
 

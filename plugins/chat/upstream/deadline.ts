@@ -1,4 +1,4 @@
-/** Time-outs of upstreams. Long ones share one coarse ticker: a timer of its own for each request costs as much as routing. */
+/** Timeouts of upstreams. Long ones share one coarse ticker: a timer of its own for each request costs as much as routing. */
 
 const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;

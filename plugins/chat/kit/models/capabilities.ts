@@ -4,7 +4,7 @@
  */
 
 export interface ClaudeModel {
-  /** The most tokens that one answer may have; also the default of the required `max_tokens`. */
+  /** The most tokens that one response may have; also the default of the required `max_tokens`. */
   maxOutput: number;
   /** `free`: 0 to 1; `one`: `temperature` or `top_p`, not both; `fixed`: any value but the default is refused. */
   sampling: "free" | "one" | "fixed";
@@ -14,7 +14,7 @@ export interface ClaudeModel {
   off: "disabled" | "between_tools" | undefined;
   /** Efforts that `output_config.effort` takes. */
   efforts: readonly string[];
-  /** Thinking text is left out of the answer unless `display` asks for it. */
+  /** Thinking text is left out of the response unless `display` asks for it. */
   displayOmitted: boolean;
   /** `tool_choice` may be `any` or a named tool. */
   forcedTools: boolean;

@@ -94,7 +94,7 @@ export function readFields(request: RequestLike): Fields {
   };
 }
 
-/** Throws 400 for more than one answer where the target gives only one. */
+/** Throws 400 for more than one response where the target gives only one. */
 export function onlyOneChoice(fields: Fields): void {
   const n = fields.number("n");
   if (n !== undefined && n !== 1) throw refused("n", "This channel gives one answer per request: n must be 1");

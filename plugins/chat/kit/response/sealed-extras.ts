@@ -1,5 +1,5 @@
 /**
- * `extra_content` of an answer (signatures that a provider wants to see again) for formats that have no such field: sealed
+ * `extra_content` of a response (signatures that a provider wants to see again) for formats that have no such field: sealed
  * into one opaque text, which clients send back as it is.
  */
 
@@ -17,7 +17,7 @@ interface CallLike {
 
 const MARK = "portico.";
 
-/** What an answer brings of it, sealed; undefined where there is nothing. */
+/** What a response brings of it, sealed; undefined where there is nothing. */
 export function sealExtras(message: unknown, calls: readonly CallLike[]): string | undefined {
   const ofCalls: Record<string, unknown> = {};
   for (const { id, extra_content: extra } of calls) if (extra != null && id !== undefined) ofCalls[id] = extra;

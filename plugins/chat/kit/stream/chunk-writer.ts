@@ -167,7 +167,7 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
 
 const TEXT_TAIL = Buffer.from('"},"finish_reason":null}]}\n\n');
 const NOTHING = Buffer.alloc(0);
-/** Bytes for a short answer, then for a longer one. */
+/** Bytes for a short response, then for a longer one. */
 const FIRST_SCRATCH = 1024;
 const SCRATCH = 8192;
 

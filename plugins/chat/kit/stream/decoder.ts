@@ -6,7 +6,7 @@ export interface Decoding<U> {
   push(bytes: Buffer): void;
   /** Reads what is left of the input at its end. */
   flush?(): void;
-  /** Ends an answer whose last event did not come. Throws where it was cut short. */
+  /** Ends a response whose last event did not come. Throws where it was cut short. */
   close(): void;
   /** What was written since the last call. */
   take(): Buffer | undefined;

@@ -18,7 +18,7 @@ export interface UpstreamProblem {
   retryAfter?: number;
 }
 
-/** An error answer of an upstream as our caller gets it, with what the router needs to decide where to go next. */
+/** An error response of an upstream as our caller gets it, with what the router needs to decide where to go next. */
 export class UpstreamError extends PorticoError {
   readonly kind: UpstreamKind;
   /** The upstream's HTTP status; 0 where there was none (a reset, an error inside a stream). */
@@ -49,7 +49,7 @@ export function isUpstreamError(error: unknown): error is UpstreamError {
 
 /**
  * The kind that an HTTP status means with every provider that has no rule of its own: 400, 404, 409, 413, 422 are the
- * caller's; 401, 402, 403 our key's; 408 and 504 time-outs; 429; 503 and 529 overload; the rest is the upstream's fault.
+ * caller's; 401, 402, 403 our key's; 408 and 504 timeouts; 429; 503 and 529 overload; the rest is the upstream's fault.
  */
 export function kindOfStatus(status: number): UpstreamKind {
   switch (status) {
@@ -77,8 +77,8 @@ export function kindOfStatus(status: number): UpstreamKind {
 }
 
 /**
- * The error for a problem. `status` is the upstream's (0 or 200 for an error inside an answer). `request` problems keep
- * status and code; a refused key is 502 `upstream_auth`, a time-out 504 `upstream_timeout`, overload 503 and every other
+ * The error for a problem. `status` is the upstream's (0 or 200 for an error inside a response). `request` problems keep
+ * status and code; a refused key is 502 `upstream_auth`, a timeout 504 `upstream_timeout`, overload 503 and every other
  * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
  */
 export function upstreamError(problem: UpstreamProblem, status: number): UpstreamError {

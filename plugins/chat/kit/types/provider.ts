@@ -20,9 +20,9 @@ export interface Target {
   /** The whole channel entry of the configuration, for keys of the provider's own (`apiVersion`, `region`). */
   options: Record<string, unknown>;
   log: Logger;
-  /** Aborted when the caller leaves, and when a provider of this process has taken too long. */
+  /** Aborted when the client disconnects, and when a provider of this process has taken too long. */
   signal: AbortSignal;
-  /** `chatcmpl-…` and unix seconds for answers of providers that bring none. */
+  /** `chatcmpl-…` and unix seconds for responses of providers that bring none. */
   id: string;
   created: number;
   /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
@@ -32,7 +32,7 @@ export interface Target {
 /**
  * A backend of chat models. It has either `complete`/`stream` (in process, or with a client of its own), or `wire`
  * (the kernel-side HTTP client sends, retries, streams and cancels; the provider only translates). Requests and
- * answers are in OpenAI's form on this side.
+ * responses are in OpenAI's form on this side.
  */
 export interface ChatProvider {
   name: string;
@@ -46,9 +46,9 @@ export interface ChatProvider {
    * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
    */
   composite?: boolean;
-  /** In-process: the answer. Without `stream`, this one is streamed in pieces. */
+  /** In-process: the response. Without `stream`, this one is streamed in pieces. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
-  /** In-process: the answer's pieces; strings are text deltas. */
+  /** In-process: the response's pieces; strings are text deltas. */
   stream?(request: ChatRequest, target: Target & CallInfo): AsyncIterable<ChatChunk | string>;
   wire?: WireProvider;
   /** The ids that the upstream lists, for `GET /v1/models`; for in-process providers. */
@@ -73,7 +73,7 @@ export interface WireProvider {
    */
   passThrough?(target: Target, request: ChatRequest): { url: string; headers: Record<string, string> } | undefined;
   /**
-   * A whole 2xx answer. Throws `upstreamError(…)` for an error dressed as an answer. Absent: the answer is in OpenAI's form;
+   * A whole 2xx response. Throws `upstreamError(…)` for an error dressed as a response. Absent: the response is in OpenAI's form;
    * errors are found and deviations mended by the caller, and the bytes pass on as they are where nothing was wrong.
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
@@ -82,11 +82,11 @@ export interface WireProvider {
    * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
-  /** Reads an answer of status >= 400 (or an error event's body): the message and code to pass on. */
+  /** Reads a response of status >= 400 (or an error event's body): the message and code to pass on. */
   error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
   /** By form: see `NativeForm`. */
   native?: Record<string, NativeForm>;
-  /** The request that lists models, and how to read its answer. */
+  /** The request that lists models, and how to read its response. */
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
   /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
   streamUsage?: boolean;
@@ -129,13 +129,13 @@ export interface StreamDecoder {
 }
 
 /**
- * For callers who speak the upstream's own form: their request goes out, and the answer comes back, as it is. What a
+ * For callers who speak the upstream's own form: their request goes out, and the response comes back, as it is. What a
  * translation would lose (signatures, citations, tools of the provider's own) stays.
  */
 export interface NativeForm {
   /** The request to send, or undefined where this one must be translated. */
   encode(native: NativeRequest, target: Target): WireRequest | undefined;
-  /** The 2xx answer in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as an answer. */
+  /** The 2xx response in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as a response. */
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /** Passes one stream in the upstream's form, and sees to its usage, finish reason and errors. */
   decoder(sent: WireRequest, target: Target): StreamDecoder;

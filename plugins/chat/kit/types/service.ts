@@ -9,8 +9,8 @@ export interface ChatService {
   stream(request: ChatRequest, options?: ChatOptions): AsyncIterable<ChatChunk>;
   /**
    * For routes that take chat in another form: what `POST /v1/chat/completions` does between reading the request and
-   * writing the answer. Checks the request, emits all events (a hook's reply becomes the answer), routes, sets the
-   * `x-portico-*` headers on `call.res`, and cancels when the client leaves. Throws before anything was written.
+   * writing the response. Checks the request, emits all events (a hook's reply becomes the response), routes, sets the
+   * `x-portico-*` headers on `call.res`, and cancels when the client disconnects. Throws before anything was written.
    */
   open(call: Call, request: ChatRequest, options: OpenOptions): Promise<OpenedChat>;
   /** Everything `GET /v1/models` lists. */
@@ -21,7 +21,7 @@ export interface OpenOptions {
   stream: boolean;
   /** The caller's own request: a channel that speaks its form gets it as it is. */
   native?: NativeRequest;
-  /** What the translation into this request left out: named in `x-portico-dropped`, unless the answer is native. */
+  /** What the translation into this request left out: named in `x-portico-dropped`, unless the response is native. */
   dropped?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export type OpenedChat =
     }
   | {
       kind: "stream";
-      /** Writes the stream as the answer; resolves when it is over, from either side. */
+      /** Writes the stream as the response; resolves when it is over, from either side. */
       pipe(translator: StreamTranslator): Promise<void>;
     };
 

@@ -6,7 +6,7 @@ import type { Client } from "portico";
 /** Says what a client key may do. The owner is never asked about. */
 export interface ChatGate {
   name: string;
-  /** Before anything is done for a request. Throws to refuse it; may set headers on the answer. */
+  /** Before anything is done for a request. Throws to refuse it; may set headers on the response. */
   admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
   /** Whether the client may use a model; for listings. */
   allows(client: Client, wanted: WantedModel): boolean;
@@ -22,7 +22,7 @@ export interface WantedModel {
 /** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */
 export interface ChatMeter {
   name: string;
-  /** Called in the path of the answer: it must be quick, and not throw. */
+  /** Called in the path of the response: it must be quick, and not throw. */
   finished(record: ChatRecord): void;
 }
 
@@ -34,9 +34,9 @@ export interface ChatRecord {
   provider: string;
   /** The upstream's own name of the model. */
   model: string;
-  /** 499: the client left. */
+  /** 499: the client disconnected. */
   status: number;
-  /** As the upstream gave it. Absent: it gave none, or the answer was cut. */
+  /** As the upstream gave it. Absent: it gave none, or the response was cut. */
   usage: Usage | undefined;
   ms: number;
   firstByteMs: number | undefined;

@@ -19,9 +19,9 @@ test("three failures in a row rest it for 5 s; a success in between starts the c
   channel.succeeded(0, 1);
   failOnce(channel);
   failOnce(channel);
-  assert.is(channel.restsUntil(), 0);
+  assert.is(channel.cooldownUntil(), 0);
   failOnce(channel);
-  assert.is(channel.restsUntil(), clock.now + 5000);
+  assert.is(channel.cooldownUntil(), clock.now + 5000);
   assert.is(channel.describe().state, "resting");
 });
 
@@ -29,19 +29,19 @@ test("the rest ends with one probe; a failed one doubles it up to 5 min, a good 
   const { channel, clock } = make();
   for (let i = 0; i < 3; i++) failOnce(channel);
   for (const rest of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
-    clock.now = channel.restsUntil();
-    assert.is(channel.restsUntil(), 0);
+    clock.now = channel.cooldownUntil();
+    assert.is(channel.cooldownUntil(), 0);
     channel.begin();
-    assert.not.equal(channel.restsUntil(), 0, "only one probe at a time");
+    assert.not.equal(channel.cooldownUntil(), 0, "only one probe at a time");
     channel.failed("boom");
-    assert.is(channel.restsUntil(), clock.now + rest);
+    assert.is(channel.cooldownUntil(), clock.now + rest);
   }
-  clock.now = channel.restsUntil();
+  clock.now = channel.cooldownUntil();
   channel.begin();
   channel.succeeded(0, 1);
-  assert.is(channel.restsUntil(), 0);
+  assert.is(channel.cooldownUntil(), 0);
   failOnce(channel);
-  assert.is(channel.restsUntil(), 0);
+  assert.is(channel.cooldownUntil(), 0);
 });
 
 test("a probe whose caller left makes room for the next one", () => {
@@ -50,7 +50,7 @@ test("a probe whose caller left makes room for the next one", () => {
   clock.now += 5000;
   channel.begin();
   channel.noted();
-  assert.is(channel.restsUntil(), 0);
+  assert.is(channel.cooldownUntil(), 0);
 });
 
 test("keys take turns; a refused one rests, and the channel with the last", () => {
@@ -66,10 +66,10 @@ test("keys take turns; a refused one rests, and the channel with the last", () =
   );
   channel.keyRefused(0, 1000);
   channel.keyRefused(2, 2000);
-  assert.is(channel.restsUntil(), clock.now + 1000);
+  assert.is(channel.cooldownUntil(), clock.now + 1000);
   assert.is(channel.takeKey().value, "a");
   clock.now += 1000;
-  assert.is(channel.restsUntil(), 0);
+  assert.is(channel.cooldownUntil(), 0);
 });
 
 test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {

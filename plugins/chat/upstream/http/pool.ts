@@ -26,7 +26,7 @@ export class Pool implements ConnectionEvents {
     return this.#idle.pop() ?? this.#open();
   }
 
-  /** Ends idle connections now, the others with their answers. */
+  /** Ends idle connections now, the others with their responses. */
   close(): void {
     this.#closed = true;
     clearInterval(this.#sweeper);

@@ -1,11 +1,11 @@
-/** How an upstream's answer is to be read. */
+/** How an upstream's response is to be read. */
 import type { IncomingHttpHeaders } from "node:http";
 
 /** `sniff`: its first byte tells. */
-export type AnswerKind = "error" | "collect" | "sniff" | "stream";
+export type ResponseKind = "error" | "collect" | "sniff" | "stream";
 
-/** What the head of an answer says. `stream`: one was asked for. */
-export function kindOf(status: number, headers: IncomingHttpHeaders, stream: boolean): AnswerKind {
+/** What the head of a response says. `stream`: one was asked for. */
+export function kindOf(status: number, headers: IncomingHttpHeaders, stream: boolean): ResponseKind {
   if (status >= 300) return "error";
   if (!stream) return "collect";
   const type = headers["content-type"]?.toLowerCase() ?? "";
@@ -13,7 +13,7 @@ export function kindOf(status: number, headers: IncomingHttpHeaders, stream: boo
   return type === "" || type.startsWith("application/json") || type.startsWith("text/") ? "sniff" : "stream";
 }
 
-/** What the body of an answer to a stream request begins as; undefined as long as nothing but white space has come. */
+/** What the body of a response to a stream request begins as; undefined as long as nothing but white space has come. */
 export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
   let at = 0;
   while (at < bytes.length && (bytes[at] === 32 || bytes[at] === 10 || bytes[at] === 13 || bytes[at] === 9)) at++;
@@ -23,7 +23,7 @@ export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
   return first === 123 || first === 91 || first === 60 ? "collect" : "stream";
 }
 
-/** Nothing of an answer yet: the upstream keeps the connection busy. */
+/** Nothing of a response yet: the upstream keeps the connection busy. */
 export function onlyComments(bytes: Buffer): boolean {
   return bytes[0] === 58 && !bytes.includes("data:");
 }

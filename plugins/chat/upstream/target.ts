@@ -2,12 +2,12 @@
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import { parseDataUrl, type Target } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
-import type { Channel } from "./channel.ts";
+import type { Channel } from "../routing/channel.ts";
 import type { Job } from "../job.ts";
 
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
-export interface TargetParts {
+export interface TargetOptions {
   log: Logger;
   ownPorts: () => readonly number[];
   /** Of the provider, where the channel names none. */
@@ -35,22 +35,22 @@ export class AttemptTarget implements Target {
   readonly log: Logger;
   readonly created = Math.floor(Date.now() / 1000);
   readonly #job: Job | undefined;
-  readonly #parts: TargetParts;
+  readonly #options: TargetOptions;
   readonly #allowPrivate: boolean;
   #id: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(channel: Channel, model: string, apiKey: string | undefined, parts: TargetParts, job?: Job) {
+  constructor(channel: Channel, model: string, apiKey: string | undefined, options: TargetOptions, job?: Job) {
     const { config } = channel;
     this.channel = channel.name;
     this.model = model;
-    this.baseUrl = trimSlash(config.baseUrl ?? parts.defaultBaseUrl ?? "");
+    this.baseUrl = trimSlash(config.baseUrl ?? options.defaultBaseUrl ?? "");
     if (apiKey !== undefined) this.apiKey = apiKey;
     this.headers = config.headers ?? NO_HEADERS;
     this.options = config as unknown as Record<string, unknown>;
-    this.log = parts.log;
+    this.log = options.log;
     this.#job = job;
-    this.#parts = parts;
+    this.#options = options;
     this.#allowPrivate = config.allowPrivateImages === true;
   }
 
@@ -91,26 +91,26 @@ export class AttemptTarget implements Target {
     }
     const guard = createGuard({
       policy: () => ({ allowPrivate: this.#allowPrivate }),
-      ownPorts: this.#parts.ownPorts,
+      ownPorts: this.#options.ownPorts,
       code: "address_blocked",
     });
     try {
-      const answer = await guardedFetch(guard, url, {
+      const response = await guardedFetch(guard, url, {
         maxBytes: MAX_IMAGE_BYTES,
         timeoutMs: 20_000,
         signal: this.signal,
       });
-      if (answer.status !== 200)
+      if (response.status !== 200)
         throw new PorticoError(
           "invalid_request_error",
-          `An image could not be fetched: its server answered ${answer.status}.`,
+          `An image could not be fetched: its server answered ${response.status}.`,
         );
-      const named = answer.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+      const named = response.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
       return {
         mediaType: named?.startsWith("image/")
           ? named
-          : (sniffImage(answer.body) ?? named ?? "application/octet-stream"),
-        data: answer.body,
+          : (sniffImage(response.body) ?? named ?? "application/octet-stream"),
+        data: response.body,
       };
     } catch (error) {
       if (this.#job?.cancelled === true) throw error;

@@ -1,10 +1,10 @@
 import { type UpstreamError, upstreamError, type UpstreamProblem } from "../stream/upstream-error.ts";
 
 /**
- * The error for a problem that came inside an answer of status 200. The upstream had taken the request by then, so it is
+ * The error for a problem that came inside a response of status 200. The upstream had taken the request by then, so it is
  * the upstream's failure; only overload and limits are told apart.
  */
-export function errorInAnswer(problem: UpstreamProblem): UpstreamError {
+export function errorInResponse(problem: UpstreamProblem): UpstreamError {
   const kind = problem.kind === "overloaded" || problem.kind === "rate_limit" ? problem.kind : "upstream";
   return upstreamError({ ...problem, kind }, 200);
 }

@@ -1,10 +1,10 @@
-/** Why an upstream gave no answer, for the person who must act. */
+/** Why an upstream gave no response, for the person who must act. */
 import { PorticoError } from "portico";
 import { type UpstreamError, upstreamError } from "portico/chat";
-import type { AttemptTarget } from "../routing/target.ts";
-import { Unsendable } from "./upstreams.ts";
+import type { AttemptTarget } from "../target.ts";
+import { Unsendable } from "../http/upstream-client.ts";
 
-/** The exchange failed. `begun`: a part of the answer has come. */
+/** The exchange failed. `begun`: a part of the response has come. */
 export function connectionFailure(target: AttemptTarget, error: Error, begun: boolean): PorticoError {
   if (error instanceof Unsendable) return misconfigured(target, error);
   const { code } = error as NodeJS.ErrnoException;

@@ -1,4 +1,4 @@
-/** Whole answers of an upstream: what they come to for the caller, and the errors that they hold. */
+/** Whole responses of an upstream: what they come to for the caller, and the errors that they hold. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
@@ -9,12 +9,12 @@ import {
   type WireProvider,
   type WireRequest,
 } from "portico/chat";
-import { streamOf } from "../answer-streams.ts";
-import type { Answer, Job } from "../job.ts";
-import { readCompletion } from "../openai/answer.ts";
-import type { AttemptTarget } from "../routing/target.ts";
+import { streamOf } from "../../response-streams.ts";
+import type { ChatResponse, Job } from "../../job.ts";
+import { readCompletion } from "../../openai/completion.ts";
+import type { AttemptTarget } from "../target.ts";
 
-export interface WholeAnswer {
+export interface WholeResponse {
   wire: WireProvider;
   native: NativeForm | undefined;
   call: WireRequest;
@@ -26,10 +26,10 @@ export interface WholeAnswer {
   firstByteMs: number;
 }
 
-/** The caller's answer. Throws what the upstream's answer is instead of one. */
-export function readWhole(whole: WholeAnswer): Answer {
+/** The caller's response. Throws what the upstream's response is instead of one. */
+export function readWhole(whole: WholeResponse): ChatResponse {
   const { wire, native, call, target, job, status, headers, body, firstByteMs } = whole;
-  if (body.length === 0) throw emptyAnswer(target, status);
+  if (body.length === 0) throw emptyResponse(target, status);
   if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
     throw upstreamError(
       { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
@@ -51,11 +51,11 @@ export function readWhole(whole: WholeAnswer): Answer {
   };
 }
 
-/** What an answer with a status of 300 and above says. */
+/** What a response with a status of 300 and above says. */
 export function refusal(
   wire: WireProvider,
   target: AttemptTarget,
-  { status, headers, body }: Pick<WholeAnswer, "status" | "headers" | "body">,
+  { status, headers, body }: Pick<WholeResponse, "status" | "headers" | "body">,
 ): UpstreamError {
   if (status < 400) {
     return upstreamError(
@@ -76,7 +76,7 @@ export function refusal(
   return upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status);
 }
 
-export function emptyAnswer(target: AttemptTarget, status: number): PorticoError {
+export function emptyResponse(target: AttemptTarget, status: number): PorticoError {
   return upstreamError(
     { kind: "upstream", message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.` },
     status,

@@ -1,6 +1,6 @@
 /** What lies between an upstream's stream and its caller: what came before he was there, and who holds whom up. */
 import type { PorticoError } from "portico";
-import type { Sink } from "../job.ts";
+import type { Sink } from "../../job.ts";
 
 /** How much may wait for a caller who has not begun to read. */
 const EARLY_BYTES = 64 * 1024;

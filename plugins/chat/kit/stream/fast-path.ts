@@ -12,7 +12,7 @@ const ZERO = 48;
 const COLON = 58;
 const BACKSLASH = 92;
 
-export interface TextLaneOptions {
+export interface FastPathOptions {
   /** The key before the string; in a pattern it stands once. */
   key: string;
   /** What ends an event: a blank line (SSE, ended by LF or CRLF) or each line. */
@@ -25,7 +25,7 @@ export interface TextLaneOptions {
   digitsBefore?: boolean;
 }
 
-export interface TextLane {
+export interface FastPath {
   push(bytes: Buffer): void;
   end(): void;
   /**
@@ -44,8 +44,8 @@ interface Pattern {
   suffix: Buffer;
 }
 
-/** See {@link TextLane}. */
-export function createTextLane(options: TextLaneOptions): TextLane {
+/** See {@link FastPath}. */
+export function createFastPath(options: FastPathOptions): FastPath {
   const { parser, onText } = options;
   const key = Buffer.from(JSON.stringify(options.key));
   const eventEnd = options.events === "blocks" ? blockEnd : lineEnd;

@@ -1,4 +1,4 @@
-/** Whole answers in OpenAI's form: finds errors dressed as answers and mends what servers of that format get wrong. */
+/** Whole responses in OpenAI's form: finds errors dressed as responses and mends what servers of that format get wrong. */
 import {
   type ChatCompletion,
   type ChatMessage,
@@ -12,34 +12,34 @@ import {
 import { type Fields, isObject } from "./fields.ts";
 
 /** Values for fields that the upstream left out. */
-export interface AnswerDefaults {
+export interface CompletionDefaults {
   id: string;
   created: number;
   model: string;
 }
 
 /**
- * Parses and mends an answer. `changed` says whether the bytes may be passed on as they came. Throws `UpstreamError` for
+ * Parses and mends a response. `changed` says whether the bytes may be passed on as they came. Throws `UpstreamError` for
  * anything that is not a completion.
  */
 export function readCompletion(
   body: Buffer,
-  defaults: AnswerDefaults,
+  defaults: CompletionDefaults,
 ): { completion: ChatCompletion; changed: boolean } {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString("utf8"));
   } catch {
-    throw notAnAnswer(body);
+    throw notACompletion(body);
   }
   const error = errorIn(parsed);
   if (error !== undefined) throw error;
-  if (!isObject(parsed) || !Array.isArray(parsed["choices"])) throw notAnAnswer(body);
+  if (!isObject(parsed) || !Array.isArray(parsed["choices"])) throw notACompletion(body);
   const changed = mendCompletion(parsed, defaults);
   return { completion: parsed as unknown as ChatCompletion, changed };
 }
 
-function notAnAnswer(body: Buffer): UpstreamError {
+function notACompletion(body: Buffer): UpstreamError {
   const problem = readOpenAiProblem(200, body);
   return upstreamError(
     { kind: "upstream", message: `The upstream's answer is not a chat completion. ${problem.message}` },
@@ -48,7 +48,7 @@ function notAnAnswer(body: Buffer): UpstreamError {
 }
 
 /**
- * The error that a 200 answer or a stream's event holds: a truthy `error`, vLLM's `{"object":"error"}`, a bare
+ * The error that a 200 response or a stream's event holds: a truthy `error`, vLLM's `{"object":"error"}`, a bare
  * `{"detail"}` or `{"message"}` without choices.
  */
 export function errorIn(value: unknown): UpstreamError | undefined {
@@ -62,7 +62,7 @@ export function errorIn(value: unknown): UpstreamError | undefined {
   return upstreamError(asFailure(problem), 200);
 }
 
-/** An error inside an answer is the upstream's failure; a numeric code may tell overload and limits apart. */
+/** An error inside a response is the upstream's failure; a numeric code may tell overload and limits apart. */
 function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<typeof readOpenAiProblem> {
   const kind =
     problem.code === "429" || problem.type === "rate_limit_error"
@@ -74,18 +74,18 @@ function asFailure(problem: ReturnType<typeof readOpenAiProblem>): ReturnType<ty
   return { ...rest, kind };
 }
 
-function mendCompletion(answer: Fields, defaults: AnswerDefaults): boolean {
+function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean {
   let changed = false;
   const set = (target: Fields, key: string, value: unknown) => {
     target[key] = value;
     changed = true;
   };
-  if (typeof answer["id"] !== "string" || answer["id"] === "") set(answer, "id", defaults.id);
-  if (answer["object"] !== "chat.completion") set(answer, "object", "chat.completion");
-  if (typeof answer["created"] !== "number") set(answer, "created", defaults.created);
-  else if (!Number.isInteger(answer["created"])) set(answer, "created", Math.floor(answer["created"]));
-  if (typeof answer["model"] !== "string" || answer["model"] === "") set(answer, "model", defaults.model);
-  const choices = answer["choices"] as unknown[];
+  if (typeof response["id"] !== "string" || response["id"] === "") set(response, "id", defaults.id);
+  if (response["object"] !== "chat.completion") set(response, "object", "chat.completion");
+  if (typeof response["created"] !== "number") set(response, "created", defaults.created);
+  else if (!Number.isInteger(response["created"])) set(response, "created", Math.floor(response["created"]));
+  if (typeof response["model"] !== "string" || response["model"] === "") set(response, "model", defaults.model);
+  const choices = response["choices"] as unknown[];
   for (let i = 0; i < choices.length; i++) {
     const choice = choices[i];
     if (!isObject(choice)) continue;
@@ -100,7 +100,7 @@ function mendCompletion(answer: Fields, defaults: AnswerDefaults): boolean {
     const reason = finishReason(choice["finish_reason"], Array.isArray(calls) && calls.length > 0) ?? "stop";
     if (reason !== choice["finish_reason"]) set(choice, "finish_reason", reason);
   }
-  if (mendUsage(answer["usage"])) changed = true;
+  if (mendUsage(response["usage"])) changed = true;
   return changed;
 }
 
@@ -184,7 +184,7 @@ export function newCallId(): string {
   return `call_${Math.random().toString(36).slice(2, 14)}${Math.random().toString(36).slice(2, 14)}`;
 }
 
-/** A whole answer as the bytes of a stream, `[DONE]` included. */
+/** A whole response as the bytes of a stream, `[DONE]` included. */
 export function completionAsStream(completion: ChatCompletion, includeUsage: boolean): Buffer {
   const { id, created, model } = completion;
   const writer = createChunkWriter({ id, created, model, includeUsage });
@@ -205,8 +205,8 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
   return writer.take()!;
 }
 
-/** A completion with one text answer, for providers that answer with a string and for hooks that reply. */
-export function textCompletion(defaults: AnswerDefaults, content: string, usage?: Usage): ChatCompletion {
+/** A completion with one text response, for providers that response with a string and for hooks that reply. */
+export function textCompletion(defaults: CompletionDefaults, content: string, usage?: Usage): ChatCompletion {
   const message: ChatMessage = { role: "assistant", content };
   return {
     id: defaults.id,
@@ -220,7 +220,7 @@ export function textCompletion(defaults: AnswerDefaults, content: string, usage?
 
 export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** An answer of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
+/** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
 export function completionBytes(completion: ChatCompletion): Buffer {
   return Buffer.from(JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion));
 }

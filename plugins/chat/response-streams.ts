@@ -1,10 +1,10 @@
-/** Streams that are made of something else: a whole answer, or another stream. */
+/** Streams that are made of something else: a whole response, or another stream. */
 import type { ChatCompletion } from "portico/chat";
-import type { AnswerStream } from "./job.ts";
-import { completionAsStream } from "./openai/answer.ts";
+import type { ResponseStream } from "./job.ts";
+import { completionAsStream } from "./openai/completion.ts";
 
-/** A whole answer for a caller who has asked for a stream. */
-export function streamOf(completion: ChatCompletion, includeUsage: boolean): AnswerStream {
+/** A whole response for a caller who has asked for a stream. */
+export function streamOf(completion: ChatCompletion, includeUsage: boolean): ResponseStream {
   const bytes = completionAsStream(completion, includeUsage);
   const first = completion.choices[0];
   return {
@@ -22,9 +22,9 @@ export function streamOf(completion: ChatCompletion, includeUsage: boolean): Ans
 
 /** The stream of another one that begins, or is cancelled, in a way of its own. */
 export function onTopOf(
-  source: AnswerStream,
-  own: Pick<AnswerStream, "start"> & Partial<Pick<AnswerStream, "cancel">>,
-): AnswerStream {
+  source: ResponseStream,
+  own: Pick<ResponseStream, "start"> & Partial<Pick<ResponseStream, "cancel">>,
+): ResponseStream {
   return {
     start: own.start,
     resume: () => source.resume(),

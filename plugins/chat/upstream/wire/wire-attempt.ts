@@ -1,17 +1,17 @@
 /** One attempt at an upstream over HTTP. */
 import type { NativeForm, WireProvider, WireRequest } from "portico/chat";
-import { type Answer, callerLeft, type Job } from "../job.ts";
-import type { AttemptTarget } from "../routing/target.ts";
-import type { Upstreams } from "./upstreams.ts";
+import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
+import type { AttemptTarget } from "../target.ts";
+import type { UpstreamClient } from "../http/upstream-client.ts";
 import { WireExchange } from "./wire-exchange.ts";
 import { wireRequest } from "./wire-request.ts";
 
 export interface WireAttempt {
-  upstreams: Upstreams;
+  upstreams: UpstreamClient;
   wire: WireProvider;
   target: AttemptTarget;
   job: Job;
-  /** The request goes out in the caller's own form, and so the answer comes back. */
+  /** The request goes out in the caller's own form, and so the response comes back. */
   native?: NativeForm | undefined;
   timeoutMs: number;
   idleTimeoutMs: number;
@@ -23,8 +23,8 @@ export interface WireAttempt {
   onBroken: (message: string) => void;
 }
 
-/** Resolves with the answer's beginning, rejects with what went wrong before it. */
-export function attemptWire(attempt: WireAttempt): Promise<Answer> {
+/** Resolves with the response's beginning, rejects with what went wrong before it. */
+export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
   const { wire, target, job } = attempt;
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
   const own = native?.encode(job.native!, target);
@@ -33,11 +33,11 @@ export function attemptWire(attempt: WireAttempt): Promise<Answer> {
   return sent instanceof Promise ? sent.then((call) => exchange(attempt, call)) : exchange(attempt, sent);
 }
 
-function exchange(attempt: WireAttempt, call: WireRequest): Promise<Answer> {
+function exchange(attempt: WireAttempt, call: WireRequest): Promise<ChatResponse> {
   const { job } = attempt;
   job.trace.dropped = call.dropped;
-  return new Promise<Answer>((resolve, reject) => {
-    if (job.cancelled) reject(callerLeft());
+  return new Promise<ChatResponse>((resolve, reject) => {
+    if (job.cancelled) reject(clientDisconnected());
     else new WireExchange(attempt, call, resolve, reject).send();
   });
 }

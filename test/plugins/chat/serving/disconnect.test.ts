@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { Call } from "portico";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Endpoint, openExchange } from "../../../../plugins/chat/serving/open.ts";
+import { type Endpoint, openChat } from "../../../../plugins/chat/serving/open.ts";
 import { writeStream } from "../../../../plugins/chat/serving/write-stream.ts";
 
 const test = suite("clients who have left");
@@ -31,7 +31,7 @@ test("a hook's reply to one goes nowhere", async () => {
     },
   } as unknown as Call;
   const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
-  const thrown = await openExchange(endpoint, call, { request, stream: true }).then(
+  const thrown = await openChat(endpoint, call, { request, stream: true }).then(
     () => undefined,
     (error: { code: string }) => error,
   );

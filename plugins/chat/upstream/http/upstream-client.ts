@@ -20,9 +20,9 @@ export interface UpstreamCall {
 export interface Receiver {
   head(status: number, headers: IncomingHttpHeaders): void;
   data(bytes: Buffer): void;
-  /** The answer is complete. */
+  /** The response is complete. */
   end(): void;
-  /** No connection, a reset, an answer cut short or malformed, a body that does not decompress; or `Unsendable`. */
+  /** No connection, a reset, a response cut short or malformed, a body that does not decompress; or `Unsendable`. */
   fail(error: Error): void;
 }
 
@@ -48,13 +48,13 @@ export interface Sending {
   resume(): void;
 }
 
-export interface Upstreams {
+export interface UpstreamClient {
   send(call: UpstreamCall, receiver: Receiver): Sending;
-  /** Closes idle connections now, the others when their answers have ended. */
+  /** Closes idle connections now, the others when their responses have ended. */
   close(): void;
 }
 
-export function createUpstreams(): Upstreams {
+export function createUpstreamClient(): UpstreamClient {
   const pools = new Map<string, Pool>();
 
   function poolOf(origin: string): Pool {
@@ -124,7 +124,7 @@ function headOf({ method, headers }: UpstreamCall, host: string, path: string): 
   return `${method} ${path} HTTP/1.1\r\nhost: ${named}\r\nconnection: keep-alive\r\n${lines}`;
 }
 
-/** One request and its answer, decompressed. */
+/** One request and its response, decompressed. */
 class Exchange implements Taker, Sending {
   #over = false;
   #receiver: Receiver;

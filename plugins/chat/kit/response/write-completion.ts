@@ -1,4 +1,4 @@
-/** Pieces of an answer in OpenAI's form, for the formats that are translated into it. */
+/** Pieces of a response in OpenAI's form, for the formats that are translated into it. */
 
 export interface Answered<C> {
   text: string;
@@ -6,8 +6,8 @@ export interface Answered<C> {
   calls: C[];
 }
 
-/** The message of an answer; no content at all beside calls is `null`. */
-export function answerMessage<C>({ text, reasoning, calls }: Answered<C>) {
+/** The message of a response; no content at all beside calls is `null`. */
+export function assistantMessage<C>({ text, reasoning, calls }: Answered<C>) {
   return {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,

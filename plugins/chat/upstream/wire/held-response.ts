@@ -1,12 +1,12 @@
-/** An answer that is read whole before it goes on, and what is kept of one that is too large for that. */
+/** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
 import type { Usage } from "portico/chat";
-import { usageIn } from "../serving/metering.ts";
+import { usageIn } from "../../serving/metering.ts";
 
-/** So much of the end of a large answer is looked at for its usage. */
+/** So much of the end of a large response is looked at for its usage. */
 const TAIL_BYTES = 4096;
 
-/** The bytes so far. Most answers come in one read, and cost no list. */
-export class HeldAnswer {
+/** The bytes so far. Most responses come in one read, and cost no list. */
+export class HeldResponse {
   size = 0;
   #first: Buffer | undefined;
   #rest: Buffer[] | undefined;
@@ -35,8 +35,8 @@ export class HeldAnswer {
     return first;
   }
 
-  /** It begins as an answer in OpenAI's form does, and not as an error dressed as one. */
-  beginsAsAnswer(): boolean {
+  /** It begins as a response in OpenAI's form does, and not as an error dressed as one. */
+  beginsAsCompletion(): boolean {
     const head = this.#first;
     if (head === undefined || head[0] !== 123) return false;
     const choices = head.indexOf('"choices"');
@@ -44,8 +44,8 @@ export class HeldAnswer {
   }
 }
 
-/** The end of an answer that passes without being held: its usage is there. */
-export class AnswerTail {
+/** The end of a response that passes without being held: its usage is there. */
+export class ResponseTail {
   #bytes: Buffer | undefined;
 
   push(bytes: Buffer): void {

@@ -5,16 +5,16 @@ import { gzipSync } from "node:zlib";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import {
-  createUpstreams,
+  createUpstreamClient,
   type Receiver,
   type Sending,
   type UpstreamCall,
-} from "../../../../plugins/chat/upstream/upstreams.ts";
+} from "../../../../plugins/chat/upstream/http/upstream-client.ts";
 
 type Play = (socket: Socket, request: string, count: number) => void;
 
 const servers: Server[] = [];
-const upstreams = createUpstreams();
+const upstreams = createUpstreamClient();
 
 /** Plays one raw answer for each request that has come in whole. */
 async function start(play: Play): Promise<{ url: string; connections: () => number; requests: string[] }> {

@@ -2,35 +2,35 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
-import { type AnswerKind, kindOf, onlyComments, sniff } from "./answer-kind.ts";
+import { type ResponseKind, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { Delivery } from "./delivery.ts";
-import { type Deadline, startDeadline } from "./deadline.ts";
-import { type Answer, type AnswerStream, callerLeft, type Sink } from "../job.ts";
-import { AnswerTail, HeldAnswer } from "./held-answer.ts";
+import { type Deadline, startDeadline } from "../deadline.ts";
+import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
+import { ResponseTail, HeldResponse } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
-import type { Receiver, Sending } from "./upstreams.ts";
+import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { connectionFailure, silence } from "./wire-failures.ts";
-import { emptyAnswer, readWhole, refusal } from "./whole-answer.ts";
+import { emptyResponse, readWhole, refusal } from "./whole-response.ts";
 import type { WireAttempt } from "./wire-attempt.ts";
 
-/** Error answers are read this far. */
+/** Error responses are read this far. */
 const MAX_ERROR_BYTES = 1024 * 1024;
-/** A whole answer larger than this is passed on as it comes where that is possible. */
+/** A whole response larger than this is passed on as it comes where that is possible. */
 const HOLD_BYTES = 1024 * 1024;
-const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 /** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
 const COMMENTS_ONLY_MS = 2000;
 const NOTHING = Buffer.alloc(0);
-/** An upstream that does not close its answer after `[DONE]` is cut. */
+/** An upstream that does not close its response after `[DONE]` is cut. */
 const LINGER_MS = 1000;
 
-type Mode = AnswerKind | "waiting" | "raw" | "over";
+type Mode = ResponseKind | "waiting" | "raw" | "over";
 
-/** Settles the attempt's promise with the answer's beginning; of a stream it is the rest as well. */
-export class WireExchange implements Receiver, AnswerStream {
+/** Settles the attempt's promise with the response's beginning; of a stream it is the rest as well. */
+export class WireExchange implements Receiver, ResponseStream {
   readonly #a: WireAttempt;
   readonly #call: WireRequest;
-  #resolve: ((answer: Answer) => void) | undefined;
+  #resolve: ((response: ChatResponse) => void) | undefined;
   #reject: ((error: unknown) => void) | undefined;
   #sending: Sending | undefined;
   #mode: Mode = "waiting";
@@ -38,16 +38,16 @@ export class WireExchange implements Receiver, AnswerStream {
   #commentsTimer: NodeJS.Timeout | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #held: HeldAnswer | undefined;
+  #held: HeldResponse | undefined;
   #reading: StreamReading | undefined;
   #firstByteMs = -1;
-  #tail: AnswerTail | undefined;
+  #tail: ResponseTail | undefined;
   #delivery: Delivery | undefined;
 
   constructor(
     attempt: WireAttempt,
     call: WireRequest,
-    resolve: (answer: Answer) => void,
+    resolve: (response: ChatResponse) => void,
     reject: (error: unknown) => void,
   ) {
     this.#a = attempt;
@@ -109,7 +109,7 @@ export class WireExchange implements Receiver, AnswerStream {
       switch (this.#mode) {
         case "stream": {
           const reading = this.#reading;
-          if (reading === undefined) throw emptyAnswer(this.#a.target, this.#status);
+          if (reading === undefined) throw emptyResponse(this.#a.target, this.#status);
           const last = reading.end();
           if (last !== undefined) this.#deliver(last);
           if (reading.failure !== undefined) this.#broken(reading.failure);
@@ -127,7 +127,7 @@ export class WireExchange implements Receiver, AnswerStream {
           return;
         case "sniff":
         case "waiting":
-          throw emptyAnswer(this.#a.target, this.#status);
+          throw emptyResponse(this.#a.target, this.#status);
       }
     } catch (error) {
       this.#broken(error);
@@ -140,7 +140,7 @@ export class WireExchange implements Receiver, AnswerStream {
       this.#refused();
       return;
     }
-    // The answer was complete; only its last line was not.
+    // The response was complete; only its last line was not.
     if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && this.#resolve === undefined) {
       this.end();
       return;
@@ -160,7 +160,7 @@ export class WireExchange implements Receiver, AnswerStream {
     if (kind !== undefined) this.#mode = kind;
     if (kind === "stream") this.#push(all);
     else if (kind === "collect") this.#collect(all);
-    else (this.#held ??= new HeldAnswer()).push(all);
+    else (this.#held ??= new HeldResponse()).push(all);
   }
 
   #push(bytes: Buffer): void {
@@ -230,10 +230,10 @@ export class WireExchange implements Receiver, AnswerStream {
     this.#sending?.resume();
   }
 
-  // --------------------------------------------------------------------------------------- whole answers
+  // --------------------------------------------------------------------------------------- whole responses
 
   #collect(bytes: Buffer): void {
-    const held = (this.#held ??= new HeldAnswer());
+    const held = (this.#held ??= new HeldResponse());
     held.push(bytes);
     if (this.#mode === "error") {
       if (held.size <= MAX_ERROR_BYTES) return;
@@ -242,26 +242,26 @@ export class WireExchange implements Receiver, AnswerStream {
     } else if (held.size > HOLD_BYTES && this.#mayPassRaw(held)) {
       this.#mode = "raw";
       for (const part of held.take()) this.#passRaw(part);
-    } else if (held.size > MAX_ANSWER_BYTES) {
+    } else if (held.size > MAX_RESPONSE_BYTES) {
       this.#abort();
       this.#broken(upstreamError({ kind: "upstream", message: "The upstream's answer is too large." }, this.#status));
     }
   }
 
-  /** A large answer in OpenAI's form need not be held to be told from an error. */
-  #mayPassRaw(held: HeldAnswer): boolean {
+  /** A large response in OpenAI's form need not be held to be told from an error. */
+  #mayPassRaw(held: HeldResponse): boolean {
     const { job, wire } = this.#a;
-    return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsAnswer();
+    return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsCompletion();
   }
 
   #passRaw(bytes: Buffer): void {
-    if (this.#a.job.metered) (this.#tail ??= new AnswerTail()).push(bytes);
+    if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
     this.#deliver(bytes);
   }
 
   #whole(): void {
     const { wire, native, target, job } = this.#a;
-    const answer = readWhole({
+    const response = readWhole({
       wire,
       native,
       target,
@@ -274,7 +274,7 @@ export class WireExchange implements Receiver, AnswerStream {
     });
     const resolve = this.#resolve!;
     this.#close();
-    resolve(answer);
+    resolve(response);
   }
 
   #refused(): void {
@@ -300,7 +300,7 @@ export class WireExchange implements Receiver, AnswerStream {
     const sending = this.#sending;
     if (this.#resolve !== undefined) this.#begin();
     this.#close();
-    // The connection is kept where the upstream ends its answer soon.
+    // The connection is kept where the upstream ends its response soon.
     setTimeout(() => sending?.abort(), LINGER_MS).unref();
     this.#outlet.end();
   }
@@ -322,13 +322,13 @@ export class WireExchange implements Receiver, AnswerStream {
     this.#outlet.end(known);
   }
 
-  /** The caller left. */
+  /** The client disconnected. */
   cancel(): void {
     if (this.#mode === "over") return;
     const reject = this.#reject;
     this.#abort();
     this.#close();
-    reject?.(callerLeft());
+    reject?.(clientDisconnected());
   }
 
   #abort(): void {

@@ -1,9 +1,9 @@
-/** One kept-alive connection to an upstream: a request goes out, its answer comes back, then the next. */
+/** One kept-alive connection to an upstream: a request goes out, its response comes back, then the next. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import { type AnswerEvents, AnswerReader } from "./answer-reader.ts";
+import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
 
-/** Whom an answer is for. After `end` or `fail` nothing more is told. */
+/** Whom a response is for. After `end` or `fail` nothing more is told. */
 export interface Taker {
   head(status: number, headers: IncomingHttpHeaders): void;
   data(bytes: Buffer): void;
@@ -21,12 +21,12 @@ export interface ConnectionEvents {
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
-export class Connection implements AnswerEvents {
+export class Connection implements ResponseEvents {
   /** When it became idle, by `performance.now()`. */
   idleSince = 0;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
-  readonly #reader: AnswerReader = new AnswerReader(this);
+  readonly #reader: ResponseReader = new ResponseReader(this);
   #taker: Taker | undefined;
   #error: Error | undefined;
 
@@ -116,7 +116,7 @@ export class Connection implements AnswerEvents {
     const taker = this.#taker;
     this.#taker = undefined;
     const socket = this.#socket;
-    // An answer that came before its request had gone out leaves the rest of it on the way.
+    // A response that came before its request had gone out leaves the rest of it on the way.
     if (!reusable || socket.writableLength > 0 || socket.destroyed) socket.destroy();
     else {
       if (socket.isPaused()) socket.resume();

@@ -1,21 +1,21 @@
 /**
- * Reads HTTP/1.1 answers from the bytes of one connection: heads, and bodies by length, in chunks or up to the end of
- * the connection (RFC 9112). Whatever leaves a doubt where an answer ends makes the connection unfit for another one:
- * an answer must never reach the caller of the next request.
+ * Reads HTTP/1.1 responses from the bytes of one connection: heads, and bodies by length, in chunks or up to the end of
+ * the connection (RFC 9112). Whatever leaves a doubt where a response ends makes the connection unfit for another one:
+ * a response must never reach the caller of the next request.
  */
 import type { IncomingHttpHeaders } from "node:http";
 
-export interface AnswerEvents {
-  /** Interim answers (1xx) too. */
+export interface ResponseEvents {
+  /** Interim responses (1xx) too. */
   head(status: number, headers: IncomingHttpHeaders): void;
   /** What one read brought of the body, freed of its chunk lines. */
   data(bytes: Buffer): void;
-  /** The answer is complete. `reusable`: the next one may come over the same connection. */
+  /** The response is complete. `reusable`: the next one may come over the same connection. */
   end(reusable: boolean): void;
 }
 
-/** What came is no HTTP/1.1 answer. */
-export class MalformedAnswer extends Error {
+/** What came is no HTTP/1.1 response. */
+export class ProtocolError extends Error {
   readonly code = "EBADMSG";
 }
 
@@ -28,7 +28,7 @@ const CR = 13;
 const LF = 10;
 
 enum State {
-  /** No answer is expected. */
+  /** No response is expected. */
   Idle,
   Head,
   /** A body of known length. */
@@ -45,8 +45,8 @@ enum State {
   TrailerEnd,
 }
 
-export class AnswerReader {
-  readonly #events: AnswerEvents;
+export class ResponseReader {
+  readonly #events: ResponseEvents;
   #state = State.Idle;
   #held: Buffer | undefined;
   #left = 0;
@@ -54,22 +54,22 @@ export class AnswerReader {
   #lineBytes = 0;
   #reusable = false;
 
-  constructor(events: AnswerEvents) {
+  constructor(events: ResponseEvents) {
     this.#events = events;
   }
 
-  /** A request goes out: one answer may come. */
+  /** A request goes out: one response may come. */
   expect(): void {
     this.#state = State.Head;
   }
 
-  /** Takes ownership of the bytes: chunks are joined in place. Throws `MalformedAnswer`. */
+  /** Takes ownership of the bytes: chunks are joined in place. Throws `ProtocolError`. */
   push(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length) {
       switch (this.#state) {
         case State.Idle:
-          throw new MalformedAnswer("bytes that belong to no answer");
+          throw new ProtocolError("bytes that belong to no response");
         case State.Head: {
           const held = this.#held;
           if (held !== undefined) {
@@ -97,7 +97,7 @@ export class AnswerReader {
     }
   }
 
-  /** The connection has ended. False where that cuts an answer short. */
+  /** The connection has ended. False where that cuts a response short. */
   close(): boolean {
     if (this.#state === State.Rest) this.#end(false);
     return this.#state === State.Idle;
@@ -111,18 +111,18 @@ export class AnswerReader {
   #readHead(bytes: Buffer, from: number): number {
     const end = bytes.indexOf("\r\n\r\n", from, "latin1");
     if (end === -1) {
-      if (bytes.length - from > MAX_HEAD_BYTES) throw new MalformedAnswer("the head of the answer is too large");
+      if (bytes.length - from > MAX_HEAD_BYTES) throw new ProtocolError("the head of the response is too large");
       // a server of another protocol may never send a line's end
       if (!"HTTP/1.".startsWith(bytes.toString("latin1", from, from + 7)))
-        throw new MalformedAnswer("not an HTTP/1.1 answer");
+        throw new ProtocolError("not an HTTP/1.1 response");
       this.#held = bytes.subarray(from);
       return bytes.length;
     }
-    if (end - from > MAX_HEAD_BYTES) throw new MalformedAnswer("the head of the answer is too large");
+    if (end - from > MAX_HEAD_BYTES) throw new ProtocolError("the head of the response is too large");
     const { status, minor, headers } = parseHead(bytes.toString("latin1", from, end));
     const next = end + 4;
     if (status < 200) {
-      if (status === 101) throw new MalformedAnswer("a switch of protocols that was not asked for");
+      if (status === 101) throw new ProtocolError("a switch of protocols that was not asked for");
       this.#events.head(status, headers);
       return next;
     }
@@ -188,14 +188,14 @@ export class AnswerReader {
       case State.Size: {
         const digit = hexDigit(byte);
         if (digit >= 0) {
-          if (++this.#digits > MAX_SIZE_DIGITS) throw new MalformedAnswer("a chunk of impossible size");
+          if (++this.#digits > MAX_SIZE_DIGITS) throw new ProtocolError("a chunk of impossible size");
           this.#left = this.#left * 16 + digit;
           return false;
         }
-        if (this.#digits === 0) throw new MalformedAnswer("a chunk without a size");
+        if (this.#digits === 0) throw new ProtocolError("a chunk without a size");
         if (byte === CR) this.#state = State.SizeEnd;
         else if (byte === 59 || byte === 32 || byte === 9) this.#state = State.SizeExtension;
-        else throw new MalformedAnswer("a chunk's size that is no number");
+        else throw new ProtocolError("a chunk's size that is no number");
         return false;
       }
       case State.SizeExtension:
@@ -231,12 +231,12 @@ export class AnswerReader {
   }
 
   #countLine(): void {
-    if (++this.#lineBytes > MAX_LINE_BYTES) throw new MalformedAnswer("a line of the body is too long");
+    if (++this.#lineBytes > MAX_LINE_BYTES) throw new ProtocolError("a line of the body is too long");
   }
 }
 
 function mustBe(byte: number, expected: number): void {
-  if (byte !== expected) throw new MalformedAnswer("a chunk that does not end where it should");
+  if (byte !== expected) throw new ProtocolError("a chunk that does not end where it should");
 }
 
 function hexDigit(byte: number): number {
@@ -253,7 +253,7 @@ function hasToken(list: string, token: string): boolean {
 function lengthOf(text: string): number {
   const [first = "", ...others] = text.split(",").map((item) => item.trim());
   if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
-    throw new MalformedAnswer("an answer whose length is no number");
+    throw new ProtocolError("a response whose length is no number");
   return Number(first);
 }
 
@@ -269,7 +269,7 @@ function parseHead(text: string): Head {
   let at = text.indexOf("\r\n");
   const line = at === -1 ? text : text.slice(0, at);
   const found = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(line);
-  if (found === null) throw new MalformedAnswer("not an HTTP/1.1 answer");
+  if (found === null) throw new ProtocolError("not an HTTP/1.1 response");
   const headers: Record<string, string> = Object.create(null);
   while (at !== -1) {
     const from = at + 2;
@@ -277,7 +277,7 @@ function parseHead(text: string): Head {
     const colon = text.indexOf(":", from);
     const end = at === -1 ? text.length : at;
     const name = text.slice(from, colon === -1 ? from : colon).toLowerCase();
-    if (colon > end || !TOKEN.test(name)) throw new MalformedAnswer("an answer with a broken header line");
+    if (colon > end || !TOKEN.test(name)) throw new ProtocolError("a response with a broken header line");
     const value = text.slice(colon + 1, end).trim();
     const known = headers[name];
     headers[name] = known === undefined ? value : `${known}, ${value}`;

@@ -1,11 +1,11 @@
-/** The stream of a provider that does nothing but stream, as one answer. */
+/** The stream of a provider that does nothing but stream, as one response. */
 import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart } from "portico/chat";
-import { type AnswerStream, callerLeft, type Job } from "../job.ts";
-import { type AnswerDefaults, textCompletion } from "../openai/answer.ts";
-import { readChunks } from "../openai/read-chunks.ts";
+import { type ResponseStream, clientDisconnected, type Job } from "../../job.ts";
+import { type CompletionDefaults, textCompletion } from "../../openai/completion.ts";
+import { readChunks } from "../../openai/read-chunks.ts";
 
-/** Reads the stream to its end. Rejects where it breaks off, or the caller leaves. */
-export function gather(stream: AnswerStream, job: Job, defaults: AnswerDefaults): Promise<ChatCompletion> {
+/** Reads the stream to its end. Rejects where it breaks off, or the client disconnects. */
+export function gather(stream: ResponseStream, job: Job, defaults: CompletionDefaults): Promise<ChatCompletion> {
   return new Promise((resolve, reject) => {
     const completion = textCompletion(defaults, "");
     const choices: Gathered[] = [];
@@ -18,7 +18,7 @@ export function gather(stream: AnswerStream, job: Job, defaults: AnswerDefaults)
     job.worker = {
       cancel() {
         source?.cancel();
-        reject(callerLeft());
+        reject(clientDisconnected());
       },
     };
     stream.start({

@@ -1,7 +1,7 @@
 /** Reads an upstream's stream and gives it the form in which it goes on; keeps its text where somebody wants it. */
 import type { PorticoError } from "portico";
 import type { StreamDecoder, Usage, WireRequest } from "portico/chat";
-import { OpenAiStream } from "../openai/stream.ts";
+import { OpenAiStream } from "../../openai/stream.ts";
 import type { WireAttempt } from "./wire-attempt.ts";
 
 export class StreamReading implements StreamDecoder {

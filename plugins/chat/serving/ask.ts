@@ -1,14 +1,14 @@
-/** From a request to its answer, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
+/** From a request to its response, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
 import { isDeepStrictEqual } from "node:util";
 import { type EmitResult, isPorticoError, type PluginContext, type PorticoError } from "portico";
 import type { ChatCompletion, Usage } from "portico/chat";
 import { converse, type Engine } from "../routing/attempts.ts";
-import { onTopOf } from "../answer-streams.ts";
-import type { Answer, Job } from "../job.ts";
+import { onTopOf } from "../response-streams.ts";
+import type { ChatResponse, Job } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
-import { readCompletion } from "../openai/answer.ts";
+import { readCompletion } from "../openai/completion.ts";
 import { checkRequest } from "../openai/request.ts";
-import { newCompletionId } from "../routing/target.ts";
+import { newCompletionId } from "../upstream/target.ts";
 
 /** What became of a job, for `chat:response` and `message:sent`. */
 export interface Report {
@@ -39,15 +39,15 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
 }
 
 /**
- * Asks, and reports the end to `done` and `meter` exactly once: of a whole answer at once, of a stream when it has ended.
- * A report costs reading the whole answer; for a meter only its usage is read.
+ * Asks, and reports the end to `done` and `meter` exactly once: of a whole response at once, of a stream when it has ended.
+ * A report costs reading the whole response; for a meter only its usage is read.
  */
 export function ask(
   engine: Engine,
   job: Job,
   done: ((report: Report) => void) | undefined,
   meter: ((end: End) => void) | undefined,
-): Promise<Answer> {
+): Promise<ChatResponse> {
   return done === undefined && meter === undefined ? converse(engine, job) : askAndReport(engine, job, done, meter);
 }
 
@@ -56,22 +56,22 @@ async function askAndReport(
   job: Job,
   done: ((report: Report) => void) | undefined,
   meter: ((end: End) => void) | undefined,
-): Promise<Answer> {
-  let answer: Answer;
+): Promise<ChatResponse> {
+  let response: ChatResponse;
   try {
-    answer = await converse(engine, job);
+    response = await converse(engine, job);
   } catch (error) {
     const status = statusOf(error, job);
     meter?.({ status });
     done?.({ status, error: messageOf(error) });
     throw error;
   }
-  const { stream, firstByteMs } = answer;
+  const { stream, firstByteMs } = response;
   if (stream === undefined) {
-    done?.({ status: 200, firstByteMs, ...reportOf(completionOf(answer)) });
-    meter?.({ status: 200, firstByteMs, usage: usageOf(answer) });
+    done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
+    meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
   } else {
-    watchStream(answer, job, (status, error) => {
+    watchStream(response, job, (status, error) => {
       const { usage, finishReason } = stream;
       meter?.({ status, firstByteMs, usage });
       done?.({
@@ -84,18 +84,18 @@ async function askAndReport(
       });
     });
   }
-  return answer;
+  return response;
 }
 
-function watchStream(answer: Answer, job: Job, done: (status: number, error?: string) => void): void {
-  const stream = answer.stream!;
+function watchStream(response: ChatResponse, job: Job, done: (status: number, error?: string) => void): void {
+  const stream = response.stream!;
   let told = false;
   const tell = (status: number, error?: string) => {
     if (told) return;
     told = true;
     done(status, error);
   };
-  answer.stream = onTopOf(stream, {
+  response.stream = onTopOf(stream, {
     start: (sink) =>
       stream.start({
         write: (bytes) => sink.write(bytes),
@@ -110,26 +110,26 @@ function watchStream(answer: Answer, job: Job, done: (status: number, error?: st
       }),
     cancel() {
       stream.cancel();
-      tell(499, "The client left.");
+      tell(499, "The client disconnected.");
     },
   });
   const previous = job.worker;
   job.worker = {
     cancel() {
       previous?.cancel();
-      tell(499, "The client left.");
+      tell(499, "The client disconnected.");
     },
   };
 }
 
-/** The parsed answer, whether or not anybody had parsed it before. */
-export function completionOf(answer: Answer): ChatCompletion {
-  answer.completion ??= readCompletion(answer.body!, {
+/** The parsed response, whether or not anybody had parsed it before. */
+export function completionOf(response: ChatResponse): ChatCompletion {
+  response.completion ??= readCompletion(response.body!, {
     id: newCompletionId(),
     created: Math.floor(Date.now() / 1000),
     model: "",
   }).completion;
-  return answer.completion;
+  return response.completion;
 }
 
 function reportOf(completion: ChatCompletion): Partial<Report> {

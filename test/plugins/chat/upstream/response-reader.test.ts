@@ -1,7 +1,7 @@
 /** The framing of answers, cut at every byte; what must not be reused, and what is no answer at all. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { AnswerReader, MalformedAnswer } from "../../../../plugins/chat/upstream/answer-reader.ts";
+import { ResponseReader, ProtocolError } from "../../../../plugins/chat/upstream/http/response-reader.ts";
 
 interface Told {
   heads: [status: number, headers: Record<string, unknown>][];
@@ -9,9 +9,9 @@ interface Told {
   ends: boolean[];
 }
 
-function read(parts: readonly string[]): Told & { reader: AnswerReader } {
+function read(parts: readonly string[]): Told & { reader: ResponseReader } {
   const told: Told = { heads: [], body: "", ends: [] };
-  const reader = new AnswerReader({
+  const reader = new ResponseReader({
     head: (status, headers) => void told.heads.push([status, { ...headers }]),
     data: (bytes) => {
       told.body += bytes.toString("latin1");
@@ -38,7 +38,7 @@ function refuses(text: string, why: RegExp): void {
     } catch (thrown) {
       error = thrown;
     }
-    assert.instance(error, MalformedAnswer, `not refused: ${JSON.stringify(text.slice(0, 80))}`);
+    assert.instance(error, ProtocolError, `not refused: ${JSON.stringify(text.slice(0, 80))}`);
     assert.match((error as Error).message, why);
   }
 }
@@ -64,7 +64,7 @@ test("a body in chunks, with extensions and trailers", () => {
 
 test("the chunks of one read are told at once", () => {
   let calls = 0;
-  const reader = new AnswerReader({ head: () => {}, data: () => void calls++, end: () => {} });
+  const reader = new ResponseReader({ head: () => {}, data: () => void calls++, end: () => {} });
   reader.expect();
   reader.push(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n1\r\nc\r\n"));
   assert.is(calls, 1);
@@ -131,15 +131,15 @@ test("a doubt about the end makes the connection unfit for another answer", () =
   everyWay(kept, ({ ends }) => assert.equal(ends, [true]));
 });
 
-test("bytes after an answer belong to nobody", () => {
+test("bytes after a response belong to nobody", () => {
   const text = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
   const told: boolean[] = [];
-  const reader = new AnswerReader({ head: () => {}, data: () => {}, end: (reusable) => void told.push(reusable) });
+  const reader = new ResponseReader({ head: () => {}, data: () => {}, end: (reusable) => void told.push(reusable) });
   reader.expect();
-  assert.throws(() => reader.push(Buffer.from(`${text}HTTP/1.1 200 OK\r\n`)), /belong to no answer/);
+  assert.throws(() => reader.push(Buffer.from(`${text}HTTP/1.1 200 OK\r\n`)), /belong to no response/);
   assert.equal(told, [false]);
   const idle = read([text]).reader;
-  assert.throws(() => idle.push(Buffer.from("x")), /belong to no answer/);
+  assert.throws(() => idle.push(Buffer.from("x")), /belong to no response/);
 });
 
 test("what is no answer is refused", () => {

@@ -1,7 +1,7 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createSseParser } from "../../../../plugins/chat/kit/stream/sse-parser.ts";
-import { createTextLane, type TextLaneOptions } from "../../../../plugins/chat/kit/stream/text-lane.ts";
+import { createFastPath, type FastPathOptions } from "../../../../plugins/chat/kit/stream/fast-path.ts";
 
 interface Part {
   kind?: string;
@@ -13,11 +13,11 @@ const json = (text: string, count = 1, more = {}) =>
 const event = (text: string, count = 1, more = {}) => `event: x\ndata: ${json(text, count, more)}\n\n`;
 
 /** A lane that notes which texts were taken in passing and which were parsed. */
-function makeLane(options: Partial<TextLaneOptions> = {}) {
+function makeFastPath(options: Partial<FastPathOptions> = {}) {
   const taken: string[] = [];
   const parsed: string[] = [];
   const all: string[] = [];
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "text",
     events: "blocks",
     parser: createSseParser((data) => {
@@ -37,7 +37,7 @@ function makeLane(options: Partial<TextLaneOptions> = {}) {
 }
 
 test("takes the text of events that are alike", () => {
-  const { push, taken, parsed } = makeLane();
+  const { push, taken, parsed } = makeFastPath();
   const texts = [
     "plain",
     'a "quote"',
@@ -65,7 +65,7 @@ test("parses whatever else comes, and goes on after it", () => {
     event("g").replace("\ndata:", "\nid: 7\ndata:"),
   ];
   for (const one of odd) {
-    const { push, taken, parsed } = makeLane();
+    const { push, taken, parsed } = makeFastPath();
     push(event("first") + event("second") + one + event("first") + event("last"));
     assert.is(parsed.length >= 2, true, one);
     assert.ok(taken.includes("second") && (taken.includes("last") || parsed.includes("last")), one);
@@ -73,17 +73,17 @@ test("parses whatever else comes, and goes on after it", () => {
 });
 
 test("an event with something more is never taken for one without", () => {
-  const { push, taken, parsed } = makeLane();
+  const { push, taken, parsed } = makeFastPath();
   push(event("first") + event("x", 1, { done: true }));
   assert.equal([taken, parsed], [[], ["first", "x"]]);
 });
 
 test("padding and other line ends are no difference", () => {
-  const { push, taken } = makeLane();
+  const { push, taken } = makeFastPath();
   const padded = event("x").replace("}\n\n", "}            \n\n");
   push(event("first") + padded + event("y").replace("}}", "}   }"));
   assert.equal(taken, ["x", "y"]);
-  const crlf = makeLane();
+  const crlf = makeFastPath();
   crlf.push((event("first") + event("x") + event("y")).replaceAll("\n", "\r\n"));
   assert.equal(crlf.taken, ["x", "y"]);
 });
@@ -94,7 +94,7 @@ test("cut anywhere, the texts and their order stay the same", () => {
   );
   for (const text of [stream, Buffer.from(stream.toString().replaceAll("\n", "\r\n"))]) {
     for (let at = 1; at < text.length; at++) {
-      const { lane, all } = makeLane();
+      const { lane, all } = makeFastPath();
       lane.push(text.subarray(0, at));
       lane.push(text.subarray(at));
       lane.end();
@@ -104,7 +104,7 @@ test("cut anywhere, the texts and their order stay the same", () => {
 });
 
 test("a string that is not whole, or no JSON, is not taken", () => {
-  const { push, taken } = makeLane();
+  const { push, taken } = makeFastPath();
   push(event("first"));
   const [head = ""] = event("open").split("open");
   assert.throws(() => push(`${head}broken\n\n${event("x")}`));
@@ -114,7 +114,7 @@ test("a string that is not whole, or no JSON, is not taken", () => {
 test("learns only where the key stands once, before a string", () => {
   for (const bad of ['{"text":7}', '{"text":"a","b":{"text":"c"}}', '{"no":1}']) {
     const seen: string[] = [];
-    const lane = createTextLane({
+    const lane = createFastPath({
       key: "text",
       events: "lines",
       parser: {
@@ -132,7 +132,7 @@ test("learns only where the key stands once, before a string", () => {
 
 test("lines, with numbers before the text that may differ", () => {
   const taken: string[] = [];
-  const lane = createTextLane({
+  const lane = createFastPath({
     key: "text",
     events: "lines",
     digitsBefore: true,
@@ -149,7 +149,7 @@ test("lines, with numbers before the text that may differ", () => {
 });
 
 test("hands out the numbers of the event taken last", () => {
-  const { lane, push } = makeLane();
+  const { lane, push } = makeFastPath();
   push(event("first"));
   assert.is(lane.takeLast(), undefined);
   push(event("a", 7) + event("bb", 8));

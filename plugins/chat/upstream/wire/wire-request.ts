@@ -1,9 +1,9 @@
 /** What goes out to an upstream: the caller's own bytes wherever that is right, else what the provider makes of them. */
 import type { WireProvider, WireRequest } from "portico/chat";
-import type { Job } from "../job.ts";
-import { askingForUsage } from "../serving/metering.ts";
-import { sendableBytes } from "../openai/splice.ts";
-import type { AttemptTarget } from "../routing/target.ts";
+import type { Job } from "../../job.ts";
+import { askingForUsage } from "../../serving/metering.ts";
+import { sendableBytes } from "../../openai/splice.ts";
+import type { AttemptTarget } from "../target.ts";
 
 /** `askUsage`: the usage of the stream is asked for, though the client did not. */
 export function wireRequest(

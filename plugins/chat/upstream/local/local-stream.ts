@@ -1,17 +1,17 @@
 /** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
 import { isPorticoError, type PorticoError } from "portico";
 import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
-import { type Deadline, startDeadline } from "./deadline.ts";
-import { type AnswerStream, callerLeft, type Sink } from "../job.ts";
+import { type Deadline, startDeadline } from "../deadline.ts";
+import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import type { LocalAttempt } from "./local-attempt.ts";
-import { OpenAiStream } from "../openai/stream.ts";
+import { OpenAiStream } from "../../openai/stream.ts";
 import { ProviderFailed } from "./provider-failed.ts";
 
 /** Text, a chunk, or bytes of chunks. */
 export type Piece = string | ChatChunk | Buffer;
 
 /** Turns pieces into bytes. The stream's shape is mended as an upstream's would be. */
-export class LocalStream implements AnswerStream {
+export class LocalStream implements ResponseStream {
   readonly #a: LocalAttempt;
   readonly #pieces: AsyncIterator<Piece>;
   readonly #mender: OpenAiStream;
@@ -47,7 +47,7 @@ export class LocalStream implements AnswerStream {
     return this.#mender.text;
   }
 
-  /** Resolves once the first bytes are there; rejects at once when the caller leaves, whatever the provider does. */
+  /** Resolves once the first bytes are there; rejects at once when the client disconnects, whatever the provider does. */
   first(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
@@ -88,7 +88,7 @@ export class LocalStream implements AnswerStream {
     if (this.#over) return;
     const reject = this.#reject;
     this.#abandon();
-    reject?.(callerLeft());
+    reject?.(clientDisconnected());
   }
 
   /** The next bytes; undefined behind the last piece, and where nobody waits any more. */
@@ -145,7 +145,7 @@ export class LocalStream implements AnswerStream {
       return;
     }
     const known: PorticoError = isPorticoError(error) ? error : new ProviderFailed(this.#a.provider.name, error);
-    // A gathered answer fails as a whole.
+    // A gathered response fails as a whole.
     if (this.#a.job.stream) this.#a.onBroken(known.message);
     this.#sink?.fail(known);
   }

@@ -1,4 +1,4 @@
-/** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
+/** One attempt at a provider that responses in this process (`echo`, `agent`, a plugin's own). */
 import { isPorticoError } from "portico";
 import {
   type CallInfo,
@@ -8,19 +8,19 @@ import {
   type Target,
   upstreamError,
 } from "portico/chat";
-import { startDeadline } from "./deadline.ts";
+import { startDeadline } from "../deadline.ts";
 import { gather } from "./gather.ts";
-import { type Answer, callerLeft, type Job } from "../job.ts";
+import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
 import { LocalStream, type Piece } from "./local-stream.ts";
-import { completionAsStream, completionBytes, textCompletion } from "../openai/answer.ts";
+import { completionAsStream, completionBytes, textCompletion } from "../../openai/completion.ts";
 import { ProviderFailed } from "./provider-failed.ts";
-import type { AttemptTarget } from "../routing/target.ts";
+import type { AttemptTarget } from "../target.ts";
 
 export interface LocalAttempt {
   provider: ChatProvider;
   target: AttemptTarget;
   job: Job;
-  /** To the answer or its first piece, and between pieces. Undefined: the provider takes its time. */
+  /** To the response or its first piece, and between pieces. Undefined: the provider takes its time. */
   timeoutMs: number | undefined;
   idleTimeoutMs: number | undefined;
   onClose: () => void;
@@ -28,8 +28,8 @@ export interface LocalAttempt {
   onBroken: (message: string) => void;
 }
 
-/** Resolves once the answer, or its first piece, is there. */
-export async function attemptLocal(attempt: LocalAttempt): Promise<Answer> {
+/** Resolves once the response, or its first piece, is there. */
+export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse> {
   const { provider, target, job } = attempt;
   const request: ChatRequest = { ...job.request, model: target.model };
   const told = withCall(target, job);
@@ -53,7 +53,7 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<Answer> {
   }
 }
 
-function whole(completion: ChatCompletion, firstByteMs: number): Answer {
+function whole(completion: ChatCompletion, firstByteMs: number): ChatResponse {
   return { completion, body: completionBytes(completion), firstByteMs };
 }
 
@@ -67,7 +67,7 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
   return Object.assign(target, info);
 }
 
-/** Settles with the work, or before it when the caller has left or the time is over. */
+/** Settles with the work, or before it when the client has disconnected or the time is over. */
 function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false;
@@ -86,7 +86,7 @@ function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Pro
       settle(() => reject(error));
     };
     const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, late);
-    job.worker = { cancel: () => settle(() => reject(callerLeft())) };
+    job.worker = { cancel: () => settle(() => reject(clientDisconnected())) };
     work.then(
       (value) => settle(() => resolve(value)),
       (error: unknown) => settle(() => reject(error)),
