@@ -79,7 +79,7 @@ export interface CommandContext {
 export interface AgentService {
   /**
    * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
-   * `commitPoll` with your own rows. The turn runs as soon as that is committed. The item may still be changed
+   * `commitSchedule` with your own rows. The turn runs as soon as that is committed. The item may still be changed
    * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.
    */
   turnItem(request: TurnRequest): { turnId: string; sessionId: string; item: NewItem };

@@ -4,7 +4,7 @@ import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
 import { openStore } from "./open.ts";
-import { keepHouse } from "./retention.ts";
+import { applyRetention } from "./retention.ts";
 import { mountRoutes } from "./routes.ts";
 import { storeSchema } from "./schema.ts";
 
@@ -32,6 +32,6 @@ export default definePlugin({
       // Whoever declares it keeps sessions; without the agent nobody does.
       if (ctx.declared("session:deleted")) void ctx.emit("session:deleted", { sessionId }, { sessionKey: sessionId });
     };
-    ctx.task("retention", { everyMs: HOUR_MS }, () => keepHouse(store, retention, forgotten));
+    ctx.task("retention", { everyMs: HOUR_MS }, () => applyRetention(store, retention, forgotten));
   },
 });

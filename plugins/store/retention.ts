@@ -1,12 +1,12 @@
-/** Forgetting in time, so that the store does not grow for ever. */
-import type { Store } from "portico/store";
+/** Removes what is old, so that the store does not grow for ever. */
+import type { Store } from "./types.ts";
 import type { Retention } from "./schema.ts";
 
 const DAY_MS = 86_400_000;
 const PAGE = 500;
 
 /** `forgotten` hears of each session that goes. */
-export async function keepHouse(
+export async function applyRetention(
   store: Store,
   retention: Retention,
   forgotten: (sessionId: string) => void,

@@ -4,21 +4,13 @@ import { deleteValue, getValue, listKeys, setValue, sweep } from "./operations/k
 import { drain, pending } from "./operations/drain.ts";
 import { firstUse, knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
-import {
-  addDelivery,
-  getDelivery,
-  getRun,
-  listDeliveries,
-  listRuns,
-  pruneDeliveries,
-  pruneRuns,
-  putRun,
-  updateDelivery,
-} from "./operations/logs.ts";
-import type { Engine, Operation, Transaction } from "./operation.ts";
+import { addDelivery, getDelivery, listDeliveries, pruneDeliveries, updateDelivery } from "./operations/deliveries.ts";
+import { getRun, listRuns, pruneRuns, putRun } from "./operations/runs.ts";
+import type { Engine } from "./sql/engine.ts";
+import type { Operation, Transaction } from "./sql/operation.ts";
 import { getItem, laneStatus, listItems, pruneItems, queueProblems, queueStats } from "./operations/queue-views.ts";
 import {
-  commitPoll,
+  commitSchedule,
   deleteSchedule,
   dueSchedules,
   getSchedule,
@@ -58,15 +50,14 @@ function* enqueue(tx: Transaction, batch: Batch & { dedup?: Dedup; limit?: Limit
   const { dedup, limit } = batch;
   // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first.
   const known = dedup && limit ? yield* knownKey(tx, dedup.key) : undefined;
-  const taken = limit ? { limit: yield* take(tx, limit.key, known ? 0 : 1, limit.max, limit.windowMs) } : {};
-  if (known) return { duplicate: known, ...taken };
-  if (taken.limit?.allowed === false) return taken;
+  const taken = limit && (yield* take(tx, limit.key, known ? 0 : 1, limit.max, limit.windowMs));
+  if (known || taken?.allowed === false) return { duplicate: known, limit: taken };
   if (dedup && !(yield* firstUse(tx, dedup))) {
     const duplicate = yield* knownKey(tx, dedup.key);
-    if (duplicate) return { duplicate, ...taken };
+    if (duplicate) return { duplicate, limit: taken };
   }
   yield* addBatch(tx, batch);
-  return taken;
+  return { limit: taken };
 }
 
 /** `write` for an operation whose `undefined` or `false` means that nothing was written, then the batch. */
@@ -115,7 +106,7 @@ export function createStore(engine: Engine): Store {
       cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
     },
     tick: (slot, batch) => write((tx) => withBatch(tx, tick(tx, slot), batch)),
-    commitPoll: (poll, batch) => write((tx) => withBatch(tx, commitPoll(tx, poll), batch)),
+    commitSchedule: (commit, batch) => write((tx) => withBatch(tx, commitSchedule(tx, commit), batch)),
 
     take: (key, cost, max, windowMs) => write((tx) => take(tx, key, cost, max, windowMs), { soft: true }),
 

@@ -1,34 +1,27 @@
+/** The interface of the store. */
 import type {
   Batch,
+  Dedup,
+  KnownKey,
+  Enqueued,
+  Limit,
+  Take,
+  EndedState,
+  WorkItem,
   Claim,
   ClaimOutcome,
-  Dedup,
-  Delivery,
-  EndedState,
-  Enqueued,
   ItemFilter,
-  KnownKey,
-  LaneStatus,
-  Limit,
-  NewDelivery,
-  NewMessage,
-  NewSchedule,
-  PollCommit,
   QueueStats,
-  Run,
-  Schedule,
-  ScheduleSlot,
-  Session,
-  StoreHealth,
-  StoredMessage,
-  Take,
-  UsageFilter,
-  UsageRecord,
-  UsageSum,
-  WorkItem,
-} from "./records.ts";
+  LaneStatus,
+} from "./records/work.ts";
+import type { NewSchedule, Schedule, ScheduleSlot, ScheduleCommit } from "./records/schedules.ts";
+import type { Session, NewMessage, StoredMessage, NewDelivery, Delivery, Run } from "./records/logs.ts";
+import type { UsageRecord, UsageFilter, UsageSum, RequestBlock, NewRequests, RequestRange } from "./records/usage.ts";
 
-export type * from "./records.ts";
+export type * from "./records/work.ts";
+export type * from "./records/schedules.ts";
+export type * from "./records/logs.ts";
+export type * from "./records/usage.ts";
 
 /**
  * The store: everything that must outlive the process, behind one interface with one small file per engine.
@@ -68,7 +61,7 @@ export interface Store {
    * most `maxChars` characters of JSON; one that alone has more is bound where nothing else is.
    */
   drain(lane: string, kind: string, max: number, by: string, maxChars?: number): Promise<WorkItem[]>;
-  /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; answers how many. */
+  /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; returns how many. */
   abandon(worker: string): Promise<number>;
   /** Items of a lane that are due and not yet drained or claimed. */
   pending(lane: string, kind: string): Promise<number>;
@@ -85,7 +78,7 @@ export interface Store {
     cancel(id: string): Promise<boolean>;
     /** Puts a dead or cancelled item back into its lane with fresh attempts and failures. */
     replay(id: string): Promise<boolean>;
-    /** Removes items that ended before `before` in one of these states; answers how many. */
+    /** Removes items that ended before `before` in one of these states; returns how many. */
     prune(before: number, states: readonly EndedState[]): Promise<number>;
     stats(): Promise<QueueStats>;
     /** Lanes with work: leased ones first, then the busiest. */
@@ -103,17 +96,18 @@ export interface Store {
     due(kind: string, now: number, limit: number): Promise<Schedule[]>;
     /** The earliest `nextAt` of the enabled schedules of a kind. */
     nextDueAt(kind: string): Promise<number | undefined>;
-    /** The large part of a poll's state (seen keys, ETags), which `list` leaves out. */
+    /** The large part of a schedule's state, which `list` leaves out. */
     cursor(kind: string, id: string): Promise<unknown>;
   };
   /**
    * One slot of a schedule: only where `nextAt` still is `expectedNext` are the new `next` (`null`: never again), the
-   * state and the batch written. Answers the new `rev`, or `undefined` where somebody else took the slot.
-   * A poller takes the slot with `next` = now + its deadline, then ends it with `commitPoll` and the `rev` from here.
+   * state and the batch written. Returns the new `rev`, or `undefined` where somebody else took the slot.
+   * Work that is done within the slot takes it with `next` = now + its deadline, then ends it with `commitSchedule` and
+   * the `rev` from here.
    */
   tick(slot: ScheduleSlot, batch?: Batch): Promise<number | undefined>;
-  /** A poll's cursor, state and events together: only where `rev` still is `expectedRev`. Answers the new `rev`. */
-  commitPoll(poll: PollCommit, batch?: Batch): Promise<number | undefined>;
+  /** Cursor, state and batch together: only where `rev` still is `expectedRev`. Returns the new `rev`. */
+  commitSchedule(commit: ScheduleCommit, batch?: Batch): Promise<number | undefined>;
 
   // ------------------------------------------------------------------------------------ rate limits
   /**
@@ -130,7 +124,6 @@ export interface Store {
     delete(namespace: string, key: string): Promise<boolean>;
     /** Keys in order. */
     list(namespace: string, prefix?: string): Promise<string[]>;
-    /** Keys and values in order. */
   };
 
   // --------------------------------------------------------------------------------------- sessions
@@ -144,7 +137,7 @@ export interface Store {
     append(id: string, messages: readonly NewMessage[]): Promise<void>;
     /** In order. `after` is a `seq`; `last` keeps the newest n of what would be answered. */
     transcript(id: string, range?: { after?: number; limit?: number; last?: number }): Promise<StoredMessage[]>;
-    /** Removes the messages and keeps the session and its `meta`; answers how many. */
+    /** Removes the messages and keeps the session and its `meta`; returns how many. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
   };
@@ -158,7 +151,7 @@ export interface Store {
     list(filter?: { source?: string; outcome?: string; limit?: number; before?: number }): Promise<Delivery[]>;
     /** Changes the outcome and merges `meta`. */
     update(id: string, change: { outcome?: string; meta?: Record<string, unknown> }): Promise<boolean>;
-    /** Keeps the newest `keep` and drops what is older than `before`; answers how many went. */
+    /** Keeps the newest `keep` and drops what is older than `before`; returns how many went. */
     prune(options: { before?: number; keep?: number }): Promise<number>;
   };
   /** Histories of cron jobs, polls, hooks: `owner` is e.g. `cron:<id>`. */
@@ -181,7 +174,7 @@ export interface Store {
     sum(filter?: UsageFilter): Promise<UsageSum[]>;
     /** Blocks by their latest request, newest first: as many as hold `least` requests, or a few hundred; none: empty. */
     requests(range: RequestRange): Promise<RequestBlock[]>;
-    /** Removes sums and blocks from before `before`; answers how many rows. */
+    /** Removes sums and blocks from before `before`; returns how many rows. */
     prune(before: number): Promise<number>;
   };
 
@@ -208,29 +201,11 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Requests as lines of text, one after the other: what is in them is the writer's affair. */
-export interface NewRequestBlock {
-  /** How many. */
-  requests: number;
-  /** The earliest time among them, and the latest. */
-  firstAt: number;
-  lastAt: number;
-  lines: string;
-}
-export interface RequestBlock extends NewRequestBlock {
-  /** That of its last request: all requests of a store are numbered, whichever gateway writes them. */
-  number: number;
-}
-export interface NewRequests {
-  blocks: readonly NewRequestBlock[];
-  /** So many of the newest stay, and what else is in their blocks. */
-  keep: number;
-}
-export interface RequestRange {
-  since: number;
-  /** Included. */
-  until: number;
-  /** Only what comes after this block. */
-  after?: Pick<RequestBlock, "lastAt" | "number"> | undefined;
-  least: number;
+export interface StoreHealth {
+  ok: boolean;
+  engine: string;
+  /** What is wrong, without paths. */
+  problem?: string;
+  bytes?: number;
+  schemaVersion?: number;
 }

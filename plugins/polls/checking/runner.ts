@@ -178,7 +178,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     };
     const regular = nextAt(poll, state, failure, now);
     const next = keepNext === undefined ? regular : keepNext === null || keepNext > now ? keepNext : regular;
-    const committed = await store().commitPoll(
+    const committed = await store().commitSchedule(
       {
         kind: KIND,
         id: row.id,

@@ -1,14 +1,6 @@
 /** Adding work: all items of a transaction go in together, and then each of their lanes comes ready once. */
-import {
-  all,
-  type Deferred,
-  first,
-  insertion,
-  type Operation,
-  type Param,
-  toJson,
-  type Transaction,
-} from "../operation.ts";
+import type { Deferred, Operation, Param, Transaction } from "../sql/operation.ts";
+import { all, first, insertion, toJson } from "../sql/query.ts";
 import type { NewItem } from "../types.ts";
 import { holdLane, type LaneOpening, openLanes } from "./lanes.ts";
 
@@ -44,7 +36,7 @@ class NewItems implements Deferred {
     yield* openLanes(tx, openings);
   }
 
-  /** Answers those that were not there before, each id once. (RETURNING would double what a row costs.) */
+  /** Returns those that were not there before, each id once. (RETURNING would double what a row costs.) */
   *#insert(): Operation<Addition[]> {
     const before = yield* first<{ seq: number | null }>("SELECT MAX(seq) AS seq FROM items");
     if ((yield* insertItems(this.all.map(({ row }) => row))) === this.all.length) return this.all;

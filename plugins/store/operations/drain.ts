@@ -1,5 +1,6 @@
 /** Events that one turn takes together, and that end with it. */
-import { all, first, type Operation, run, type Transaction } from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { all, first, run } from "../sql/query.ts";
 import type { WorkItem } from "../types.ts";
 import { type ItemRow, reopenLane, settleLane, toItem } from "./lanes.ts";
 

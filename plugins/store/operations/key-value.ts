@@ -1,15 +1,6 @@
 /** Small values by namespace and key. */
-import {
-  all,
-  first,
-  fromJson,
-  type Operation,
-  type Param,
-  prefixEnd,
-  run,
-  toJson,
-  type Transaction,
-} from "../operation.ts";
+import type { Operation, Param, Transaction } from "../sql/operation.ts";
+import { all, first, fromJson, prefixEnd, run, toJson } from "../sql/query.ts";
 
 const ALIVE = "(expires_at IS NULL OR expires_at > ?)";
 

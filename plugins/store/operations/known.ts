@@ -1,5 +1,6 @@
 /** Keys that were used already, and what their first user was told. */
-import { fromJson, type Operation, toJson, type Transaction } from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { fromJson, toJson } from "../sql/query.ts";
 import type { Dedup, KnownKey } from "../types.ts";
 
 export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | undefined> {
@@ -13,7 +14,7 @@ export function* knownKey(tx: Transaction, key: string): Operation<KnownKey | un
   return row && { answer: fromJson(row.answer), at: row.at };
 }
 
-/** Answers false where the key is known already. */
+/** Returns false where the key is known already. */
 export function* firstUse(tx: Transaction, dedup: Dedup): Operation<boolean> {
   const { changes } = yield {
     sql: `INSERT INTO known (key, answer, at, expires_at) VALUES (?, ?, ?, ?)

@@ -1,5 +1,6 @@
 /** The rows of the queue, and when a lane comes ready. */
-import { first, fromJson, insertion, type Operation, run, type Transaction } from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { first, fromJson, insertion, optional, run } from "../sql/query.ts";
 import type { ItemError, ItemState, WorkItem } from "../types.ts";
 
 export interface ItemRow {
@@ -30,9 +31,9 @@ export interface LaneRow {
   token: number;
 }
 
-/** A row as its owner knows it; absent fields are left out. */
+/** A row as its owner knows it. */
 export function toItem(row: ItemRow): WorkItem {
-  const item: WorkItem = {
+  return {
     id: row.id,
     seq: row.seq,
     lane: row.lane,
@@ -43,15 +44,14 @@ export function toItem(row: ItemRow): WorkItem {
     failures: row.failures,
     maxAttempts: row.max_attempts,
     createdAt: row.created_at,
+    runAt: row.run_at > 0 ? row.run_at : undefined,
+    startedAt: optional(row.started_at),
+    finishedAt: optional(row.finished_at),
+    retryAt: optional(row.retry_at),
+    result: fromJson(row.result),
+    error: fromJson(row.error) as ItemError | undefined,
+    drainedBy: optional(row.drained_by),
   };
-  if (row.run_at > 0) item.runAt = row.run_at;
-  if (row.started_at !== null) item.startedAt = row.started_at;
-  if (row.finished_at !== null) item.finishedAt = row.finished_at;
-  if (row.retry_at !== null) item.retryAt = row.retry_at;
-  if (row.result !== null) item.result = fromJson(row.result);
-  if (row.error !== null) item.error = fromJson(row.error) as ItemError;
-  if (row.drained_by !== null) item.drainedBy = row.drained_by;
-  return item;
 }
 
 export interface LaneOpening {

@@ -1,5 +1,6 @@
 /** Rate limits: a log of hits that slides with the clock. */
-import { type Deferred, insertion, type Operation, type Transaction } from "../operation.ts";
+import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
+import { insertion } from "../sql/query.ts";
 import type { Take } from "../types.ts";
 
 /** Above this many hits the log keeps slots instead of single milliseconds. */

@@ -1,5 +1,6 @@
 /** Looking at the queue, and forgetting what has ended. */
-import { all, conditions, first, type Operation, optional, pageSize, run } from "../operation.ts";
+import type { Operation } from "../sql/operation.ts";
+import { all, conditions, first, optional, pageSize, run } from "../sql/query.ts";
 import type { EndedState, ItemFilter, ItemState, LaneStatus, QueueStats, WorkItem } from "../types.ts";
 import { type ItemRow, toItem } from "./lanes.ts";
 
@@ -48,7 +49,7 @@ export function* queueStats(): Operation<QueueStats> {
       if (row && (oldestAt === undefined || row.at < oldestAt)) oldestAt = row.at;
     }
   }
-  return oldestAt === undefined ? { kinds } : { kinds, oldestAt };
+  return { kinds, oldestAt };
 }
 
 export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> {
@@ -67,16 +68,15 @@ export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> 
      ORDER BY CASE WHEN l.worker IS NULL THEN 1 ELSE 0 END, queued DESC, l.kind, l.lane LIMIT ?`,
     pageSize(limit, 100),
   );
-  return rows.map((row) => {
-    const status: LaneStatus = { lane: row.lane, kind: row.kind, queued: row.queued, readyAt: row.ready_at };
-    const worker = optional(row.worker);
-    const leaseUntil = optional(row.lease_until);
-    const head = optional(row.head);
-    if (worker !== undefined) status.worker = worker;
-    if (leaseUntil !== undefined) status.leaseUntil = leaseUntil;
-    if (head !== undefined) status.head = head;
-    return status;
-  });
+  return rows.map((row) => ({
+    lane: row.lane,
+    kind: row.kind,
+    queued: row.queued,
+    worker: optional(row.worker),
+    leaseUntil: optional(row.lease_until),
+    head: optional(row.head),
+    readyAt: row.ready_at,
+  }));
 }
 
 /** Contradictions between lanes and items, in plain words. */

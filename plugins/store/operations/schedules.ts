@@ -1,6 +1,7 @@
-/** Cron slots and polls: rows that move forward by compare-and-swap. */
-import { all, first, fromJson, type Operation, optional, run, toJson, type Transaction } from "../operation.ts";
-import type { NewSchedule, PollCommit, Schedule, ScheduleSlot } from "../types.ts";
+/** Schedules: rows that move forward by compare-and-swap. */
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { all, first, fromJson, optional, run, toJson } from "../sql/query.ts";
+import type { NewSchedule, ScheduleCommit, Schedule, ScheduleSlot } from "../types.ts";
 
 interface ScheduleRow {
   kind: string;
@@ -17,9 +18,10 @@ interface ScheduleRow {
 const COLUMNS = "kind, id, name, enabled, next_at, body, state, rev, created_at, updated_at";
 
 function toSchedule(row: ScheduleRow): Schedule {
-  const schedule: Schedule = {
+  return {
     kind: row.kind,
     id: row.id,
+    name: optional(row.name),
     enabled: row.enabled === 1,
     nextAt: row.next_at,
     body: fromJson(row.body),
@@ -28,9 +30,6 @@ function toSchedule(row: ScheduleRow): Schedule {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };
-  const name = optional(row.name);
-  if (name !== undefined) schedule.name = name;
-  return schedule;
 }
 
 export function* putSchedule(
@@ -139,20 +138,20 @@ export function* tick(tx: Transaction, slot: ScheduleSlot): Operation<number | u
   return row.rev;
 }
 
-export function* commitPoll(tx: Transaction, poll: PollCommit): Operation<number | undefined> {
+export function* commitSchedule(tx: Transaction, commit: ScheduleCommit): Operation<number | undefined> {
   const row = yield* first<{ rev: number }>(
     `UPDATE schedules SET next_at = ?, rev = rev + 1, updated_at = ? WHERE kind = ? AND id = ? AND rev = ? RETURNING rev`,
-    poll.next,
+    commit.next,
     tx.now,
-    poll.kind,
-    poll.id,
-    poll.expectedRev,
+    commit.kind,
+    commit.id,
+    commit.expectedRev,
   );
   if (!row) return undefined;
-  yield* putLarge(poll.kind, poll.id, "state", poll.state);
-  yield* putLarge(poll.kind, poll.id, "poll_cursor", poll.cursor);
-  yield* putEnabled(poll.kind, poll.id, poll.enabled);
-  tx.touch(`schedule:${poll.kind}`);
+  yield* putLarge(commit.kind, commit.id, "state", commit.state);
+  yield* putLarge(commit.kind, commit.id, "poll_cursor", commit.cursor);
+  yield* putEnabled(commit.kind, commit.id, commit.enabled);
+  tx.touch(`schedule:${commit.kind}`);
   return row.rev;
 }
 

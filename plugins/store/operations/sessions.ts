@@ -1,17 +1,6 @@
 /** Sessions and their transcripts. */
-import {
-  all,
-  conditions,
-  first,
-  fromJson,
-  type Operation,
-  optional,
-  pageSize,
-  prefixEnd,
-  run,
-  toJson,
-  type Transaction,
-} from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { all, conditions, first, fromJson, optional, pageSize, prefixEnd, run, toJson } from "../sql/query.ts";
 import type { NewMessage, Session, StoredMessage } from "../types.ts";
 
 interface SessionRow {
@@ -121,12 +110,13 @@ export function* transcript(
     pageSize(range.last ?? range.limit, 100_000, 100_000),
   );
   if (newestFirst) rows.reverse();
-  return rows.map((row) => {
-    const message: StoredMessage = { seq: row.seq, role: row.role, body: fromJson(row.body), at: row.at };
-    const turnId = optional(row.turn_id);
-    if (turnId !== undefined) message.turnId = turnId;
-    return message;
-  });
+  return rows.map(({ seq, role, body, turn_id, at }) => ({
+    seq,
+    role,
+    body: fromJson(body),
+    turnId: optional(turn_id),
+    at,
+  }));
 }
 
 export function* clearSession(tx: Transaction, id: string): Operation<number> {

@@ -1,5 +1,6 @@
 /** Usage of models: sums per minute, and blocks of single requests. */
-import { all, conditions, first, insertion, type Operation, run, type Transaction } from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { all, conditions, first, insertion, run } from "../sql/query.ts";
 import type { NewRequests, RequestBlock, RequestRange, UsageFilter, UsageRecord, UsageSum } from "../types.ts";
 
 const MINUTE = 60_000;

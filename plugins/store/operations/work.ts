@@ -1,7 +1,8 @@
 /** Work in lanes: leasing it, ending it. */
 import { endDrained } from "./drain.ts";
 import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
-import { all, first, type Operation, optional, run, toJson, type Transaction } from "../operation.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { all, first, optional, run, toJson } from "../sql/query.ts";
 import type { Claim, ClaimOutcome } from "../types.ts";
 
 /** True where `claim` has something to do: spares an empty queue the write. */

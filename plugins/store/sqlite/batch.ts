@@ -1,6 +1,6 @@
 /** A batch of writes as one transaction. */
-import type { Operation, Transaction } from "../operation.ts";
-import { SharedTransaction } from "../transaction.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { SharedTransaction } from "../sql/transaction.ts";
 import type { Connection } from "./connection.ts";
 import { isDiskError } from "./failures.ts";
 

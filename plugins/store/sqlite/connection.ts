@@ -1,5 +1,5 @@
 /** Connections to the file. The only importer of `libsql`. */
-import type { Param, Query, Result } from "../operation.ts";
+import type { Param, Query, Result } from "../sql/operation.ts";
 import { migrate } from "./migrate.ts";
 
 type Row = Record<string, unknown>;

@@ -6,8 +6,9 @@
  */
 import { statSync } from "node:fs";
 import type { Logger } from "portico";
-import type { Engine, Operation, Transaction } from "../operation.ts";
-import { SharedTransaction } from "../transaction.ts";
+import type { Engine } from "../sql/engine.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { SharedTransaction } from "../sql/transaction.ts";
 import { createCheckpoints } from "./checkpoints.ts";
 import { perform, performBatch, type Write } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";

@@ -29,7 +29,7 @@ export function problemOf(error: unknown): { code: string; problem: string } | u
 }
 
 export function storeUnavailable(message: string, cause?: unknown): PorticoError {
-  return new PorticoError("store_unavailable", message, { ...retryAfter, ...(cause === undefined ? {} : { cause }) });
+  return new PorticoError("store_unavailable", message, { ...retryAfter, cause });
 }
 
 export function codeOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import { migrations } from "../migrations.ts";
+import { migrations } from "../sql/migrations.ts";
 import type { Connection } from "./connection.ts";
 import { storeUnavailable } from "./failures.ts";
 

@@ -54,8 +54,8 @@ test("a poll's cursor and its events go together, by one of two", async () => {
   const expectedRev = first?.rev as number;
   const commit = { kind: "poll", id: "p", expectedRev, next: 60, state: { checks: 1 }, cursor: ["a", "b"] };
   const item = (id: string) => ({ items: [{ id, lane: "l", kind: "turn", body: id }] });
-  assert.is(await store.commitPoll(commit, item("e1")), expectedRev + 1);
-  assert.is(await store.commitPoll(commit, item("e2")), undefined);
+  assert.is(await store.commitSchedule(commit, item("e1")), expectedRev + 1);
+  assert.is(await store.commitSchedule(commit, item("e2")), undefined);
   assert.is(await store.items.get("e2"), undefined);
   assert.equal(await store.schedules.cursor("poll", "p"), ["a", "b"]);
   assert.equal((await store.schedules.list("poll"))[0]?.state, { checks: 1 });
@@ -65,7 +65,7 @@ test("an edit with an old revision is refused; state and cursor survive an edit"
   const put = (name: string, rev?: number) =>
     store.schedules.put({ kind: "poll", id: "p", name, enabled: true, nextAt: 5, body: {} }, rev);
   await put("one");
-  await store.commitPoll({ kind: "poll", id: "p", expectedRev: 1, next: 9, state: { n: 1 }, cursor: [1] });
+  await store.commitSchedule({ kind: "poll", id: "p", expectedRev: 1, next: 9, state: { n: 1 }, cursor: [1] });
   assert.is(await put("two", 1), undefined);
   assert.is((await put("two", 2))?.name, "two");
   assert.equal((await store.schedules.get("poll", "p"))?.state, { n: 1 });

@@ -1,7 +1,7 @@
 /** What the store forgets in time: each state by its own setting, and each session's end is told. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { keepHouse } from "../../../plugins/store/retention.ts";
+import { applyRetention } from "../../../plugins/store/retention.ts";
 import type { Retention } from "../../../plugins/store/schema.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
@@ -27,7 +27,7 @@ async function endThree(): Promise<void> {
 }
 
 async function left(retention: Partial<Retention>): Promise<string[]> {
-  await keepHouse(t.store, { ...never, ...retention }, () => {});
+  await applyRetention(t.store, { ...never, ...retention }, () => {});
   return (await t.store.items.list()).map(({ id }) => id).sort();
 }
 
@@ -58,7 +58,7 @@ test("sessions of single turns go, and their end is told; a person's own stay", 
   clock.now += 31 * DAY_MS;
   await store.sessions.put("webhook:new", {});
   const forgotten: string[] = [];
-  await keepHouse(store, { ...never, sessionsDays: 30 }, (id) => void forgotten.push(id));
+  await applyRetention(store, { ...never, sessionsDays: 30 }, (id) => void forgotten.push(id));
   assert.equal(forgotten.sort(), ["cron:old", "webhook:old"]);
   assert.equal((await store.sessions.list({})).map(({ id }) => id).sort(), ["main", "webhook:new"]);
 });

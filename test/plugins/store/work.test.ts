@@ -1,10 +1,10 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { Operation, Query, Transaction } from "../../../plugins/store/operation.ts";
+import type { Operation, Query, Transaction } from "../../../plugins/store/sql/operation.ts";
 import { claim, finish } from "../../../plugins/store/operations/work.ts";
 import { perform } from "../../../plugins/store/sqlite/batch.ts";
 import { type Connection, connect } from "../../../plugins/store/sqlite/connection.ts";
-import { SharedTransaction } from "../../../plugins/store/transaction.ts";
+import { SharedTransaction } from "../../../plugins/store/sql/transaction.ts";
 import type { Claim, Store } from "../../../plugins/store/types.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
@@ -137,14 +137,14 @@ test("the same id is added once", async () => {
 
 test("a known key gets the first answer again and writes nothing, until it is forgotten", async () => {
   const dedup = { key: "k", ttlMs: 1000, answer: { turnId: "a1" } };
-  assert.equal(await store.enqueue({ dedup, items: [turn("a1")] }), {});
+  assert.is((await store.enqueue({ dedup, items: [turn("a1")] })).duplicate, undefined);
   const again = await store.enqueue({ dedup: { ...dedup, answer: { turnId: "a2" } }, items: [turn("a2")] });
   assert.equal(again.duplicate?.answer, { turnId: "a1" });
   assert.is(await store.items.get("a2"), undefined);
   assert.equal((await store.known("k"))?.answer, { turnId: "a1" });
   t.clock.now += 1000;
   assert.is(await store.known("k"), undefined);
-  assert.equal(await store.enqueue({ dedup, items: [turn("a3")] }), {});
+  assert.is((await store.enqueue({ dedup, items: [turn("a3")] })).duplicate, undefined);
   assert.is((await store.items.get("a3"))?.state, "queued");
 });
 

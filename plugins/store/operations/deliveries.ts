@@ -1,21 +1,8 @@
-/** What happened: deliveries that came in, runs that were made. */
-import {
-  all,
-  type Deferred,
-  first,
-  fromJson,
-  insertion,
-  type Operation,
-  optional,
-  type Param,
-  conditions,
-  pageSize,
-  run,
-  toJson,
-  type Transaction,
-} from "../operation.ts";
+/** The log of what came in from outside. */
+import type { Deferred, Operation, Param, Transaction } from "../sql/operation.ts";
+import { all, conditions, first, fromJson, insertion, optional, pageSize, run, toJson } from "../sql/query.ts";
 import { mergeMeta } from "./sessions.ts";
-import type { Delivery, NewDelivery, Run } from "../types.ts";
+import type { Delivery, NewDelivery } from "../types.ts";
 
 interface DeliveryRow {
   id: string;
@@ -28,16 +15,14 @@ interface DeliveryRow {
 }
 
 function toDelivery(row: DeliveryRow): Delivery {
-  const delivery: Delivery = {
+  return {
     id: row.id,
     at: row.at,
     source: row.source,
     outcome: row.outcome,
+    itemId: optional(row.item_id),
     meta: fromJson(row.meta) as Record<string, unknown>,
   };
-  const itemId = optional(row.item_id);
-  if (itemId !== undefined) delivery.itemId = itemId;
-  return delivery;
 }
 
 const insertDeliveries = insertion(
@@ -117,73 +102,4 @@ export function* pruneDeliveries(options: { before?: number; keep?: number }): O
     if (oldest) removed += yield* run("DELETE FROM deliveries WHERE at < ?", oldest.at);
   }
   return removed;
-}
-
-interface RunRow {
-  id: string;
-  owner: string;
-  at: number;
-  status: string;
-  ended_at: number | null;
-  item_id: string | null;
-  data: string | null;
-}
-
-function toRun(row: RunRow): Run {
-  const entry: Run = { id: row.id, owner: row.owner, at: row.at, status: row.status };
-  const endedAt = optional(row.ended_at);
-  const itemId = optional(row.item_id);
-  if (endedAt !== undefined) entry.endedAt = endedAt;
-  if (itemId !== undefined) entry.itemId = itemId;
-  if (row.data !== null) entry.data = fromJson(row.data);
-  return entry;
-}
-
-export function* putRun(entry: Run): Operation<void> {
-  yield* run(
-    `INSERT INTO runs (id, owner, at, status, ended_at, item_id, data) VALUES (?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, at = excluded.at, status = excluded.status,
-       ended_at = excluded.ended_at, item_id = excluded.item_id, data = excluded.data`,
-    entry.id,
-    entry.owner,
-    entry.at,
-    entry.status,
-    entry.endedAt ?? null,
-    entry.itemId ?? null,
-    toJson(entry.data),
-  );
-}
-
-export function* getRun(id: string): Operation<Run | undefined> {
-  const row = yield* first<RunRow>("SELECT * FROM runs WHERE id = ?", id);
-  return row && toRun(row);
-}
-
-export function* listRuns(filter: {
-  owner?: string;
-  status?: string;
-  limit?: number;
-  before?: number;
-}): Operation<Run[]> {
-  const { where, params } = conditions([
-    ["owner = ?", filter.owner],
-    ["status = ?", filter.status],
-    ["at < ?", filter.before],
-  ]);
-  const rows = yield* all<RunRow>(
-    `SELECT * FROM runs ${where} ORDER BY at DESC, id DESC LIMIT ?`,
-    ...params,
-    pageSize(filter.limit),
-  );
-  return rows.map(toRun);
-}
-
-export function* pruneRuns(owner: string, keep: number): Operation<number> {
-  return yield* run(
-    `DELETE FROM runs WHERE owner = ? AND id NOT IN
-       (SELECT id FROM runs WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?)`,
-    owner,
-    owner,
-    keep,
-  );
 }

@@ -1,53 +1,5 @@
-/**
- * The store's logic is written once, as generators that yield SQL and get rows: SQLite runs them without waiting,
- * an engine over the network awaits each step. Placeholders are `?`; `{lock}` stands where rows are to be locked and
- * `{serial}` for a counting primary key, and each engine puts its own words there.
- */
-export type Param = string | number | null;
-export interface Query {
-  sql: string;
-  params: readonly Param[];
-  /** Only the first row is wanted. */
-  one?: boolean;
-  /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
-  apart?: boolean;
-}
-export interface Result {
-  rows: Record<string, unknown>[];
-  changes: number;
-}
-export type Operation<T> = Generator<Query, T, Result>;
-
-/** What an operation knows of the transaction that it runs in. */
-export interface Transaction {
-  /** The store's clock when the transaction began. */
-  now: number;
-  /** Work of this kind may have become claimable: say so once the transaction is durable. */
-  touch(kind: string): void;
-  /** The one of its kind that all operations of a database transaction share, until it is written. */
-  deferred<D extends Deferred>(kind: new () => D): D;
-}
-
-/** Writes that are put off, so that many operations make them together; nobody sees the difference. */
-export interface Deferred {
-  /** Called before any other query runs, and at the end. */
-  write(tx: Transaction): Operation<void>;
-}
-
-/** Runs operations against one database. */
-export interface Engine {
-  now(): number;
-  /** `soft`: need not be on the disk before it resolves, only before the next durable write does. */
-  write<T>(operation: (tx: Transaction) => Operation<T>, options?: { soft?: boolean }): Promise<T>;
-  read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T>;
-  onWork(kind: string, wake: () => void): () => void;
-  open(): Promise<void>;
-  health(): Promise<import("./types.ts").StoreHealth>;
-  check(): Promise<string[]>;
-  backup(file: string): Promise<{ bytes: number }>;
-  compact(): Promise<{ before: number; after: number }>;
-  close(): Promise<void>;
-}
+/** Steps of operations, and what rows are made of. */
+import type { Operation, Param } from "./operation.ts";
 
 /** Of rows in one statement: few, since each size is prepared by itself. */
 const SIZES = [32, 16, 8, 4, 2, 1];
@@ -64,7 +16,7 @@ export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefi
 
 /**
  * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders,
- * `tail` what to do with conflicts. Answers how many rows changed.
+ * `tail` what to do with conflicts. Returns how many rows changed.
  */
 export function insertion(
   head: string,
@@ -89,7 +41,7 @@ export function insertion(
   };
 }
 
-/** Answers how many rows changed. */
+/** Returns how many rows changed. */
 export function* run(sql: string, ...params: Param[]): Operation<number> {
   const result = yield { sql, params };
   return result.changes;

@@ -1,0 +1,75 @@
+/** Histories: what was run, when, and how it ended. */
+import type { Run } from "../types.ts";
+import type { Operation } from "../sql/operation.ts";
+import { all, conditions, first, fromJson, optional, pageSize, run, toJson } from "../sql/query.ts";
+
+interface RunRow {
+  id: string;
+  owner: string;
+  at: number;
+  status: string;
+  ended_at: number | null;
+  item_id: string | null;
+  data: string | null;
+}
+
+function toRun(row: RunRow): Run {
+  return {
+    id: row.id,
+    owner: row.owner,
+    at: row.at,
+    status: row.status,
+    endedAt: optional(row.ended_at),
+    itemId: optional(row.item_id),
+    data: fromJson(row.data),
+  };
+}
+
+export function* putRun(entry: Run): Operation<void> {
+  yield* run(
+    `INSERT INTO runs (id, owner, at, status, ended_at, item_id, data) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, at = excluded.at, status = excluded.status,
+       ended_at = excluded.ended_at, item_id = excluded.item_id, data = excluded.data`,
+    entry.id,
+    entry.owner,
+    entry.at,
+    entry.status,
+    entry.endedAt ?? null,
+    entry.itemId ?? null,
+    toJson(entry.data),
+  );
+}
+
+export function* getRun(id: string): Operation<Run | undefined> {
+  const row = yield* first<RunRow>("SELECT * FROM runs WHERE id = ?", id);
+  return row && toRun(row);
+}
+
+export function* listRuns(filter: {
+  owner?: string;
+  status?: string;
+  limit?: number;
+  before?: number;
+}): Operation<Run[]> {
+  const { where, params } = conditions([
+    ["owner = ?", filter.owner],
+    ["status = ?", filter.status],
+    ["at < ?", filter.before],
+  ]);
+  const rows = yield* all<RunRow>(
+    `SELECT * FROM runs ${where} ORDER BY at DESC, id DESC LIMIT ?`,
+    ...params,
+    pageSize(filter.limit),
+  );
+  return rows.map(toRun);
+}
+
+export function* pruneRuns(owner: string, keep: number): Operation<number> {
+  return yield* run(
+    `DELETE FROM runs WHERE owner = ? AND id NOT IN
+       (SELECT id FROM runs WHERE owner = ? ORDER BY at DESC, id DESC LIMIT ?)`,
+    owner,
+    owner,
+    keep,
+  );
+}

@@ -1,0 +1,76 @@
+/** Usage of models: sums per minute, and blocks of single requests. Times are milliseconds since 1970. */
+
+export interface UsageRecord {
+  at?: number;
+  channel?: string;
+  model?: string;
+  /** The client key; absent for the owner. */
+  key?: string;
+  promptTokens?: number;
+  completionTokens?: number;
+  cachedTokens?: number;
+  /** In whatever currency prices are given. */
+  cost?: number;
+  /** Default 1. */
+  requests?: number;
+  errors?: number;
+  /** Returns whose upstream told no usage: their tokens are in no sum. */
+  unmetered?: number;
+  /** Returns whose price is not known: their cost is in no sum. */
+  unpriced?: number;
+}
+
+export interface UsageFilter {
+  since?: number;
+  until?: number;
+  channel?: string;
+  model?: string;
+  key?: string;
+  by?: readonly ("channel" | "model" | "key" | "minute" | "hour" | "day")[];
+}
+
+export interface UsageSum {
+  channel?: string;
+  model?: string;
+  key?: string;
+  /** The beginning of the minute, hour or day (UTC). */
+  at?: number;
+  requests: number;
+  errors: number;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  cost: number;
+  unmetered: number;
+  unpriced: number;
+}
+
+/** Requests as lines of text, one after the other: what is in them is the writer's affair. */
+export interface NewRequestBlock {
+  /** How many. */
+  requests: number;
+  /** The earliest time among them, and the latest. */
+  firstAt: number;
+  lastAt: number;
+  lines: string;
+}
+
+export interface RequestBlock extends NewRequestBlock {
+  /** That of its last request: all requests of a store are numbered, whichever gateway writes them. */
+  number: number;
+}
+
+export interface NewRequests {
+  blocks: readonly NewRequestBlock[];
+  /** So many of the newest stay, and what else is in their blocks. */
+  keep: number;
+}
+
+export interface RequestRange {
+  since: number;
+  /** Included. */
+  until: number;
+  /** Only what comes after this block. */
+  after?: Pick<RequestBlock, "lastAt" | "number"> | undefined;
+  least: number;
+}

@@ -1,0 +1,35 @@
+/**
+ * The store's logic is written once, as generators that yield SQL and get rows: SQLite runs them without waiting,
+ * an engine over the network awaits each step. Placeholders are `?`; `{lock}` stands where rows are to be locked and
+ * `{serial}` for a counting primary key, and each engine puts its own words there.
+ */
+export type Param = string | number | null;
+export interface Query {
+  sql: string;
+  params: readonly Param[];
+  /** Only the first row is wanted. */
+  one?: boolean;
+  /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
+  apart?: boolean;
+}
+export interface Result {
+  rows: Record<string, unknown>[];
+  changes: number;
+}
+export type Operation<T> = Generator<Query, T, Result>;
+
+/** What an operation knows of the transaction that it runs in. */
+export interface Transaction {
+  /** The store's clock when the transaction began. */
+  now: number;
+  /** Work of this kind may have become claimable: say so once the transaction is durable. */
+  touch(kind: string): void;
+  /** The one of its kind that all operations of a database transaction share, until it is written. */
+  deferred<D extends Deferred>(kind: new () => D): D;
+}
+
+/** Writes that are put off, so that many operations make them together; nobody sees the difference. */
+export interface Deferred {
+  /** Called before any other query runs, and at the end. */
+  write(tx: Transaction): Operation<void>;
+}
