@@ -13,12 +13,13 @@ export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./c
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
-export { parseProxies as parseNetworks } from "./http/address.ts";
+export { parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";
-export { inBurst } from "./http/burst.ts";
-export { reply } from "./http/reply.ts";
-export { openSse } from "./http/sse.ts";
-export { createThrottle } from "./http/throttle.ts";
+export { inBurst } from "./http/response/burst.ts";
+export { reply } from "./http/response/reply.ts";
+export { openSse } from "./http/response/sse.ts";
+export { createThrottle, type Throttle } from "./http/throttle.ts";
+export { type Secret, secretOf } from "./http/secret.ts";
 export { newId } from "./ids.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { fitsPattern } from "./text/pattern.ts";

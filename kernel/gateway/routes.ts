@@ -1,7 +1,7 @@
 /** The kernel's own routes: health, readiness, status, plugins, configuration, log. Those of hooks are beside the hooks. */
 import { mountHookRoutes } from "../hooks/routes.ts";
-import { reply } from "../http/reply.ts";
-import { openSse } from "../http/sse.ts";
+import { reply } from "../http/response/reply.ts";
+import { openSse } from "../http/response/sse.ts";
 import type { Call, Mount } from "../types.ts";
 import type { GatewayParts } from "./types.ts";
 

@@ -1,68 +1,76 @@
 /** Who is calling: the socket's peer, or what a trusted proxy in front of us says about it. */
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
 
-const lists = new WeakMap<readonly string[], BlockList>();
+type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
+
+/** Addresses and ranges that an address can be looked up in. */
+export interface Networks {
+  contains(address: string): boolean;
+}
 
 /** The caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is gone. */
 export function addressOf(req: IncomingMessage, trustedProxies: readonly string[]): string {
-  const peer = plain(req.socket.remoteAddress ?? "");
+  const remote = req.socket.remoteAddress ?? "";
+  const peer = remote.startsWith("::ffff:") ? remote.slice(7) : remote;
   if (trustedProxies.length === 0) return peer;
-  const proxies = listOf(trustedProxies);
-  if (!contains(proxies, peer)) return peer;
-  // Each proxy appends the peer it saw, so only what stands right of the first stranger can be believed.
-  const forwarded = req.headers["x-forwarded-for"];
-  const hops = (Array.isArray(forwarded) ? forwarded.join(",") : (forwarded ?? "")).split(",");
+  const proxies = networksOf(trustedProxies);
+  const forwarded = [req.headers["x-forwarded-for"] ?? []].flat().join(",").split(",");
   let address = peer;
-  for (let i = hops.length - 1; i >= 0; i--) {
-    const hop = plain((hops[i] as string).trim());
+  // Each proxy appends the peer it saw, so only what stands right of the first stranger can be believed.
+  while (proxies.contains(address)) {
+    const hop = plain(forwarded.pop()?.trim() ?? "");
     if (isIP(hop) === 0) break;
     address = hop;
-    if (!contains(proxies, hop)) break;
   }
   return address;
 }
 
 /** True for 127.0.0.0/8 and ::1, mapped or not. */
 export function isLoopback(address: string): boolean {
-  const ip = plain(address);
-  return ip === "::1" || (ip.startsWith("127.") && isIP(ip) === 4);
+  return isIP(address) !== 0 && ipaddr.process(address).range() === "loopback";
+}
+
+/** What counts as one caller: an address, or of IPv6 the whole /64 that belongs to one. */
+export function callerOf(address: string): string {
+  return isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
 }
 
 /** Throws a `TypeError` that names the entry which is neither an address nor a CIDR range. */
-export function parseProxies(entries: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [ip = "", bits, ...rest] = entry.trim().split("/");
-    const family = isIP(ip);
-    const width = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? width : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || rest.length > 0 || !(prefix <= width)) {
-      throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range such as 10.0.0.0/8`);
-    }
-    list.addSubnet(ip, prefix, family === 4 ? "ipv4" : "ipv6");
-  }
-  return list;
+export function parseNetworks(entries: readonly string[]): Networks {
+  const networks = entries.map(readNetwork);
+  return {
+    contains(text) {
+      if (isIP(text) === 0) return false;
+      const address = ipaddr.process(text);
+      return networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+    },
+  };
 }
 
-function listOf(entries: readonly string[]): BlockList {
-  let list = lists.get(entries);
-  if (!list) {
-    list = parseProxies(entries);
-    lists.set(entries, list);
-  }
-  return list;
+function readNetwork(entry: string): Network {
+  const text = entry.trim();
+  const [address = ""] = text.split("/");
+  const width = isIP(address) === 4 ? 32 : 128;
+  try {
+    // ipaddr.js also takes addresses like 127.1
+    if (isIP(address) !== 0) return ipaddr.parseCIDR(address === text ? `${text}/${width}` : text);
+  } catch {}
+  throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range such as 10.0.0.0/8`);
 }
 
-function contains(list: BlockList, ip: string): boolean {
-  const family = isIP(ip);
-  return family !== 0 && list.check(ip, family === 4 ? "ipv4" : "ipv6");
+const known = new WeakMap<readonly string[], Networks>();
+
+function networksOf(entries: readonly string[]): Networks {
+  const networks = known.get(entries) ?? parseNetworks(entries);
+  known.set(entries, networks);
+  return networks;
 }
 
-function plain(address: string): string {
-  let ip = address;
-  if (ip.startsWith("[")) ip = ip.slice(1, ip.indexOf("]"));
-  else if (ip.includes(".") && ip.includes(":") && !ip.includes("::")) ip = ip.slice(0, ip.indexOf(":"));
-  if (ip.startsWith("::ffff:") && ip.includes(".")) ip = ip.slice(7);
-  return ip;
+/** Without the brackets and the port that some proxies write. */
+function plain(hop: string): string {
+  const [, bracketed, bare] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(hop) ?? [];
+  const ip = bracketed ?? bare ?? hop;
+  return ip.startsWith("::ffff:") && ip.includes(".") ? ip.slice(7) : ip;
 }

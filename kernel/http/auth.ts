@@ -1,8 +1,8 @@
 /** Who a request comes from: the owner (token or password), a client key, or nobody. */
-import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isPorticoError, PorticoError } from "../errors.ts";
 import type { Access, Authenticator, Client, Logger } from "../types.ts";
+import { type Secret, secretOf } from "./secret.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 
 export interface AuthSettings {
@@ -38,33 +38,26 @@ const OWNER: Client = Object.freeze({ kind: "owner" });
 const BEARER = 'Bearer realm="portico"';
 const BASIC = 'Basic realm="portico", charset="UTF-8"';
 
+const MISSING = "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.";
+const WRONG =
+  "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it.";
+
 export function createAuth(options: AuthOptions): Auth {
   const { settings, authenticators, log } = options;
   const throttle = options.throttle ?? createThrottle();
-  const token = createSecret();
-  const password = createSecret();
+  const token = latestSecret();
+  const password = latestSecret();
 
-  function refuse(access: Access, caller: Caller, presented: boolean, why: string): PorticoError {
-    const wait = presented ? throttle.fail(caller.address) : 0;
-    if (wait > 0) {
-      return new PorticoError(
-        "too_many_attempts",
-        `Too many failed attempts from this address. Try again in ${wait} s.`,
-        {
-          headers: { "retry-after": String(wait) },
-          type: "rate_limit_error",
-        },
-      );
-    }
+  function refuse(access: Access, { address }: Caller, why: string): PorticoError {
+    const tooMany = why === MISSING ? undefined : throttle.fail(address);
+    if (tooMany) return tooMany;
     const challenge = access === "control" ? `${BEARER}, ${BASIC}` : BEARER;
-    return new PorticoError("unauthorized", why, {
-      headers: { "www-authenticate": challenge },
-      type: "authentication_error",
-    });
+    const headers = { "www-authenticate": challenge };
+    return new PorticoError("unauthorized", why, { headers, type: "authentication_error" });
   }
 
   function isOwner(credential: string, set: AuthSettings): boolean {
-    return set.token ? token.equals(set.token, credential) : password.equals(set.password, credential);
+    return set.token ? token(set.token).equals(credential) : password(set.password).equals(credential);
   }
 
   /** True, false, or the bearer token (for client keys also `x-api-key`) that is not the owner's. */
@@ -76,12 +69,12 @@ export function createAuth(options: AuthOptions): Auth {
       if (bearer !== undefined) return isOwner(bearer, set) || bearer;
       if (access !== "control") return false;
       const basic = basicPasswordOf(authorization);
-      return basic !== undefined && password.equals(set.password, basic);
+      return basic !== undefined && password(set.password).equals(basic);
     }
     const apiKey = access === "keys" ? req.headers["x-api-key"] : undefined;
     if (typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey)) return isOwner(apiKey, set) || apiKey;
     const header = access === "control" ? req.headers["x-service-password"] : undefined;
-    return typeof header === "string" && password.equals(set.password, header);
+    return typeof header === "string" && password(set.password).equals(header);
   }
 
   async function askAuthenticators(req: IncomingMessage, access: Access, caller: Caller, bearer: string) {
@@ -103,37 +96,23 @@ export function createAuth(options: AuthOptions): Auth {
     // Nobody can say that the credential is wrong while one of those who might know it is broken.
     if (failure)
       throw new PorticoError("service_unavailable", "Credentials cannot be checked at the moment. Try again later.");
-    throw refuse(
-      access,
-      caller,
-      true,
-      "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`.",
-    );
+    throw refuse(access, caller, WRONG);
   }
 
   return {
     authenticate(req, access, caller) {
       if (access === "public" || access === "own") return ANONYMOUS;
       if (occursTwice(req.rawHeaders, "authorization")) {
-        throw refuse(access, caller, true, "The request has two Authorization headers. Send one.");
+        throw refuse(access, caller, "The request has two Authorization headers. Send one.");
       }
       const verdict = checkOwner(req, access);
       if (verdict === true) return OWNER;
       if (typeof verdict === "string" && authenticators().length > 0) {
         return askAuthenticators(req, access, caller, verdict);
       }
-      const presented =
-        req.headers.authorization !== undefined ||
-        (access === "keys" && req.headers["x-api-key"] !== undefined) ||
-        (access === "control" && req.headers["x-service-password"] !== undefined);
-      throw refuse(
-        access,
-        caller,
-        presented,
-        presented
-          ? "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it."
-          : "Credentials are missing. Send the gateway's token as `Authorization: Bearer <token>`.",
-      );
+      const others: Partial<Record<Access, string>> = { keys: "x-api-key", control: "x-service-password" };
+      const presented = req.headers.authorization ?? req.headers[others[access] ?? ""];
+      throw refuse(access, caller, presented === undefined ? MISSING : WRONG);
     },
   };
 }
@@ -166,34 +145,11 @@ export function occursTwice(rawHeaders: readonly string[], name: string): boolea
   return false;
 }
 
-/**
- * Compares in constant time: both texts lie zero-padded in blocks of one size, so neither the content nor the length
- * of the secret shows in the time taken. (Digests would do the same at ten times the cost, on every request.)
- */
-function createSecret() {
-  let secret: string | undefined;
-  let right = Buffer.alloc(0);
-  let left = Buffer.alloc(0);
-  return {
-    equals(expected: string | undefined, given: string): boolean {
-      if (!expected) return false;
-      if (expected !== secret) {
-        secret = expected;
-        right = Buffer.alloc(Buffer.byteLength(expected) < SHORT ? SHORT : LONG);
-        left = Buffer.alloc(right.length);
-        fillBlock(right, expected);
-      }
-      return fillBlock(left, given) && timingSafeEqual(left, right);
-    },
+/** Made anew when the configuration has another one. */
+function latestSecret(): (text: string | undefined) => Secret {
+  let known: { text: string; secret: Secret } | undefined;
+  return (text = "") => {
+    if (known?.text !== text) known = { text, secret: secretOf(text) };
+    return known.secret;
   };
-}
-
-const SHORT = 256;
-/** No header is longer. */
-const LONG = 16 * 1024;
-
-/** False where the text does not fit. A NUL, which no header can hold, ends the text. */
-function fillBlock(block: Buffer, text: string): boolean {
-  block.fill(0, block.write(text));
-  return Buffer.byteLength(text) < block.length;
 }

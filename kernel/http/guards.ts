@@ -22,28 +22,33 @@ export interface GuardOptions {
 export interface Guards {
   /** Told by `listen`. */
   bind(host: string, port: number): void;
-  /**
-   * Checks one request. Returns the allowed foreign origin, which is to get CORS headers; undefined otherwise.
-   * Throws `forbidden_host` or `forbidden_origin`.
-   */
-  check(req: IncomingMessage, extraOrigins?: readonly string[]): string | undefined;
+  /** Checks one request. Returns the allowed foreign origin, which is to get CORS headers. Throws `forbidden_…`. */
+  check(req: IncomingMessage, exceptions?: GuardExceptions): string | undefined;
 }
+
+/** What a route allows beside the rules. */
+export interface GuardExceptions {
+  /** Further origins. */
+  origins?: readonly string[] | undefined;
+  /** Links of other sites may lead here: to a page that anybody may see. */
+  linkable?: boolean;
+}
+
+const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
 
 export function createGuards({ settings, loopbackOnly, origins }: GuardOptions): Guards {
   let hostRestricted = true;
-  let names = new Set<string>();
-  let allowedHosts: readonly string[] = [];
+  let names: readonly string[] = LOOPBACK_NAMES;
+  let allowedHosts: readonly string[] | undefined;
   let hosts = new Set<string>();
   let allowedOrigins: readonly string[] | undefined;
   let pages = new Set<string>();
-  let lastGood = "";
 
   function refresh(): void {
     const set = settings();
     if (set.allowedHosts !== allowedHosts) {
       allowedHosts = set.allowedHosts;
       hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
-      lastGood = "";
     }
     if (set.allowedOrigins !== allowedOrigins) {
       allowedOrigins = set.allowedOrigins;
@@ -52,13 +57,9 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
     }
   }
 
-  function checkHost(header: string): void {
-    if (header === lastGood || (!hostRestricted && hosts.size === 0)) return;
-    const host = header.toLowerCase();
-    if (names.has(host) || hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) {
-      lastGood = header;
-      return;
-    }
+  function checkHost(host: string): void {
+    if (names.includes(host) || (!hostRestricted && hosts.size === 0)) return;
+    if (hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) return;
     throw new PorticoError(
       "forbidden_host",
       "This gateway is not reached under that Host name. Use 127.0.0.1 or localhost with its port, or name the host in gateway.http.allowedHosts.",
@@ -67,46 +68,45 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
 
   return {
     bind(host, port) {
-      const loopback = host === "localhost" || isLoopback(host);
-      hostRestricted = loopback;
-      names = new Set(["127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`));
-      if (loopback && host !== "localhost") names.add(`${host.includes(":") ? `[${host}]` : host}:${port}`);
-      if (port === 80) for (const name of [...names]) names.add(name.slice(0, -3));
+      hostRestricted = host === "localhost" || isLoopback(host);
+      const own = hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
+      // without a port: nginx's $host
+      names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
     },
 
-    check(req, extraOrigins) {
+    check(req, { origins: extra, linkable = false } = {}) {
       refresh();
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       }
-      const { host, origin } = req.headers;
+      const { origin } = req.headers;
+      const host = req.headers.host?.toLowerCase();
       if (host === undefined || occursTwice(req.rawHeaders, "host")) {
         throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
       }
       checkHost(host);
-      if (origin !== undefined) {
-        const name = host.toLowerCase();
-        const page = normalOrigin(origin);
-        if (page === `http://${name}` || page === `https://${name}`) {
-          checkSite(req);
-          return undefined;
-        }
-        if (pages.has(page) || extraOrigins?.some((extra) => normalOrigin(extra) === page)) return origin;
+      const page = origin === undefined ? undefined : normalOrigin(origin);
+      if (page !== undefined && page !== `http://${host}` && page !== `https://${host}`) {
+        if (pages.has(page) || extra?.some((one) => normalOrigin(one) === page)) return origin;
         throw new PorticoError(
           "forbidden_origin",
           "Pages of that origin may not call this gateway. Name the origin in gateway.http.allowedOrigins if they should.",
         );
       }
-      checkSite(req);
-      return undefined;
+      const site = req.headers["sec-fetch-site"];
+      if (site === undefined || site === "none" || site === "same-origin") return undefined;
+      if (linkable && page === undefined && isLinkFollowed(req)) return undefined;
+      throw new PorticoError("forbidden_origin", "Other sites' pages may not call this gateway.");
     },
   };
 }
 
-function checkSite(req: IncomingMessage): void {
-  const site = req.headers["sec-fetch-site"];
-  if (site === undefined || site === "none" || site === "same-origin") return;
-  throw new PorticoError("forbidden_origin", "Other sites' pages may not call this gateway.");
+/** A page that is opened as one: in a tab of its own, not in a frame, and not as part of another page. */
+function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
+  const { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } = headers;
+  return (
+    method === "GET" && (site === "cross-site" || site === "same-site") && mode === "navigate" && dest === "document"
+  );
 }
 
 /** Schemes and hosts know no case; people write a trailing slash. `null` stays `null` and is never listed. */
@@ -115,7 +115,7 @@ function normalOrigin(origin: string): string {
   return text.endsWith("/") ? text.slice(0, -1) : text;
 }
 
-/** Headers for an answer that a page of an allowed origin may read. */
+/** Headers for a response that a page of an allowed origin may read. */
 export function corsHeaders(origin: string): Record<string, string> {
   return {
     "access-control-allow-origin": origin,

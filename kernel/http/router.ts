@@ -1,127 +1,101 @@
 /**
- * The table of routes as a polka app. An app is never changed: every change of the table builds a new one, which is
- * swapped in before the next request, while requests that run end on the route they were given.
+ * The table of routes: polka finds them. An app is never changed: after a change of the table, the next request builds
+ * a new one, while requests that run end on the route they were given.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import polka, { type Request } from "polka";
+import polka from "polka";
 import type { Dispose } from "../types.ts";
 
-export interface Router<R> {
-  /** `path` in polka's syntax. Of two routes that match, the more literal one wins, then the later one. */
-  add(method: string, path: string, route: R): Dispose;
-  /** Finds the route of a request and runs it; `params` come from the path, decoded. */
-  dispatch(req: IncomingMessage, res: ServerResponse, path: string): void;
-  /** The route for a path and its parameters, without running it. */
-  find(method: string, path: string): R | undefined;
-  /** The methods that a path has, for `Allow`. */
-  methods(path: string): string[];
-  list(): { method: string; path: string; route: R }[];
+export interface Found<R> {
+  route: R;
+  /** From the path, not decoded; `*` is what a trailing one stands for. */
+  params: Record<string, string>;
 }
 
-export interface RouterEvents<R> {
-  run(route: R, req: IncomingMessage, params: Record<string, string>): void;
-  noMatch(req: IncomingMessage): void;
+export interface Router<R> {
+  /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
+  add(method: string, path: string, route: R): Dispose;
+  find(method: string, path: string): Found<R> | undefined;
+  /** The methods that a path has, for `Allow`. */
+  methods(path: string): string[];
+  list(): readonly Entry<R>[];
 }
 
 interface Entry<R> {
+  /** "" takes every method. */
   method: string;
   path: string;
   route: R;
 }
 
-export function createRouter<R>(events: RouterEvents<R>): Router<R> {
+export function createRouter<R>(): Router<R> {
   let entries: readonly Entry<R>[] = [];
-  let app = build(entries, events);
-  let stale = false;
+  let table: ReturnType<typeof build<R>> | undefined;
 
-  function changed(next: readonly Entry<R>[]): void {
+  function change(next: readonly Entry<R>[]): void {
     entries = next;
-    if (stale) return;
-    stale = true;
-    queueMicrotask(refresh);
+    table = undefined;
   }
-  function refresh(): void {
-    if (!stale) return;
-    stale = false;
-    app = build(entries, events);
+  function find(method: string, path: string): Found<R> | undefined {
+    table ??= build(entries);
+    const literal = table.literal.get(`${method} ${path}`);
+    if (literal !== undefined) return { route: literal, params: {} };
+    const { handlers, params } = table.app.find(method as "GET", path);
+    const route = table.routes.get(handlers[0]);
+    const { [REST]: rest, ...named } = params;
+    return route && { route, params: rest === undefined ? named : { ...named, "*": rest } };
   }
 
   return {
     add(method, path, route) {
       if (!path.startsWith("/")) throw new TypeError(`a route's path begins with "/": ${path}`);
-      const entry: Entry<R> = { method, path, route };
-      changed([entry, ...entries]);
+      const entry = { method, path, route };
+      change([entry, ...entries]);
       return () => {
-        if (entries.includes(entry)) changed(entries.filter((other) => other !== entry));
+        if (entries.includes(entry)) change(entries.filter((other) => other !== entry));
       };
     },
-    dispatch(req, res, path) {
-      const route = app.literal.get(`${req.method} ${path}`);
-      if (route !== undefined) events.run(route, req, {});
-      else app.polka.handler(req as Request, res, undefined as never);
-    },
-    find(method, path) {
-      refresh();
-      const handler = app.polka.find(method as "GET", path).handlers[0] as Handler<R> | undefined;
-      return handler?.route;
-    },
-    methods(path) {
-      return METHODS.filter((method) => app.polka.find(method, path).handlers.length > 0);
-    },
-    list: () => entries.map(({ method, path, route }) => ({ method, path, route })),
+    find,
+    methods: (path) => METHODS.filter((method) => find(method, path)),
+    list: () => entries,
   };
 }
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+/** What a trailing `*` stands for, under a name that a pattern can have. */
+const REST = "$rest";
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-interface Handler<R> {
-  (req: Request): void;
-  route: R;
-}
-
-function build<R>(entries: readonly Entry<R>[], events: RouterEvents<R>) {
-  const app = polka({ onNoMatch: (req) => events.noMatch(req) });
-  app.parse = parseUrl as unknown as typeof app.parse;
-
+function build<R>(entries: readonly Entry<R>[]) {
+  const app = polka();
+  const routes = new Map<unknown, R>();
   // A path without parameters is the most literal match there can be: one look-up finds it.
   const literal = new Map<string, R>();
-  const sorted = entries.map((entry) => ({ ...entry, kinds: kindsOf(entry.path) }));
-  sorted.sort((a, b) => (a.kinds < b.kinds ? -1 : a.kinds > b.kinds ? 1 : 0));
-  for (const { method, path, route, kinds } of sorted) {
-    const handler = Object.assign((req: Request) => events.run(route, req, req.params), { route });
-    app.add(method as "GET", escapeLiterals(path), handler);
-    // regexparam always ignores the case of paths; ours are case-sensitive.
-    const last = (app as unknown as { routes: { pattern: RegExp }[] }).routes.at(-1) as { pattern: RegExp };
-    last.pattern = new RegExp(last.pattern.source);
-    if (/[^0]/.test(kinds)) continue;
+  const sorted = entries.map((entry) => ({ ...entry, rank: rankOf(entry.path) }));
+  sorted.sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
+  for (const { method, path, route, rank } of sorted) {
+    const handler = (): void => {};
+    routes.set(handler, route);
+    app.add(method as "GET", patternOf(path), handler);
     const key = `${method} ${path}`;
-    if (!literal.has(key)) literal.set(key, route);
+    if (/^0*$/.test(rank) && !literal.has(key)) literal.set(key, route);
   }
-  return { polka: app, literal };
-}
-
-/** polka's own parse reads the whole query of every request; ours leaves it to those who ask for it. */
-function parseUrl(req: IncomingMessage): { pathname: string; search: string } {
-  const url = req.url as string;
-  const mark = url.indexOf("?");
-  return mark < 0 ? { pathname: url, search: "" } : { pathname: url.slice(0, mark), search: url.slice(mark) };
+  return { app, routes, literal };
 }
 
 /** One digit a segment, the more literal the lower: sorts routes by how specific they are. */
-function kindsOf(path: string): string {
-  return path
-    .split("/")
-    .slice(1)
-    .map((segment) =>
-      segment.startsWith("*") ? "3" : segment.startsWith(":") ? (segment.includes("?") ? "2" : "1") : "0",
-    )
-    .join("");
+function rankOf(path: string): string {
+  const ranks = segmentsOf(path).map((one) => (one[0] === "*" ? 3 : one[0] !== ":" ? 0 : one.endsWith("?") ? 2 : 1));
+  return ranks.join("");
 }
 
-/** polka puts literal segments into its pattern as they are: `/a.b` would match `/axb`. */
-function escapeLiterals(path: string): string {
-  return path
-    .split("/")
-    .map((segment) => (/^[:*]/.test(segment) ? segment : segment.replace(/[.+?^${}()|[\]\\]/g, "\\$&")))
-    .join("/");
+/** polka's own patterns ignore the case of paths and take a dot for any character. */
+function patternOf(path: string): RegExp {
+  const pattern = segmentsOf(path).map((segment) => {
+    const name = segment.slice(1).replace("?", "");
+    if (segment[0] === "*") return `/(?<${REST}>.*)`;
+    if (segment[0] === ":") return segment.endsWith("?") ? `(?:/(?<${name}>[^/]+))?` : `/(?<${name}>[^/]+)`;
+    return `/${segment.replace(/[.+?^${}()|[\]\\]/g, "\\$&")}`;
+  });
+  return new RegExp(`^${pattern.join("")}/?$`);
 }
+
+const segmentsOf = (path: string): string[] => path.split("/").filter(Boolean);

@@ -4,13 +4,13 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { Dispose, ErrorForm, Logger, Mount } from "../types.ts";
+import type { Logger, Mount } from "../types.ts";
 import type { Auth } from "./auth.ts";
 import { createConnections } from "./connections.ts";
-import { createErrorForms } from "./errors.ts";
-import { mintId, type ServerSide } from "./exchange.ts";
 import { createGuards } from "./guards.ts";
+import { mintId } from "./request-context.ts";
 import { createRequests, type RequestCounts, type RouteList } from "./requests.ts";
+import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./settings.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
@@ -19,7 +19,7 @@ export interface HttpServerOptions {
   /** For log lines. */
   name: string;
   log: Logger;
-  /** Writes the line of one answer. */
+  /** Writes the line of one request. */
   access: (entry: AccessEntry) => void;
   /** Called at every request: cheap, and the same arrays as long as nothing changed. */
   settings: () => HttpSettings;
@@ -33,8 +33,10 @@ export interface HttpServerOptions {
 export interface HttpServer extends Mount {
   /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
   listen(port: number, host: string): Promise<number>;
+  /** Serves a connection that somebody else has opened. */
+  connect(socket: Duplex): void;
   /**
-   * Takes no more connections, lets running answers end for `graceMs`, then cuts them. Sockets that an upgrade has
+   * Takes no more connections, lets running requests end for `graceMs`, then cuts them. Sockets that an upgrade has
    * handed over stay.
    */
   drain(graceMs: number): Promise<void>;
@@ -43,7 +45,7 @@ export interface HttpServer extends Mount {
   /** 0 until the server listens. */
   readonly port: number;
   readonly host: string;
-  /** Answers that are under way. */
+  /** Requests that are under way. */
   readonly active: number;
   requests(): RequestCounts;
   routes(): RouteList;
@@ -58,12 +60,12 @@ const FAREWELL_MS = 1_500;
 export function createServer(options: HttpServerOptions): HttpServer {
   const { log, settings, auth, loopbackOnly = false, origins = [] } = options;
   const closing = new AbortController();
-  const side: ServerSide = { log, settings, closing: closing.signal };
   const guards = createGuards({ settings, loopbackOnly, origins });
   const forms = createErrorForms(log);
-  const upgrades = createRouter<UpgradeRoute>({ run: () => {}, noMatch: () => {} });
   const connections = createConnections(options.access, closing.signal);
-  const requests = createRequests({ side, guards, auth, forms, connections });
+  const context = { server: { log, settings, closing: closing.signal }, guards, auth, forms };
+  const requests = createRequests({ ...context, connections });
+  const upgrades = createRouter<UpgradeRoute>();
   let host = "";
   let port = 0;
   let drained: Promise<void> | undefined;
@@ -71,7 +73,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
 
   const server = http.createServer(
     { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
-    requests.take,
+    (req, res) => requests.take(req, res),
   );
 
   function drain(graceMs: number): Promise<void> {
@@ -89,8 +91,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
     connections.add(socket);
   });
 
-  server.on("checkContinue", requests.takeWithContinue);
-  server.on("checkExpectation", requests.refuseExpectation);
+  server.on("checkContinue", (req, res) => requests.take(req, res, "continue"));
+  server.on("checkExpectation", (req, res) => requests.take(req, res, "unknown"));
 
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (req.headers.upgrade?.toLowerCase() !== "websocket") {
@@ -99,7 +101,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
       return;
     }
     connections.handOver(socket);
-    handleUpgrade({ server: side, guards, auth, forms, find: (path) => upgrades.find("GET", path) }, req, socket, head);
+    const find = (path: string) => upgrades.find("GET", path)?.route;
+    void handleUpgrade({ ...context, find }, req, socket, head);
   });
 
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {
@@ -115,10 +118,9 @@ export function createServer(options: HttpServerOptions): HttpServer {
 
   return {
     route: requests.add,
-    upgrade(path, { access, origins: extra }, handler) {
-      return upgrades.add("GET", path, { access, handler, ...(extra && { origins: extra }) });
-    },
-    errors: (prefix: string, form: ErrorForm): Dispose => forms.add(prefix, form),
+    upgrade: (path, options, handler) => upgrades.add("GET", path, { ...options, handler }),
+    errors: forms.add,
+    connect: (socket) => void server.emit("connection", socket),
 
     listen(wantedPort, wantedHost) {
       return new Promise((resolve, reject) => {

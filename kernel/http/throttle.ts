@@ -1,54 +1,65 @@
-/** Counts failures by address in a sliding window, in bounded memory. */
-import { isIPv6 } from "node:net";
+/** Counts failures by caller in a sliding window, in bounded memory. */
+import { PorticoError } from "../errors.ts";
+import { callerOf } from "./address.ts";
 
 export interface ThrottleOptions {
   /** Failures within the window that are still answered as such; default 20. */
   limit?: number;
   /** Default 60000. */
   windowMs?: number;
-  /** Addresses remembered; the one that failed longest ago is forgotten first. Default 10000. */
+  /** Callers remembered; the one that failed longest ago is forgotten first. Default 10000. */
   maxAddresses?: number;
   /** A clock in ms that never goes back; default `performance.now`. */
   now?: () => number;
 }
 
+/** How many failures a caller may still have. */
+export interface ThrottleState {
+  limit: number;
+  remaining: number;
+  /** Until all failures have left the window. */
+  resetMs: number;
+}
+
 export interface Throttle {
-  /** Notes a failure. Returns 0, or the seconds to wait when the address had used its failures up before. */
-  fail(address: string): number;
+  /** Notes a failure; `too_many_attempts` (and nothing is noted) where the caller had used its failures up before. */
+  fail(address: string): PorticoError | undefined;
+  look(address: string): ThrottleState;
 }
 
 export function createThrottle(options: ThrottleOptions = {}): Throttle {
   const { limit = 20, windowMs = 60_000, maxAddresses = 10_000, now = () => performance.now() } = options;
   const failures = new Map<string, number[]>();
 
+  function recentOf(address: string): number[] {
+    const recent = failures.get(callerOf(address)) ?? [];
+    return recent.filter((at) => at > now() - windowMs);
+  }
+
   return {
     fail(address) {
-      const key = bucketOf(address);
-      const time = now();
-      const recent = (failures.get(key) ?? []).filter((at) => at > time - windowMs);
-      const oldest = recent[0];
-      if (oldest !== undefined && recent.length >= limit) {
-        return Math.max(1, Math.ceil((oldest + windowMs - time) / 1000));
-      }
-      recent.push(time);
-      failures.delete(key);
-      failures.set(key, recent);
-      if (failures.size > maxAddresses) failures.delete(failures.keys().next().value as string);
-      return 0;
+      const recent = recentOf(address);
+      if (recent.length >= limit) return tooMany(recent[0]! + windowMs - now());
+      const caller = callerOf(address);
+      failures.delete(caller);
+      failures.set(caller, [...recent, now()]);
+      if (failures.size > maxAddresses) failures.delete(failures.keys().next().value!);
+      return undefined;
+    },
+    look(address) {
+      const recent = recentOf(address);
+      const last = recent.at(-1);
+      const resetMs = last === undefined ? 0 : Math.max(1, last + windowMs - now());
+      return { limit, remaining: limit - recent.length, resetMs };
     },
   };
 }
 
-/** An IPv6 caller owns a whole /64, so that is what counts as one address. */
-function bucketOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = "", tail = ""] = (address.split("%")[0] as string).split("::");
-  const left = head === "" ? [] : head.split(":");
-  const right = tail === "" ? [] : tail.split(":");
-  const zeros = address.includes("::") ? Math.max(0, 8 - left.length - right.length) : 0;
-  const groups = [...left, ...Array<string>(zeros).fill("0"), ...right];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(":");
+function tooMany(waitMs: number): PorticoError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new PorticoError(
+    "too_many_attempts",
+    `Too many failed attempts from this address. Try again in ${seconds} s.`,
+    { headers: { "retry-after": String(seconds) }, type: "rate_limit_error" },
+  );
 }

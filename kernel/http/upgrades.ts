@@ -4,10 +4,9 @@ import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { Access, UpgradeHandler } from "../types.ts";
 import { addressOf } from "./address.ts";
-import type { Auth } from "./auth.ts";
-import { type ErrorForms, logFailure, publicError } from "./errors.ts";
-import { requestId, type ServerSide } from "./exchange.ts";
-import type { Guards } from "./guards.ts";
+import type { RequestsOptions } from "./requests.ts";
+import { requestId } from "./request-context.ts";
+import { logFailure, publicError } from "./response/errors.ts";
 
 export interface UpgradeRoute {
   access: Access;
@@ -15,46 +14,31 @@ export interface UpgradeRoute {
   handler: UpgradeHandler;
 }
 
-export interface UpgradeParts {
-  server: ServerSide;
-  guards: Guards;
-  auth: Auth;
-  forms: ErrorForms;
+export interface UpgradeOptions extends Omit<RequestsOptions, "connections"> {
   find(path: string): UpgradeRoute | undefined;
 }
 
 /** Checks one upgrade and hands the socket to its handler, or answers the refusal and closes it. */
-export function handleUpgrade(parts: UpgradeParts, req: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const { server, guards, auth, forms } = parts;
+export async function handleUpgrade(
+  { server, guards, auth, forms, find }: UpgradeOptions,
+  req: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
   const id = requestId(req);
   const path = (req.url as string).split("?")[0] as string;
   // Node has taken its own listeners off; without one, a reset would end the process.
   socket.on("error", () => socket.destroy());
-
-  function refuse(failure: unknown): void {
+  try {
+    const route = find(path);
+    guards.check(req, { origins: route?.origins });
+    if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
+    await auth.authenticate(req, route.access, { address: addressOf(req, server.settings().trustedProxies) });
+    if (!socket.destroyed) route.handler(req, socket, head);
+  } catch (failure) {
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);
     endRaw(socket, error, id, forms.render(path, error, id));
-  }
-  function accept(route: UpgradeRoute): void {
-    if (socket.destroyed) return;
-    try {
-      route.handler(req, socket, head);
-    } catch (error) {
-      refuse(error);
-    }
-  }
-
-  try {
-    const route = parts.find(path);
-    guards.check(req, route?.origins);
-    if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
-    const address = addressOf(req, server.settings().trustedProxies);
-    const client = auth.authenticate(req, route.access, { address });
-    if (client instanceof Promise) client.then(() => accept(route), refuse);
-    else accept(route);
-  } catch (error) {
-    refuse(error);
   }
 }
 

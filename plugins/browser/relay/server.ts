@@ -59,11 +59,8 @@ export function openRelay(options: RelayOptions): RelayControl {
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
     if (given && sameSecret(token(), given)) return;
-    const wait = given ? failures.fail(req.socket.remoteAddress ?? "") : 0;
-    if (wait > 0)
-      throw new PorticoError("too_many_attempts", `Too many failed attempts. Try again in ${wait} s.`, {
-        headers: { "retry-after": String(wait) },
-      });
+    const tooMany = given ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
+    if (tooMany) throw tooMany;
     throw new PorticoError(
       "unauthorized",
       "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",

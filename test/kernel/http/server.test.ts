@@ -6,7 +6,7 @@ import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";
 import { createAuth } from "../../../kernel/http/auth.ts";
 import { createServer } from "../../../kernel/http/server.ts";
-import { openSse, type Sse } from "../../../kernel/http/sse.ts";
+import { openSse, type Sse } from "../../../kernel/http/response/sse.ts";
 import { until } from "../../support/until.ts";
 import { ask, closeAll, codeOf, collect, collectLog, exchange, parseAnswer, startServer } from "./harness.ts";
 

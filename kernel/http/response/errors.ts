@@ -1,10 +1,10 @@
-/** Turns whatever was thrown into an answer in the form of the surface it happened on. */
-import { isPorticoError, PorticoError } from "../errors.ts";
-import type { Dispose, ErrorForm, Logger } from "../types.ts";
+/** Turns whatever was thrown into a response in the form of the surface it happened on. */
+import { isPorticoError, PorticoError } from "../../errors.ts";
+import type { Dispose, ErrorForm, Logger } from "../../types.ts";
 
 export interface ErrorForms {
   add(prefix: string, form: ErrorForm): Dispose;
-  /** The body of the answer to an error on this path. */
+  /** The body of the response to an error on this path. */
   render(path: string, error: PorticoError, requestId?: string): string;
 }
 
@@ -25,15 +25,7 @@ export function createErrorForms(log: Logger): ErrorForms {
 
     render(path, error, requestId) {
       const { code, message, status, type, param, details } = error;
-      const shown = {
-        code,
-        message,
-        status,
-        ...(type !== undefined && { type }),
-        ...(param !== undefined && { param }),
-        ...(details !== undefined && { details }),
-        ...(requestId !== undefined && { requestId }),
-      };
+      const shown = { code, message, status, type, param, details, requestId };
       const entry = forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
       if (entry) {
         try {
@@ -61,7 +53,6 @@ export function logFailure(log: Logger, failure: unknown, id: string, path: stri
   if (!isPorticoError(failure) || failure.code === "internal_error") {
     log.error({ id, path, err: failure instanceof Error ? failure : new Error(String(failure)) }, "a request failed");
   } else if (failure.status >= 500) {
-    const cause = failure.cause === undefined ? {} : { err: failure.cause };
-    log.warn({ id, path, code: failure.code, ...cause }, failure.message);
+    log.warn({ id, path, code: failure.code, err: failure.cause }, failure.message);
   }
 }

@@ -1,6 +1,6 @@
 /** Server-sent events for feeds. */
-import type { Call } from "../types.ts";
-import { Exchange } from "./exchange.ts";
+import type { Call } from "../../types.ts";
+import { RequestContext } from "../request-context.ts";
 
 export interface SseOptions {
   /** A comment goes out after this much silence; default 15000, 0 never. */
@@ -28,11 +28,11 @@ export interface Sse {
   onClose(done: () => void): void;
 }
 
-/** Begins an event stream as the answer to a call. The handler then returns nothing. */
+/** Begins an event stream as the response to a call. The handler then returns nothing. */
 export function openSse(call: Call, options: SseOptions = {}): Sse {
   const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true, headers } = options;
   const { res } = call;
-  const stopping = endOnClose && call instanceof Exchange ? call.server.closing : undefined;
+  const stopping = endOnClose && call instanceof RequestContext ? call.server.closing : undefined;
   const done: (() => void)[] = [];
   let closed = false;
 

@@ -1,48 +1,46 @@
-/** One request and its answer: the `Call` that handlers get. What not every route needs is made at first use. */
+/** One request and its response: the `Call` that handlers get. What not every route needs is made at first use. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./address.ts";
 import { ANONYMOUS } from "./auth.ts";
-import { checkJsonType, parseJson, readBody } from "./body.ts";
+import { checkJsonType, parseJson } from "./body/json.ts";
+import { readBody } from "./body/read.ts";
 import type { HttpSettings } from "./settings.ts";
 
-/** What the server knows that its exchanges need. */
-export interface ServerSide {
+/** What the server knows that its requests need. */
+export interface ServerContext {
   readonly log: Logger;
   readonly settings: () => HttpSettings;
   /** Aborted when the server begins to close. */
   readonly closing: AbortSignal;
 }
 
-export class Exchange implements Call {
-  readonly req: IncomingMessage;
-  /** The response for the server's own use, without the headers that every answer has. */
-  readonly plain: ServerResponse;
+export class RequestContext implements Call {
   readonly id: string;
   readonly path: string;
-  readonly server: ServerSide;
-  params: Record<string, string> = NO_PARAMS;
+  params: Record<string, string> = {};
   client: Client = ANONYMOUS;
   maxBodyBytes: number | undefined = undefined;
-  /** Where its answer is counted: status → answers of its route. */
+  /** Where its response is counted: status → responses of its route. */
   tally: Map<number, number> | undefined = undefined;
   /** The client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
-
-  /** The headers of every answer are set on the response. */
+  /** The headers of every response are set. */
   dressed = false;
-  #search: string;
+  readonly #search: string;
   #query: URLSearchParams | undefined;
   #address: string | undefined;
   #log: Logger | undefined;
   #abort: AbortController | undefined;
   #body: Promise<Buffer> | undefined;
 
-  constructor(server: ServerSide, req: IncomingMessage, res: ServerResponse) {
-    this.server = server;
-    this.req = req;
-    this.plain = res;
+  /** `plain` is the response for the server's own use, without the headers that every response has. */
+  constructor(
+    readonly server: ServerContext,
+    readonly req: IncomingMessage,
+    readonly plain: ServerResponse,
+  ) {
     this.id = requestId(req);
     const url = req.url as string;
     const mark = url.indexOf("?");
@@ -50,7 +48,7 @@ export class Exchange implements Call {
     this.#search = mark < 0 ? "" : url.slice(mark);
   }
 
-  /** With the headers of every answer set. Setting them costs, so it waits for a handler that answers by itself. */
+  /** With the headers of every response set. Setting them costs, so it waits for a handler that answers by itself. */
   get res(): ServerResponse {
     if (!this.dressed) {
       this.dressed = true;
@@ -89,11 +87,11 @@ export class Exchange implements Call {
 
   onLeave(left: () => void): void {
     const res = this.plain;
-    if (!res.closed && !res.destroyed) {
-      res.on("close", () => {
-        if (!res.writableFinished) left();
-      });
-    } else if (!res.writableFinished) left();
+    const check = (): void => {
+      if (!res.writableFinished) left();
+    };
+    if (res.closed || res.destroyed) check();
+    else res.on("close", check);
   }
 
   body(): Promise<Buffer> {
@@ -119,8 +117,6 @@ export class Exchange implements Call {
     });
   }
 }
-
-const NO_PARAMS: Record<string, string> = Object.freeze(Object.create(null));
 
 const WELL_FORMED = /^[\w.:-]{1,128}$/;
 const RUN = randomBytes(9).toString("base64url");

@@ -1,0 +1,62 @@
+/** Responses as values: a handler returns one, the server writes it. */
+const MARK = Symbol.for("portico.reply");
+
+export type ReplyHeaders = Record<string, string | number | readonly string[]>;
+
+export interface Reply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: ReplyHeaders | undefined;
+}
+
+// The mark is a registered symbol because plugins may bundle a second copy of this module.
+const prototype = { [MARK]: true };
+
+/**
+ * A response with a status of its own. Body: a string is `text/plain`, a Buffer `application/octet-stream` (unless
+ * `headers` names a content type, in lower case), `undefined` empty, anything else JSON.
+ */
+export function reply(status: number, body?: unknown, headers?: ReplyHeaders): Reply {
+  return Object.assign(Object.create(prototype), { status, body, headers });
+}
+
+function isReply(value: unknown): value is Reply {
+  return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true;
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+
+/** A response ready to be written. */
+export interface Outgoing {
+  readonly status: number;
+  readonly headers: ReplyHeaders | undefined;
+  /** Undefined where there is no body, or where `headers` names it. */
+  readonly type: string | undefined;
+  readonly body: string | Uint8Array;
+}
+
+/** What a handler's value comes to. Throws where the value does not go into JSON. */
+export function outgoing(value: unknown): Outgoing {
+  if (!isReply(value)) return jsonResponse(200, toJson(value));
+  const { status, headers, body } = value;
+  if (body === undefined || isBodiless(status)) return { status, headers, type: undefined, body: "" };
+  const text = typeof body === "string" || body instanceof Uint8Array ? body : toJson(body);
+  const type =
+    text !== body ? JSON_TYPE : typeof body === "string" ? "text/plain; charset=utf-8" : "application/octet-stream";
+  return { status, headers, type: headers?.["content-type"] === undefined ? type : undefined, body: text };
+}
+
+export function jsonResponse(status: number, body: string, headers?: ReplyHeaders): Outgoing {
+  return { status, headers, type: JSON_TYPE, body };
+}
+
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 304 || status < 200;
+}
+
+/** Throws where `JSON.stringify` would give no text. */
+function toJson(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered as JSON`);
+  return text;
+}

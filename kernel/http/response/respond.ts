@@ -1,0 +1,106 @@
+/** How a request ends: with what its handler returned, or with an error in the form of its surface. */
+import type { ServerResponse } from "node:http";
+import { isPorticoError } from "../../errors.ts";
+import type { Logger } from "../../types.ts";
+import { endAndLinger, mustClose } from "../body/unread.ts";
+import type { RequestContext } from "../request-context.ts";
+import { inBurst } from "./burst.ts";
+import { type ErrorForms, logFailure, publicError } from "./errors.ts";
+import { isBodiless, jsonResponse, type Outgoing, outgoing } from "./reply.ts";
+
+export interface Responder {
+  /** Sends a handler's value; `undefined` means that the handler answers by itself. */
+  finish(call: RequestContext, value: unknown): void;
+  /** Sends an error; where the response has begun already, cuts it off. */
+  fail(call: RequestContext, failure: unknown): void;
+}
+
+export function createResponder(log: Logger, forms: ErrorForms): Responder {
+  function finish(call: RequestContext, value: unknown): void {
+    const { plain: res, id, path } = call;
+    if (value === undefined || value === res || res.destroyed) return;
+    if (res.headersSent) {
+      log.warn({ id, path }, "a handler answered by itself and returned a value too");
+      return;
+    }
+    let response: Outgoing;
+    try {
+      response = outgoing(value);
+    } catch (error) {
+      fail(call, error);
+      return;
+    }
+    inBurst(() => {
+      if (res.destroyed || res.headersSent) return;
+      try {
+        send(call, response);
+      } catch (error) {
+        fail(call, error);
+      }
+    });
+  }
+
+  function fail(call: RequestContext, failure: unknown): void {
+    const { plain: res, id, path } = call;
+    if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
+      log.debug({ id, path, err: failure }, "the client left before the response");
+      res.destroy();
+      return;
+    }
+    logFailure(log, failure, id, path);
+    if (!res.headersSent) {
+      const error = publicError(failure, id);
+      const status = error.status >= 400 && error.status <= 599 ? error.status : 500;
+      const body = forms.render(path, error, id);
+      res.removeHeader("content-type");
+      try {
+        send(call, jsonResponse(status, body, error.headers), error.code === "request_timeout");
+      } catch (invalid) {
+        log.error({ id, err: invalid }, "an error has headers that cannot be sent");
+        send(call, jsonResponse(status, body));
+      }
+    } else if (!res.writableEnded) {
+      log.warn({ id, path }, "the response was cut off after an error");
+      res.destroy();
+    }
+  }
+
+  return { finish, fail };
+}
+
+/** Throws for headers that cannot be sent; nothing has been sent then. `late`: the request's body is not waited for. */
+function send(call: RequestContext, { status, headers, type, body }: Outgoing, late = false): void {
+  const { req, plain: res, awaitsContinue } = call;
+  const unread = mustClose(req);
+  if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
+  const length = isBodiless(status) ? undefined : typeof body === "string" ? Buffer.byteLength(body) : body.length;
+  if (call.dressed) {
+    for (const name in headers) res.setHeader(name, headers[name] as string);
+    if (type !== undefined && !res.hasHeader("content-type")) res.setHeader("content-type", type);
+    if (length !== undefined) res.setHeader("content-length", length);
+    res.writeHead(status);
+  } else {
+    const lines: (string | readonly string[])[] = ["x-request-id", call.id, "x-content-type-options", "nosniff"];
+    for (const name in headers) {
+      const value = headers[name]!;
+      lines.push(name, typeof value === "number" ? String(value) : value);
+    }
+    if (type !== undefined) lines.push("content-type", type);
+    if (length !== undefined) lines.push("content-length", String(length));
+    res.writeHead(status, lines as string[]);
+  }
+  if (unread && !late && !awaitsContinue) {
+    res.flushHeaders();
+    res.write(body);
+    endAndLinger(req, res);
+  } else end(res, body);
+}
+
+/** Up to here a copy into one string is cheaper than a second buffer to write. */
+const ONE_WRITE_BYTES = 16 * 1024;
+
+function end(res: ServerResponse, body: string | Uint8Array): void {
+  // Latin-1 is bytes as they are: head and body leave in one write.
+  if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.end(body);
+  else res.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
+}
