@@ -40,11 +40,11 @@ const importers: Record<string, string[]> = {
   pino: ["kernel/log/log.ts"],
   esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
-  "playwright-core": ["plugins/browser/playwright.ts"],
+  "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   re2js: ["plugins/webhooks/mappings/patterns.ts"],
-  ws: ["plugins/browser/connect/web-socket.ts"],
+  ws: ["plugins/browser/net/web-socket.ts"],
 };
 
 const faces = sources.flatMap((file) => /^plugins\/([^/]+)\/index\.ts$/.exec(file)?.[1] ?? []);

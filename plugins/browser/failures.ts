@@ -9,7 +9,7 @@ export const plainText = (text: string): string => text.replace(TERMINAL, "");
 const rawMessage = (error: unknown): string => plainText(error instanceof Error ? error.message : String(error));
 
 /** The first paragraph of a library message, without `locator.click: `, call log and stack lines. */
-export function firstWords(error: unknown): string {
+export function headline(error: unknown): string {
   const text = rawMessage(error).split(/\n\s*(?:Call log:|={3,})/)[0]!;
   const lines = text.split("\n").filter((line) => !/^\s+at /.test(line));
   const first = lines.join(" ").replace(/\s+/g, " ").trim();
@@ -61,7 +61,7 @@ export function networkFailure(text: string): string | undefined {
 }
 
 /** A full disk is the one file error that callers can do something about. */
-export function isDiskFull(error: unknown): boolean {
+function isDiskFull(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return code === "ENOSPC" || code === "EDQUOT" || /ENOSPC|EDQUOT|no space left/i.test(rawMessage(error));
 }
@@ -93,8 +93,7 @@ export function failure(error: unknown, what: string): PorticoError {
     );
   }
   if (isDiskFull(error)) return diskFull(error);
-  if (isTimeout(error))
-    return new PorticoError("timeout", `${what} did not end in time: ${firstWords(error)}`, options);
+  if (isTimeout(error)) return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
   const text = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(text)) {
     return new PorticoError("ref_not_found", "The frame of this ref is gone: take a new snapshot.", options);
@@ -107,5 +106,5 @@ export function failure(error: unknown, what: string): PorticoError {
     );
   }
   const network = networkFailure(text);
-  return new PorticoError("action_failed", `${what} failed: ${network ?? firstWords(error)}`, options);
+  return new PorticoError("action_failed", `${what} failed: ${network ?? headline(error)}`, options);
 }

@@ -1,6 +1,41 @@
-/** `portico/browser`: the control API without HTTP, and what a browser's host needs: confined files and sockets. */
-export * from "./connect/free-port.ts";
-export * from "./connect/web-socket.ts";
-export * from "./files/confine.ts";
-export { plainName, thinOut } from "./files/own-files.ts";
-export type * from "./types.ts";
+/**
+ * `portico/browser`: the service `browser` (the control API without HTTP), and what its plugins share: WebSockets,
+ * and files that stay below a root.
+ */
+
+/** True when nobody listens on that port of 127.0.0.1. */
+export { portFree } from "./net/free-port.ts";
+
+export {
+  /** Completes an upgrade whose credentials were checked. */
+  acceptSocket,
+  /** Ends a WebSocket with a code and a reason, and does not wait long for the other side. */
+  closeSocket,
+  /** Begins to connect to a `ws:` URL; no redirect is followed. */
+  dialSocket,
+  /** Hands each message of a WebSocket on; one that cannot be read ends it with 1002. */
+  readMessages,
+} from "./net/web-socket.ts";
+
+export {
+  /** The real path of a file below a root that may be handed on. 400 `invalid_request_error`. */
+  checkUpload,
+  /** Where a file that a caller named will lie, below a root. 400 `invalid_request_error`. */
+  confinedPath,
+  /** Makes the temporary root, private to this user. */
+  ensureTmpRoot,
+  /** A file below a root that has its name only once it is whole. */
+  openConfined,
+} from "./files/confine.ts";
+
+export {
+  /** A name that a file system takes, whatever a page or another machine suggests. */
+  plainName,
+  /** Removes the oldest files of a directory, down to the 200 newest. */
+  thinOut,
+} from "./files/own-files.ts";
+
+/** One WebSocket. */
+export type { WebSocket } from "./net/web-socket.ts";
+/** The service `browser`, what it is asked, what it responds, and the policy that a gateway imposes on a node. */
+export type { BrowserRequest, BrowserResponse, BrowserService, ImposedPolicy } from "./types.ts";

@@ -1,18 +1,18 @@
 /** Browser control: a loopback API, the agent's `browser` tool, and `portico browser`. */
 import { join } from "node:path";
 import { definePlugin } from "portico";
-import { createPolicy } from "./doors/imposed.ts";
+import { createPolicy } from "./targets/imposed-policy.ts";
 import { errors } from "./errors.ts";
-import { hasLibrary } from "./library.ts";
-import { mountRoutes } from "./doors/mount.ts";
-import { events, tellNavigated } from "./doors/navigated.ts";
+import { hasLibrary } from "./drivers/library.ts";
+import { mountRoutes } from "./routes/mount.ts";
+import { events, tellNavigated } from "./events.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
-import { openSandboxes } from "./sandbox/open.ts";
+import { openSandboxes } from "./targets/open-sandboxes.ts";
 import { allowsPrivate, BrowserConfig, Credentials, SandboxConfig } from "./schema.ts";
-import type { BrowserControl } from "./service.ts";
-import { createTargets } from "./doors/targets.ts";
-import { addTool } from "./doors/tool.ts";
+import type { BrowserControl } from "./browser-control.ts";
+import { createTargets } from "./targets/targets.ts";
+import { addTool } from "./tool.ts";
 
 /** From `gateway.port`; the second is the extension relay's. */
 const OFFSETS = [2, 3] as const;
@@ -46,7 +46,7 @@ export default definePlugin({
 
     let control: Promise<BrowserControl> | undefined;
     const open = (): Promise<BrowserControl> =>
-      (control ??= import("./service.ts").then(
+      (control ??= import("./browser-control.ts").then(
         ({ BrowserControl }) =>
           new BrowserControl({
             ...policy,
@@ -62,7 +62,7 @@ export default definePlugin({
 
     const sandboxes = openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts: policy.ownPorts });
     const recheck = async (): Promise<void> => {
-      await Promise.all([control, sandboxes.opened()].map(async (parts) => (await parts)?.recheck()));
+      await Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
     };
     const targets = createTargets({
       ctx,
@@ -76,7 +76,7 @@ export default definePlugin({
     ctx.provide("browser", {
       async request(request) {
         if (policy.take(request.policy)) await recheck();
-        return targets.request(request);
+        return targets.route(request);
       },
     });
     mountRoutes(server, targets);
@@ -90,8 +90,8 @@ export default definePlugin({
     ctx.defer(() => relay.end("The gateway stops."));
     ctx.defer(async () => (await control)?.close());
 
-    const { endLeftBehind } = await import("./connect/left-behind.ts");
-    await endLeftBehind(join(ctx.paths.state, "browser"), ctx.log);
+    const { endOrphans } = await import("./drivers/orphans.ts");
+    await endOrphans(join(ctx.paths.state, "browser"), ctx.log);
     if (settings().enabled && allowsPrivate(settings())) {
       ctx.log.warn(
         "browser: pages on private networks can be reached (browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true)",

@@ -28,7 +28,7 @@ export interface ImposedPolicy {
 }
 
 /** JSON, or bytes of that type. */
-export type BrowserAnswer = { body: object } | { bytes: Buffer; type: string };
+export type BrowserResponse = { body: object } | { bytes: Buffer; type: string };
 
 declare module "portico" {
   interface Services {
@@ -41,5 +41,5 @@ declare module "portico" {
 
 export interface BrowserService {
   /** The control API without HTTP. Rejects with a `PorticoError`. */
-  request(request: BrowserRequest): Promise<BrowserAnswer>;
+  request(request: BrowserRequest): Promise<BrowserResponse>;
 }

@@ -1,8 +1,5 @@
-/** What the nodes plugin shares with others. Types only: nobody imports this file at run time. */
-import type { BrowserService } from "portico/browser";
-
-export type BrowserRequest = Parameters<BrowserService["request"]>[0];
-export type BrowserAnswer = Awaited<ReturnType<BrowserService["request"]>>;
+/** `portico/nodes`: the services `nodes` (a gateway's nodes) and `nodeHost` (in the process of `portico node`). */
+import type { BrowserRequest, BrowserResponse } from "portico/browser";
 
 declare module "portico" {
   interface Services {
@@ -21,11 +18,7 @@ export interface NodesService {
    * Without a name the node that is longest connected is meant. Rejects with 503 `node_unavailable`, or with the
    * node's own error.
    */
-  request(
-    node: string | undefined,
-    request: Parameters<BrowserService["request"]>[0],
-    options: NodeRequestOptions,
-  ): Promise<Awaited<ReturnType<BrowserService["request"]>>>;
+  request(node: string | undefined, request: BrowserRequest, options: NodeRequestOptions): Promise<BrowserResponse>;
   list(): NodeStatus[];
 }
 

@@ -1,7 +1,7 @@
 /** Browsers on other machines: the gateway's side, and that of `portico node`. */
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
-import { openDoor } from "./gateway/door.ts";
+import { acceptNodes } from "./gateway/upgrade.ts";
 import { Registry } from "./gateway/registry.ts";
 import { NodeHostConfig, NodesConfig } from "./schema.ts";
 
@@ -15,7 +15,7 @@ export default definePlugin({
     let settings = config["gateway.nodes"];
     let host = config.nodeHost;
     const registry = new Registry({ ctx, config: () => settings });
-    openDoor(ctx, registry);
+    acceptNodes(ctx, registry);
     ctx.provide("nodes", registry);
     ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, () => ({
       mode: registry.mode,

@@ -23,10 +23,10 @@ export const CHUNK = 128 * 1024;
 export const STALL_MS = 30_000;
 
 /** Where in a body a file's path stands: `["actions", 2, "paths", 0]`. */
-export type Place = readonly (string | number)[];
+export type JsonPath = readonly (string | number)[];
 
 export interface FileHead {
-  at: Place;
+  at: JsonPath;
   name: string;
   size: number;
 }
@@ -82,7 +82,7 @@ export function unpackChunk(frame: Buffer): Chunk {
 }
 
 /** The value at a place; undefined where the way to it ends early. Only own properties are read. */
-export function valueAt(root: unknown, at: Place): unknown {
+export function valueAt(root: unknown, at: JsonPath): unknown {
   let value = root;
   for (const step of at) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
@@ -92,7 +92,7 @@ export function valueAt(root: unknown, at: Place): unknown {
 }
 
 /** Replaces what stands at a place that is there. */
-export function setAt(root: unknown, at: Place, value: unknown): void {
+export function setAt(root: unknown, at: JsonPath, value: unknown): void {
   const holder = valueAt(root, at.slice(0, -1));
   const last = at.at(-1);
   if (last === undefined || typeof holder !== "object" || holder === null || !Object.hasOwn(holder, last)) return;
@@ -100,7 +100,7 @@ export function setAt(root: unknown, at: Place, value: unknown): void {
 }
 
 /** Answers that hold the path of a file: where it stands, and below which directory of the temporary root it belongs. */
-export const FILE_ANSWERS: Readonly<Record<string, { at: Place; dir: string; wanted: boolean }>> = {
+export const FILE_RESPONSES: Readonly<Record<string, { at: JsonPath; dir: string; wanted: boolean }>> = {
   "POST /screenshot": { at: ["path"], dir: "screenshots", wanted: false },
   "GET /snapshot": { at: ["path"], dir: "screenshots", wanted: false },
   "POST /pdf": { at: ["path"], dir: "pdf", wanted: false },
@@ -110,16 +110,16 @@ export const FILE_ANSWERS: Readonly<Record<string, { at: Place; dir: string; wan
 };
 
 /** Every place in a request where the path of an upload stands. */
-export function uploadPlaces({ route, body }: BrowserRequest): Place[] {
+export function uploadPaths({ route, body }: BrowserRequest): JsonPath[] {
   if (body === undefined) return [];
-  if (route === "/hooks/file-chooser") return listPlaces(body, ["paths"]);
+  if (route === "/hooks/file-chooser") return listPaths(body, ["paths"]);
   if (route !== "/act") return [];
   const actions = valueAt(body, ["actions"]);
-  const nested = Array.isArray(actions) ? actions.flatMap((_, at) => listPlaces(body, ["actions", at, "paths"])) : [];
-  return [...listPlaces(body, ["paths"]), ...nested];
+  const nested = Array.isArray(actions) ? actions.flatMap((_, at) => listPaths(body, ["actions", at, "paths"])) : [];
+  return [...listPaths(body, ["paths"]), ...nested];
 }
 
-function listPlaces(body: unknown, at: Place): Place[] {
+function listPaths(body: unknown, at: JsonPath): JsonPath[] {
   const paths = valueAt(body, at);
   return Array.isArray(paths) ? paths.flatMap((path, i) => (typeof path === "string" ? [[...at, i]] : [])) : [];
 }

@@ -2,14 +2,14 @@
 import { compile, didYouMean, PorticoError } from "portico";
 import { attempt, left } from "../deadline.ts";
 import { failure, isGone } from "../failures.ts";
-import type { Page } from "../playwright.ts";
+import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "./kinds.ts";
 import type { Kind } from "./types.ts";
 import { checkShown, type Common, type Op, readableTab } from "../operations/op.ts";
 import { takeSnapshot } from "../operations/snapshot.ts";
 
-export interface ActInput extends Common {
+interface ActInput extends Common {
   kind: string;
   snapshot?: "efficient" | "ai";
   [field: string]: unknown;
@@ -18,7 +18,7 @@ export interface ActInput extends Common {
 const checks = new Map<string, ReturnType<typeof compile>>();
 
 /** The action's kind, and its fields checked. 400 with the nearest kind; `selector` is refused with the reason. */
-export function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; name: string; input: unknown } {
+function checkAction(given: Record<string, unknown>, at = ""): { kind: Kind; name: string; input: unknown } {
   const param = (name: string): string => (at === "" ? name : `${at}.${name}`);
   const name = given["kind"];
   if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
@@ -49,7 +49,7 @@ export function checkAction(given: Record<string, unknown>, at = ""): { kind: Ki
 }
 
 /** Runs one action in its tab; used for batches too. */
-export async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = ""): Promise<unknown> {
+async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = ""): Promise<unknown> {
   const { kind, name, input } = checkAction(given, at);
   const explicit = typeof given["timeoutMs"] === "number";
   const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
@@ -130,7 +130,7 @@ function withDialogs(error: unknown, tab: Tab, since: number): unknown {
   const dialogs = tab.dialogs.since(since);
   if (dialogs.length === 0 || !(error instanceof PorticoError)) return error;
   return new PorticoError(error.code, error.message, {
-    ...(error.param === undefined ? {} : { param: error.param }),
+    param: error.param,
     details: { ...error.details, dialogs: dialogs.slice(-5) },
     cause: error.cause,
   });

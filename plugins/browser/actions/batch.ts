@@ -15,13 +15,13 @@ export async function batch(act: Act): Promise<unknown> {
         });
       const limited = within(left(start, act.timeoutMs), "The batch", act.again(action, `actions[${index}]`));
       const result = await limited;
-      results.push({ ok: true, kind: action["kind"], ...(result === undefined ? {} : { result }) });
+      results.push({ ok: true, kind: action["kind"], result });
     } catch (error) {
       const { code, message, param, details } = error as PorticoError;
       results.push({
         ok: false,
         kind: action["kind"],
-        error: { code, message, ...(param === undefined ? {} : { param }), ...details },
+        error: { code, message, param, ...details },
       });
       if (act.input.stopOnError !== false) break;
     }

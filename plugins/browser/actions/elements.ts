@@ -1,9 +1,9 @@
 /** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
 import { PorticoError } from "portico";
 import { attempt, within } from "../deadline.ts";
-import { callLog, failure, firstWords, isTimeout, plainText } from "../failures.ts";
-import { type Probe, probeElement, type ProbeWish } from "../tab/page-scripts.ts";
-import type { Locator } from "../playwright.ts";
+import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
+import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
+import type { Locator } from "../drivers/playwright.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/render.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -16,13 +16,13 @@ const UNWATCHED_MS = 100;
 /** A stale ref must be answered at once: candidates only where they can be had within this time. */
 const CANDIDATES_MS = 30;
 
-export const NOTHING: ProbeWish = { visible: false, enabled: false, editable: false, hit: false };
-export const SEEN: ProbeWish = { ...NOTHING, visible: true };
-export const EDITED: ProbeWish = { visible: true, enabled: true, editable: true, hit: false };
-export const CLICKED: ProbeWish = { visible: true, enabled: true, editable: false, hit: true };
-export const POINTED: ProbeWish = { visible: true, enabled: false, editable: false, hit: true };
+export const NOTHING: ProbeNeeds = { visible: false, enabled: false, editable: false, hit: false };
+export const SEEN: ProbeNeeds = { ...NOTHING, visible: true };
+export const EDITED: ProbeNeeds = { visible: true, enabled: true, editable: true, hit: false };
+export const CLICKED: ProbeNeeds = { visible: true, enabled: true, editable: false, hit: true };
+export const POINTED: ProbeNeeds = { visible: true, enabled: false, editable: false, hit: true };
 
-export interface Found {
+interface Found {
   entry: RefEntry;
   locator: Locator;
   probe: Probe;
@@ -77,7 +77,7 @@ async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoE
 export async function findElement(
   tab: Tab,
   ref: unknown,
-  wish: ProbeWish,
+  needs: ProbeNeeds,
   timeoutMs: number,
   param = "ref",
 ): Promise<Found> {
@@ -86,7 +86,7 @@ export async function findElement(
   const found = await within(
     timeoutMs,
     "Looking for the element (the page does not answer)",
-    look(locator, wish, timeoutMs),
+    look(locator, needs, timeoutMs),
   ).catch((error: unknown) => {
     throw failure(error, "Looking for the element");
   });
@@ -111,9 +111,9 @@ async function isThere(locator: Locator): Promise<boolean> {
  * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
  * both are sent together, so that the usual case costs one round trip.
  */
-async function look(locator: Locator, wish: ProbeWish, timeoutMs: number): Promise<Probe | undefined> {
+async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number): Promise<Probe | undefined> {
   const giveUp = new AbortController();
-  const probing = locator.evaluate(probeElement, wish, { timeout: timeoutMs, signal: giveUp.signal });
+  const probing = locator.evaluate(probeElement, needs, { timeout: timeoutMs, signal: giveUp.signal });
   probing.catch(() => {});
   try {
     return (await isThere(locator)) ? await probing : undefined;
@@ -126,11 +126,12 @@ async function look(locator: Locator, wish: ProbeWish, timeoutMs: number): Promi
 }
 
 /** What stands between the element and the action, in words. */
-function hindrance(probe: Probe, wish: ProbeWish): string | undefined {
-  if (wish.visible && probe.visible === false) return "is not visible";
-  if (wish.enabled && probe.enabled === false) return "is disabled";
-  if (wish.editable && probe.editable === false) return `is not editable (${probe.tag} takes no text, or is read-only)`;
-  if (wish.hit && probe.coveredBy !== undefined) return `is covered by ${probe.coveredBy}`;
+function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
+  if (needs.visible && probe.visible === false) return "is not visible";
+  if (needs.enabled && probe.enabled === false) return "is disabled";
+  if (needs.editable && probe.editable === false)
+    return `is not editable (${probe.tag} takes no text, or is read-only)`;
+  if (needs.hit && probe.coveredBy !== undefined) return `is covered by ${probe.coveredBy}`;
   return undefined;
 }
 
@@ -150,7 +151,7 @@ function hindranceInLog(log: readonly string[]): string | undefined {
 export interface Trial {
   tab: Tab;
   ref: unknown;
-  wish: ProbeWish;
+  needs: ProbeNeeds;
   /** What is done, as it begins a sentence: "The click". */
   what: string;
   timeoutMs: number;
@@ -162,7 +163,7 @@ export interface Trial {
 }
 
 /** What most actions try: on the element of their `ref`, within their own time. */
-export const trial = ({ tab, input, timeoutMs, explicit }: Act): Omit<Trial, "wish" | "what" | "work"> => ({
+export const trial = ({ tab, input, timeoutMs, explicit }: Act): Omit<Trial, "needs" | "what" | "work"> => ({
   tab,
   ref: input.ref as unknown,
   timeoutMs,
@@ -175,7 +176,7 @@ export const trial = ({ tab, input, timeoutMs, explicit }: Act): Omit<Trial, "wi
  * not 504 late.
  */
 export async function tryOn(trial: Trial): Promise<unknown> {
-  const { tab, wish, what, timeoutMs, explicit } = trial;
+  const { tab, needs, what, timeoutMs, explicit } = trial;
   const param = trial.param ?? "ref";
   const entry = tab.refs.find(trial.ref, param);
   const locator = tab.page.getByRef(entry.native);
@@ -188,8 +189,8 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     if (stop.signal.aborted) return;
     await new Promise((resolve) => (timer = setTimeout(resolve, UNWATCHED_MS)));
     // Not there any more: the action may have removed it itself.
-    const probe = await look(locator, wish, timeoutMs);
-    const isHindered = probe !== undefined && hindrance(probe, wish) !== undefined;
+    const probe = await look(locator, needs, timeoutMs);
+    const isHindered = probe !== undefined && hindrance(probe, needs) !== undefined;
     if (isHindered && !explicit && !stop.signal.aborted) timer = setTimeout(() => stop.abort(), PATIENCE_MS);
   }
   void watch().catch(() => {});
@@ -216,20 +217,20 @@ async function whyNot(
   error: unknown,
   stopped: boolean,
 ): Promise<PorticoError> {
-  const { tab, wish, what, timeoutMs } = trial;
+  const { tab, needs, what, timeoutMs } = trial;
   const options = { details: { ref: `e${entry.n}` }, cause: error };
   const element = `the ${spoken(entry)}`;
   if (!stopped && !isTimeout(error)) {
     if (!NOT_ITS_KIND.test(String((error as Error).message))) return failure(error, what);
     return new PorticoError(
       "action_failed",
-      `${what} failed: ${element} does not take it: ${firstWords(error)}`,
+      `${what} failed: ${element} does not take it: ${headline(error)}`,
       options,
     );
   }
   const again = await attempt<Probe | "gone" | "silent">(
     500,
-    look(locator, { ...wish, scroll: true }, 500).then((probe) => probe ?? "gone"),
+    look(locator, { ...needs, scroll: true }, 500).then((probe) => probe ?? "gone"),
     "silent",
   );
   if (again === "silent") {
@@ -240,7 +241,7 @@ async function whyNot(
     );
   }
   if (again === "gone") return stale(tab, entry, trial.param ?? "ref");
-  const reason = hindrance(again, wish) ?? hindranceInLog(callLog(error));
+  const reason = hindrance(again, needs) ?? hindranceInLog(callLog(error));
   if (reason !== undefined) return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
-  return new PorticoError("timeout", `${what} did not end in time: ${firstWords(error)}`, options);
+  return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
 }

@@ -27,19 +27,19 @@ export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, i
     what: `Filling field ${index + 1}`,
   };
   if (/^(checkbox|radio|switch)$/.test(kind)) {
-    const wish = { ...CLICKED, visible: false };
-    await tryOn({ ...shared, wish, work: (locator, limits) => locator.setChecked(yes(field.value), limits) });
+    const needs = { ...CLICKED, visible: false };
+    await tryOn({ ...shared, needs, work: (locator, limits) => locator.setChecked(yes(field.value), limits) });
     return;
   }
   if (/^(select|combobox|listbox)$/.test(kind)) {
     const values = Array.isArray(field.value) ? (field.value as string[]) : [String(field.value ?? "")];
     const work: Trial["work"] = (locator, { timeout, signal }) =>
       locator.selectOption(values, { timeout: explicit ? timeout : Math.min(timeout, 2_000), signal });
-    await tryOn({ ...shared, wish: { ...SEEN, enabled: true }, work });
+    await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work });
     return;
   }
   const text = field.value === undefined ? "" : String(field.value);
-  await tryOn({ ...shared, wish: EDITED, work: (locator, limits) => locator.fill(text, limits) });
+  await tryOn({ ...shared, needs: EDITED, work: (locator, limits) => locator.fill(text, limits) });
 }
 
 /** An agent that does not say what kind of field it is means what the field is. */

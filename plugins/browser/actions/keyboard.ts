@@ -14,7 +14,7 @@ export async function type(act: Act): Promise<undefined> {
   await tryOn({
     ...trial(act),
     timeoutMs: room,
-    wish: EDITED,
+    needs: EDITED,
     what: "The typing",
     async work(locator, { timeout: limit, signal }) {
       const keys = input.slowly && text !== "";
@@ -38,7 +38,7 @@ export async function press({ tab, input, timeoutMs, explicit }: Act): Promise<u
         ref: input.ref,
         timeoutMs,
         explicit,
-        wish: SEEN,
+        needs: SEEN,
         what: "The key press",
         work: (locator, limits) => locator.press(key, limits),
       });

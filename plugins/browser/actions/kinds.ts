@@ -33,7 +33,7 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     param: "startRef",
     timeoutMs: left(start, timeoutMs),
     explicit,
-    wish: POINTED,
+    needs: POINTED,
     what: "The drag",
     work: (locator, limits) => locator.dragTo(goal.locator, limits),
   });
@@ -52,7 +52,7 @@ async function select(act: Act): Promise<unknown> {
   const values = act.input.values as string[];
   return tryOn({
     ...trial(act),
-    wish: { ...SEEN, enabled: true },
+    needs: { ...SEEN, enabled: true },
     what: "The selection",
     // Options may come late, but not for ever: one that is missing is told after a moment.
     work: (locator, { timeout, signal }) =>
@@ -65,7 +65,7 @@ const setChecked =
   async (act: Act): Promise<undefined> => {
     await tryOn({
       ...trial(act),
-      wish: { ...CLICKED, visible: false },
+      needs: { ...CLICKED, visible: false },
       what: checked ? "The check" : "The uncheck",
       work: (locator, limits) => locator.setChecked(checked, limits),
     });
@@ -80,7 +80,7 @@ async function evaluate(act: Act): Promise<unknown> {
     return plainResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
   const result = await tryOn({
     ...trial(act),
-    wish: NOTHING,
+    needs: NOTHING,
     what: "The evaluation",
     work: (locator, limits) => locator.evaluate(fn as never, undefined, limits),
   });
@@ -111,7 +111,7 @@ export const KINDS: Record<string, Kind> = {
       const options = { noWaitAfter: true, ...(which ? { button: which } : {}), ...(held ? { modifiers: held } : {}) };
       return tryOn({
         ...trial(act),
-        wish: CLICKED,
+        needs: CLICKED,
         what: "The click",
         work: (locator, limits) =>
           doubleClick ? locator.dblclick({ ...options, ...limits }) : locator.click({ ...options, ...limits }),
@@ -157,7 +157,7 @@ export const KINDS: Record<string, Kind> = {
     run: ok((act) =>
       tryOn({
         ...trial(act),
-        wish: POINTED,
+        needs: POINTED,
         what: "The hover",
         work: (locator, limits) => locator.hover(limits),
       }),
@@ -170,7 +170,7 @@ export const KINDS: Record<string, Kind> = {
     run: ok((act) =>
       tryOn({
         ...trial(act),
-        wish: SEEN,
+        needs: SEEN,
         what: "The scroll",
         work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
       }),

@@ -1,16 +1,16 @@
 /** Files for a page: from the upload directory only, into an input directly or through the chooser that it opens. */
 import { PorticoError } from "portico";
-import { checkUpload } from "portico/browser";
+import { checkUpload } from "../files/confine.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
-import type { FileChooser } from "../playwright.ts";
+import type { FileChooser } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { CLICKED, findElement, NOTHING, tryOn } from "./elements.ts";
 import { tmpDir } from "../operations/files.ts";
 import type { Op } from "../operations/op.ts";
 
 /** The files' real paths. 400 with `paths[i]` for one that may not be handed on. */
-export async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
+async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
   const root = await tmpDir(op, "uploads");
   return Promise.all(paths.map((path, index) => checkUpload(root, path, `paths[${index}]`)));
 }
@@ -42,7 +42,7 @@ export async function uploadTo(
     await tryOn({
       tab,
       ref,
-      wish: CLICKED,
+      needs: CLICKED,
       what: "The click that opens the file chooser",
       timeoutMs: left(start, timeoutMs),
       explicit,
@@ -68,7 +68,7 @@ async function answerChooser(chooser: FileChooser, files: string[], timeoutMs: n
   await within(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
 }
 
-export interface FileChooserInput {
+interface FileChooserInput {
   paths: string[];
   ref?: string | number;
   targetId?: string;
@@ -76,7 +76,7 @@ export interface FileChooserInput {
 }
 
 /** How long an armed chooser or dialog answer stays armed, ms, unless the caller says otherwise. */
-export const ARMED_MS = 120_000;
+const ARMED_MS = 120_000;
 
 /** Prepares the answer to the next file chooser; with a ref the files are set at once. */
 export async function armFileChooser(op: Op, input: FileChooserInput): Promise<object> {
@@ -89,7 +89,7 @@ export async function armFileChooser(op: Op, input: FileChooserInput): Promise<o
   const files = await checkUploads(op, input.paths);
   const take = (chooser: FileChooser): void => {
     answerChooser(chooser, files, 20_000).catch((error: unknown) =>
-      op.parts.log.warn({ err: error }, "an armed file chooser could not be answered"),
+      op.deps.log.warn({ err: error }, "an armed file chooser could not be answered"),
     );
   };
   tab.armChooser(take, input.timeoutMs ?? ARMED_MS);
@@ -104,6 +104,6 @@ export async function armDialog(
   const tab = await op.session.tabs.get(input.targetId);
   tab.assertAlive();
   const { accept, promptText } = input;
-  tab.dialogs.arm({ accept, ...(promptText === undefined ? {} : { promptText }) }, input.timeoutMs ?? ARMED_MS);
+  tab.dialogs.arm({ accept, promptText }, input.timeoutMs ?? ARMED_MS);
   return { ok: true, targetId: tab.targetId };
 }

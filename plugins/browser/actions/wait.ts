@@ -6,7 +6,7 @@ import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import { urlMatcher } from "../operations/url-match.ts";
 
-export interface WaitInput {
+interface WaitInput {
   text?: string;
   textGone?: string;
   url?: string;

@@ -26,14 +26,14 @@ function actLines({ url, result, snapshot, dialogs = [] }: ActView): string[] {
 function action(
   name: string,
   kind: string,
-  definition: Omit<Definition, "name" | "wish"> & { fields(io: CommandIO): Record<string, unknown> },
+  definition: Omit<Definition, "name" | "request"> & { fields(io: CommandIO): Record<string, unknown> },
 ): Command {
   return command({
     ...definition,
     name,
     options: { ...definition.options, ...SNAPSHOT, ...TAB },
     human: actLines as never,
-    wish: (io) => ({
+    request: (io) => ({
       method: "POST",
       path: "/act",
       body: { kind, ...definition.fields(io), snapshot: io.options["snapshot"] ? "efficient" : undefined },
@@ -152,7 +152,7 @@ export const actCommands: Command[] = [
         ...TAB,
         ref: text("The file input, or what opens the chooser (default: arm the next chooser)", "REF"),
       },
-      wish: (io) => ({
+      request: (io) => ({
         method: "POST",
         path: "/hooks/file-chooser",
         body: { paths: rest(io), ref: io.options["ref"] },
@@ -168,7 +168,7 @@ export const actCommands: Command[] = [
       dismiss: flag("Dismiss it"),
       "prompt-text": text("What a prompt gets"),
     },
-    wish: ({ options }) => {
+    request: ({ options }) => {
       if (Boolean(options["accept"]) === Boolean(options["dismiss"])) throw new Error("Give --accept or --dismiss.");
       return {
         method: "POST",
@@ -182,7 +182,7 @@ export const actCommands: Command[] = [
     summary: "Click an element and save the download that it starts",
     args: [REF, { name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
     options: TAB,
-    wish: ({ args }) => ({ method: "POST", path: "/download", body: { ref: args["ref"], path: args["path"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/download", body: { ref: args["ref"], path: args["path"] } }),
     human: downloadLine as never,
   }),
   command({
@@ -190,7 +190,7 @@ export const actCommands: Command[] = [
     summary: "Save the next download",
     args: [{ name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
     options: TAB,
-    wish: ({ args }) => ({ method: "POST", path: "/wait/download", body: { path: args["path"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/wait/download", body: { path: args["path"] } }),
     human: downloadLine as never,
   }),
 ];

@@ -1,7 +1,7 @@
 /** How a subcommand of `portico browser` becomes a request to the control API. */
 import type { ArgSpec, Command, CommandIO, OptionSpec } from "portico";
 
-export interface Wish {
+interface ApiRequest {
   method: "GET" | "POST" | "DELETE";
   path: string;
   body?: Record<string, unknown>;
@@ -14,7 +14,7 @@ export interface Definition {
   args?: readonly ArgSpec[];
   options?: Record<string, OptionSpec>;
   examples?: readonly string[];
-  wish(io: CommandIO): Wish;
+  request(io: CommandIO): ApiRequest;
   /** The answer for people; default: one line that says "done". */
   human?(answer: never, io: CommandIO): string | readonly string[];
 }
@@ -63,14 +63,14 @@ function common(io: CommandIO): Record<string, unknown> {
   });
 }
 
-/** Sends the wish; the fields that all commands share go where the method has its fields. */
-export async function send<T>(io: CommandIO, { method, path, body, query }: Wish): Promise<T> {
+/** Sends the request; the fields that all commands share go where the method has its fields. */
+export async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest): Promise<T> {
   const shared = common(io);
   const server = "browser";
   if (method === "POST") return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });
   return io.gateway.request<T>(method, path, undefined, {
     server,
-    query: { ...shared, ...query } as Wish["query"] & object,
+    query: { ...shared, ...query } as ApiRequest["query"] & object,
   });
 }
 
@@ -79,11 +79,11 @@ export function command(definition: Definition): Command {
   return {
     name,
     summary,
-    ...(args === undefined ? {} : { args }),
-    ...(examples === undefined ? {} : { examples }),
+    args,
+    examples,
     options: { ...definition.options, ...COMMON },
     async run(io) {
-      const answer = await send<never>(io, definition.wish(io));
+      const answer = await send<never>(io, definition.request(io));
       io.show(answer, (value) => (human === undefined ? "Done." : human(value, io)));
     },
   };

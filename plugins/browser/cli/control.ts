@@ -41,27 +41,27 @@ export const controlCommands: Command[] = [
   command({
     name: "status",
     summary: "Whether the browser runs, and which it is",
-    wish: () => ({ method: "GET", path: "/" }),
+    request: () => ({ method: "GET", path: "/" }),
     human: statusLines as never,
   }),
   command({
     name: "start",
     summary: "Start the browser",
     options: { headless: flag("Without a window (--no-headless: with one)") },
-    wish: (io) => ({ method: "POST", path: "/start", body: { headless: io.options["headless"] } }),
+    request: (io) => ({ method: "POST", path: "/start", body: { headless: io.options["headless"] } }),
     human: (({ profile, pid }: { profile: string; pid: number | null }) =>
       `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`) as never,
   }),
   command({
     name: "stop",
     summary: "Stop the browser",
-    wish: () => ({ method: "POST", path: "/stop" }),
+    request: () => ({ method: "POST", path: "/stop" }),
     human: (({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running.")) as never,
   }),
   command({
     name: "profiles",
     summary: "All profiles",
-    wish: () => ({ method: "GET", path: "/profiles" }),
+    request: () => ({ method: "GET", path: "/profiles" }),
     human: (({ profiles }: { profiles: ProfileView[] }, io: { table(head: string[], rows: string[][]): string[] }) =>
       io.table(
         ["NAME", "DRIVER", "RUNNING", "TABS", "DEBUGGING"],
@@ -87,7 +87,7 @@ export const controlCommands: Command[] = [
         description: "Default: managed, or remote with --cdp-url",
       },
     },
-    wish: ({ args, options }) => ({
+    request: ({ args, options }) => ({
       method: "POST",
       path: "/profiles/create",
       body: { name: args["name"], color: options["color"], cdpUrl: options["cdp-url"], driver: options["driver"] },
@@ -98,20 +98,20 @@ export const controlCommands: Command[] = [
     name: "delete-profile",
     summary: "Delete a profile; its data go to the trash",
     args: [{ name: "name" }],
-    wish: ({ args }) => ({ method: "DELETE", path: `/profiles/${encodeURIComponent(args["name"] ?? "")}` }),
+    request: ({ args }) => ({ method: "DELETE", path: `/profiles/${encodeURIComponent(args["name"] ?? "")}` }),
     human: trashed as never,
   }),
   command({
     name: "reset-profile",
     summary: "Begin anew: stop the browser and put its data into the trash",
     args: [{ name: "name", optional: true }],
-    wish: ({ args }) => ({ method: "POST", path: "/reset-profile", body: { name: args["name"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/reset-profile", body: { name: args["name"] } }),
     human: trashed as never,
   }),
   command({
     name: "tabs",
     summary: "All tabs",
-    wish: () => ({ method: "GET", path: "/tabs" }),
+    request: () => ({ method: "GET", path: "/tabs" }),
     human: (({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
       running ? (tabs.length === 0 ? "No tab is open." : tabs.map(tabLine)) : "The browser is not running.") as never,
   }),
@@ -120,21 +120,21 @@ export const controlCommands: Command[] = [
     summary: "Open a page in a new tab",
     args: [{ name: "address", optional: true }],
     options: { timeout: TAB["timeout"]! },
-    wish: ({ args }) => ({ method: "POST", path: "/tabs/open", body: { url: args["address"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/tabs/open", body: { url: args["address"] } }),
     human: tabLine as never,
   }),
   command({
     name: "focus",
     summary: "Bring a tab to the front",
     args: [{ name: "tab" }],
-    wish: ({ args }) => ({ method: "POST", path: "/tabs/focus", body: { targetId: args["tab"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/tabs/focus", body: { targetId: args["tab"] } }),
   }),
   {
     ...command({
       name: "close",
       summary: "Close a tab (default: the last used one)",
       args: [{ name: "tab", optional: true }],
-      wish: ({ args }) =>
+      request: ({ args }) =>
         args["tab"] === undefined
           ? { method: "POST", path: "/act", body: { kind: "close" } }
           : { method: "DELETE", path: `/tabs/${encodeURIComponent(args["tab"])}` },
@@ -152,7 +152,7 @@ export const controlCommands: Command[] = [
         description: "When it counts as loaded",
       },
     },
-    wish: ({ args, options }) => ({
+    request: ({ args, options }) => ({
       method: "POST",
       path: "/navigate",
       body: { url: args["address"], waitUntil: options["wait-until"] },

@@ -45,7 +45,7 @@ export const lookCommands: Command[] = [
       "max-chars": number("At most so many characters"),
       diff: flag("Only what changed since the last one"),
     },
-    wish: ({ options }) => {
+    request: ({ options }) => {
       const { format, interactive, compact, depth, selector, frame, labels, limit, diff } = options as Record<
         string,
         never
@@ -81,7 +81,7 @@ export const lookCommands: Command[] = [
       type: { type: "string", choices: ["png", "jpeg"], description: "Default png" },
       quality: number("Of a jpeg, 0 to 100"),
     },
-    wish: ({ options }) => ({
+    request: ({ options }) => ({
       method: "POST",
       path: "/screenshot",
       body: { fullPage: options["full-page"], ref: options["ref"], type: options["type"], quality: options["quality"] },
@@ -92,7 +92,7 @@ export const lookCommands: Command[] = [
     name: "pdf",
     summary: "The page as a PDF",
     options: { ...TAB, format: text("Paper: A4 (default), Letter, …", "PAPER"), landscape: flag("Landscape") },
-    wish: ({ options }) => ({
+    request: ({ options }) => ({
       method: "POST",
       path: "/pdf",
       body: { format: options["format"], landscape: options["landscape"] },
@@ -104,7 +104,7 @@ export const lookCommands: Command[] = [
     summary: "Draw a box around an element for a few seconds",
     args: [{ name: "ref" }],
     options: TAB,
-    wish: ({ args }) => ({ method: "POST", path: "/highlight", body: { ref: args["ref"] } }),
+    request: ({ args }) => ({ method: "POST", path: "/highlight", body: { ref: args["ref"] } }),
   }),
   command({
     name: "console",
@@ -118,7 +118,7 @@ export const lookCommands: Command[] = [
       },
       clear: CLEAR,
     },
-    wish: ({ options }) => ({
+    request: ({ options }) => ({
       method: "GET",
       path: "/console",
       query: { level: options["level"] as string, clear: options["clear"] as boolean },
@@ -130,7 +130,7 @@ export const lookCommands: Command[] = [
     name: "errors",
     summary: "Errors that the page threw",
     options: { ...TAB, clear: CLEAR },
-    wish: ({ options }) => ({ method: "GET", path: "/errors", query: { clear: options["clear"] as boolean } }),
+    request: ({ options }) => ({ method: "GET", path: "/errors", query: { clear: options["clear"] as boolean } }),
     human: (({ errors }: { errors: { name: string; message: string }[] }) =>
       errors.map((one) => `${one.name}: ${one.message}`)) as never,
   }),
@@ -138,7 +138,7 @@ export const lookCommands: Command[] = [
     name: "requests",
     summary: "What the page loaded",
     options: { ...TAB, filter: text("Only addresses that hold this, or fit it with *"), clear: CLEAR },
-    wish: ({ options }) => ({
+    request: ({ options }) => ({
       method: "GET",
       path: "/requests",
       query: { filter: options["filter"] as string, clear: options["clear"] as boolean },
@@ -157,7 +157,7 @@ export const lookCommands: Command[] = [
     summary: "The body of a response",
     args: [{ name: "address", description: "All of it, a part of it, or a pattern with *" }],
     options: { ...TAB, "max-chars": number("At most so many characters"), next: flag("Wait for a new one") },
-    wish: ({ args, options }) => ({
+    request: ({ args, options }) => ({
       method: "POST",
       path: "/response/body",
       body: { url: args["address"], maxChars: options["max-chars"], next: options["next"] },
@@ -176,7 +176,7 @@ export const lookCommands: Command[] = [
           snapshots: flag("With page snapshots (default; --no-snapshots)"),
           sources: flag("With sources"),
         },
-        wish: ({ options }) => ({
+        request: ({ options }) => ({
           method: "POST",
           path: "/trace/start",
           body: {
@@ -190,7 +190,7 @@ export const lookCommands: Command[] = [
         name: "stop",
         summary: "End, and write the file",
         options: { path: text("Its name under the temporary root", "FILE") },
-        wish: ({ options }) => ({ method: "POST", path: "/trace/stop", body: { path: options["path"] } }),
+        request: ({ options }) => ({ method: "POST", path: "/trace/stop", body: { path: options["path"] } }),
         human: path as never,
       }),
     ],

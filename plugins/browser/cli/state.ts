@@ -14,7 +14,7 @@ function storageCommands(kind: "local" | "session"): Command {
         summary: "All values, or one",
         args: [{ name: "key", optional: true }],
         options: TAB,
-        wish: ({ args }) => ({ method: "GET", path: `/storage/${kind}`, query: { key: args["key"] } }),
+        request: ({ args }) => ({ method: "GET", path: `/storage/${kind}`, query: { key: args["key"] } }),
         human: (({ values }: { values: Record<string, string> }) =>
           Object.entries(values).map(([key, value]) => `${key}=${value}`)) as never,
       }),
@@ -23,7 +23,7 @@ function storageCommands(kind: "local" | "session"): Command {
         summary: "Set a value",
         args: [{ name: "key" }, { name: "value" }],
         options: TAB,
-        wish: ({ args }) => ({
+        request: ({ args }) => ({
           method: "POST",
           path: `/storage/${kind}/set`,
           body: { key: args["key"], value: args["value"] },
@@ -33,7 +33,7 @@ function storageCommands(kind: "local" | "session"): Command {
         name: "clear",
         summary: "Remove all values",
         options: TAB,
-        wish: () => ({ method: "POST", path: `/storage/${kind}/clear` }),
+        request: () => ({ method: "POST", path: `/storage/${kind}/clear` }),
       }),
     ],
   };
@@ -51,7 +51,7 @@ export const stateCommands: Command[] = [
         name: "list",
         summary: "All cookies",
         options: { site: text("Only those that a request to this address carries", "ADDRESS") },
-        wish: ({ options }) => ({ method: "GET", path: "/cookies", query: { url: options["site"] as string } }),
+        request: ({ options }) => ({ method: "GET", path: "/cookies", query: { url: options["site"] as string } }),
         human: (({ cookies }: { cookies: { name: string; value: string; domain: string; path: string }[] }) =>
           cookies.map((one) => `${one.domain}${one.path}  ${one.name}=${one.value}`)) as never,
       }),
@@ -65,7 +65,7 @@ export const stateCommands: Command[] = [
           "http-only": flag("Out of scripts' reach"),
           secure: flag("Over https only"),
         },
-        wish: ({ args, options }) => ({
+        request: ({ args, options }) => ({
           method: "POST",
           path: "/cookies/set",
           body: {
@@ -82,7 +82,7 @@ export const stateCommands: Command[] = [
       command({
         name: "clear",
         summary: "Remove all cookies",
-        wish: () => ({ method: "POST", path: "/cookies/clear" }),
+        request: () => ({ method: "POST", path: "/cookies/clear" }),
       }),
     ],
   },
@@ -99,7 +99,7 @@ export const stateCommands: Command[] = [
         name: "offline",
         summary: "No network",
         args: [{ name: "state", description: "on or off" }],
-        wish: ({ args }) => {
+        request: ({ args }) => {
           if (!/^(on|off|true|false)$/.test(args["state"] ?? "")) throw new Error("Say on or off.");
           return { method: "POST", path: "/set/offline", body: { offline: /^(on|true)$/.test(args["state"] ?? "") } };
         },
@@ -108,7 +108,7 @@ export const stateCommands: Command[] = [
         name: "headers",
         summary: "Further headers of every request",
         options: { "headers-json": text('An object: {"x-a":"1"}', "JSON"), clear: CLEAR },
-        wish: (io) => ({
+        request: (io) => ({
           method: "POST",
           path: "/set/headers",
           body: { headers: jsonOption(io, "headers-json"), clear: io.options["clear"] },
@@ -122,7 +122,7 @@ export const stateCommands: Command[] = [
           { name: "password", optional: true },
         ],
         options: { clear: CLEAR },
-        wish: ({ args, options }) => ({
+        request: ({ args, options }) => ({
           method: "POST",
           path: "/set/credentials",
           body: { username: args["user"], password: args["password"], clear: options["clear"] },
@@ -141,7 +141,7 @@ export const stateCommands: Command[] = [
             accuracy: { type: "number", value: "M", description: "In metres" },
             clear: CLEAR,
           },
-          wish: (io) => ({
+          request: (io) => ({
             method: "POST",
             path: "/set/geolocation",
             body: {
@@ -158,14 +158,14 @@ export const stateCommands: Command[] = [
         name: "media",
         summary: "The colour scheme",
         args: [{ name: "scheme", description: "light, dark, no-preference or none" }],
-        wish: ({ args }) => ({ method: "POST", path: "/set/media", body: { colorScheme: args["scheme"] } }),
+        request: ({ args }) => ({ method: "POST", path: "/set/media", body: { colorScheme: args["scheme"] } }),
       }),
       command({
         name: "timezone",
         summary: "The time zone",
         args: [{ name: "zone", optional: true }],
         options: { clear: CLEAR },
-        wish: ({ args, options }) => ({
+        request: ({ args, options }) => ({
           method: "POST",
           path: "/set/timezone",
           body: { timezoneId: args["zone"], clear: options["clear"] },
@@ -176,7 +176,7 @@ export const stateCommands: Command[] = [
         summary: "The language",
         args: [{ name: "locale", optional: true }],
         options: { clear: CLEAR },
-        wish: ({ args, options }) => ({
+        request: ({ args, options }) => ({
           method: "POST",
           path: "/set/locale",
           body: { locale: args["locale"], clear: options["clear"] },
@@ -187,7 +187,7 @@ export const stateCommands: Command[] = [
         summary: "A phone or another device",
         args: [{ name: "name", optional: true, description: "iPhone 14, Pixel 7, …" }],
         options: { clear: CLEAR },
-        wish: ({ args, options }) => ({
+        request: ({ args, options }) => ({
           method: "POST",
           path: "/set/device",
           body: { name: args["name"], clear: options["clear"] },

@@ -10,7 +10,7 @@ import { readSettings } from "./settings.js";
 
 /** A tab whose debugger was thrown out (a navigation can do that) is attached again after these waits. */
 const AGAIN_MS = [100, 300, 700, 1500, 3000];
-const KEEPER = "keeper";
+const KEEP_ALIVE = "keep-alive";
 /** A gateway that stays away this long has left its tabs: nothing of what it has set may stay on them. */
 const LEFT_MS = 60_000;
 
@@ -51,16 +51,16 @@ function inTurn(tabId, work) {
 
 /** While tabs are attached, a hidden page and an alarm bring the worker back whenever the browser has ended it. */
 async function keepAlive() {
-  await chrome.alarms.create(KEEPER, { periodInMinutes: 0.5 });
+  await chrome.alarms.create(KEEP_ALIVE, { periodInMinutes: 0.5 });
   // Tabs come faster than the page does, and the browser refuses a second one.
-  await (keeping ??= openKeeper().finally(() => (keeping = undefined)));
+  await (opening ??= openOffscreen().finally(() => (opening = undefined)));
 }
 
-let keeping;
-async function openKeeper() {
+let opening;
+async function openOffscreen() {
   if (await chrome.offscreen.hasDocument()) return;
   await chrome.offscreen.createDocument({
-    url: "keeper.html",
+    url: "offscreen.html",
     reasons: ["WORKERS"],
     justification: "Keeps the connection of attached tabs over restarts of the extension's worker.",
   });
@@ -68,7 +68,7 @@ async function openKeeper() {
 
 async function letSleep() {
   link.close();
-  await chrome.alarms.clear(KEEPER);
+  await chrome.alarms.clear(KEEP_ALIVE);
   await chrome.offscreen.closeDocument().catch(() => {});
 }
 

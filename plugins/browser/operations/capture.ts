@@ -1,6 +1,6 @@
 /** Screenshots, PDF, highlight. */
 import { PorticoError } from "portico";
-import type { CdpSession } from "../cdp.ts";
+import type { CdpSession } from "../drivers/cdp.ts";
 import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import { imageSize } from "./image.ts";
@@ -9,7 +9,7 @@ import { findElement, SEEN, type Trial, tryOn } from "../actions/elements.ts";
 import { keepFile } from "./files.ts";
 import { Bytes, checkShown, type Common, type Op, readableTab } from "./op.ts";
 
-export interface ScreenshotInput extends Common {
+interface ScreenshotInput extends Common {
   fullPage?: boolean;
   ref?: string | number;
   type?: "png" | "jpeg";
@@ -27,9 +27,9 @@ export async function screenshot(op: Op, input: ScreenshotInput): Promise<object
   if (input.quality !== undefined && type === "png") {
     throw new PorticoError("invalid_request_error", "quality is for type jpeg only.", { param: "quality" });
   }
-  const plain = input.ref === undefined && !input.fullPage && !op.parts.libraryPresent();
+  const plain = input.ref === undefined && !input.fullPage && !op.deps.libraryPresent();
   const { targetId, image } =
-    plain || !op.parts.libraryPresent()
+    plain || !op.deps.libraryPresent()
       ? await plainScreenshot(op, input, type)
       : await libraryScreenshot(op, input, type);
   if (accepts(op, /image\/(\*|png|jpeg)/)) return new Bytes(image, `image/${type}`);
@@ -44,14 +44,14 @@ async function libraryScreenshot(
 ): Promise<{ targetId: string; image: Buffer }> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const timeoutMs = input.timeoutMs ?? 15_000;
-  const options = { type, ...(input.quality === undefined ? {} : { quality: input.quality }) };
+  const options = { type, quality: input.quality };
   const what = "The screenshot";
   if (input.ref !== undefined) {
     const work: Trial["work"] = (locator, limits) => locator.screenshot({ ...options, ...limits });
     const image = await tryOn({
       tab,
       ref: input.ref,
-      wish: SEEN,
+      needs: SEEN,
       what,
       timeoutMs,
       explicit: input.timeoutMs !== undefined,
@@ -101,13 +101,13 @@ async function capture(tab: CdpSession, type: "png" | "jpeg", input: ScreenshotI
   const { data } = await tab.send<{ data: string }>("Page.captureScreenshot", {
     format: type,
     optimizeForSpeed: true,
-    ...(input.quality === undefined ? {} : { quality: input.quality }),
+    quality: input.quality,
     ...(input.fullPage ? { captureBeyondViewport: true, clip: await wholePage(tab) } : {}),
   });
   return Buffer.from(data, "base64");
 }
 
-export interface PdfInput extends Common {
+interface PdfInput extends Common {
   format?: string;
   landscape?: boolean;
 }

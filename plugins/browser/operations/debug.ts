@@ -1,10 +1,10 @@
 /** What a page said and asked for: console, errors, requests, response bodies; and traces. */
 import { stat } from "node:fs/promises";
 import { PorticoError } from "portico";
-import { openConfined } from "portico/browser";
+import { openConfined } from "../files/confine.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
-import type { Response } from "../playwright.ts";
+import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
 import { urlMatcher } from "./url-match.ts";
 import { tmpDir } from "./files.ts";
@@ -49,7 +49,7 @@ export async function requests(op: Op, input: Common & { filter?: string; clear?
   return { ok: true, targetId: tab.targetId, requests: found };
 }
 
-export interface ResponseBodyInput extends Common {
+interface ResponseBodyInput extends Common {
   url: string;
   maxChars?: number;
   /** Waits for a new response instead of taking one that has come already. */
@@ -106,7 +106,7 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
   }
 }
 
-export interface TraceStartInput extends Common {
+interface TraceStartInput extends Common {
   screenshots?: boolean;
   snapshots?: boolean;
   sources?: boolean;

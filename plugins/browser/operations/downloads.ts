@@ -1,16 +1,17 @@
 /** Downloads: started by a click or already under way, saved under the download directory. */
 import { stat, statfs } from "node:fs/promises";
 import { PorticoError } from "portico";
-import { openConfined, plainName } from "portico/browser";
+import { openConfined } from "../files/confine.ts";
+import { plainName } from "../files/own-files.ts";
 import { left, within } from "../deadline.ts";
 import { diskFull, failure, networkFailure } from "../failures.ts";
-import type { Download } from "../playwright.ts";
+import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { CLICKED, tryOn } from "../actions/elements.ts";
 import { tmpDir } from "./files.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
-export interface DownloadInput extends Common {
+interface DownloadInput extends Common {
   ref: string | number;
   path?: string;
 }
@@ -127,7 +128,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
       tryOn({
         tab,
         ref: input.ref,
-        wish: CLICKED,
+        needs: CLICKED,
         what: "The click",
         timeoutMs: Math.min(8_000, timeoutMs),
         explicit: false,

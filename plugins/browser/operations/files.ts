@@ -1,13 +1,14 @@
 /** Where files of ours are put: under the temporary root, under names of ours or confined ones of the caller. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ensureTmpRoot, thinOut, writeConfined } from "portico/browser";
+import { ensureTmpRoot, writeConfined } from "../files/confine.ts";
+import { thinOut } from "../files/own-files.ts";
 import { failure } from "../failures.ts";
 import type { Op } from "./op.ts";
 
 /** A directory below the temporary root (`downloads`, `uploads`, …), or the root itself. */
 export async function tmpDir(op: Op, name = ""): Promise<string> {
-  const { path } = await ensureTmpRoot(op.parts.paths.tmp);
+  const { path } = await ensureTmpRoot(op.deps.paths.tmp);
   return join(path, name);
 }
 

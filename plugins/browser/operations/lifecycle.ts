@@ -1,16 +1,16 @@
 /** Status, start, stop. */
-import { findBrowser } from "../connect/executables.ts";
-import { userDataDir } from "../connect/launch.ts";
-import { wantsHeadless } from "../connect/drivers.ts";
-import { shownUrl } from "../profiles.ts";
+import { findBrowser } from "../drivers/executables.ts";
+import { userDataDir } from "../drivers/launch.ts";
+import { wantsHeadless } from "../drivers/attach.ts";
+import { shownUrl } from "../session/profiles.ts";
 import { isReachable, relayStatus } from "../relay/prepare.ts";
 import type { Op } from "./op.ts";
 
 export async function status(op: Op): Promise<object> {
-  const { profile, session, config, parts } = op;
+  const { profile, session, config, deps } = op;
   const attachment = session.attachment;
   const managed = profile.driver === "managed";
-  const cdpPort = attachment?.port ?? (managed ? await parts.profiles.port(profile) : null);
+  const cdpPort = attachment?.port ?? (managed ? await deps.profiles.port(profile) : null);
   const enforced = attachment?.egress ?? (managed && !config.attachOnly ? "enforced" : "best-effort");
   return {
     enabled: config.enabled,
@@ -22,20 +22,20 @@ export async function status(op: Op): Promise<object> {
     cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
     executablePath:
       attachment?.executablePath ??
-      (managed ? await findBrowser(config.executablePath, process.platform, parts.env).catch(() => null) : null),
+      (managed ? await findBrowser(config.executablePath, process.platform, deps.env).catch(() => null) : null),
     userDataDir: managed ? userDataDir(profile.dir) : null,
-    headless: attachment?.headless ?? (managed ? wantsHeadless(config, parts.env) : null),
+    headless: attachment?.headless ?? (managed ? wantsHeadless(config, deps.env) : null),
     color: profile.color,
     attachOnly: config.attachOnly,
     egress: enforced,
-    library: parts.libraryPresent(),
+    library: deps.libraryPresent(),
     snapshotDefaults: config.snapshotDefaults,
     ...relayStatus(op),
   };
 }
 
 export async function start(op: Op, input: { headless?: boolean }): Promise<object> {
-  const attachment = await op.session.start(input.headless === undefined ? {} : { headless: input.headless });
+  const attachment = await op.session.start(input);
   return { ok: true, profile: op.profile.name, pid: attachment.pid ?? null };
 }
 

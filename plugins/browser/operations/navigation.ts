@@ -2,19 +2,19 @@
 import { PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
-import type { Response } from "../playwright.ts";
-import type { TabInfo } from "../open-tabs.ts";
+import type { Response } from "../drivers/playwright.ts";
+import type { TabInfo } from "../session/open-tabs.ts";
 import type { Tab } from "../tab/tab.ts";
 import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
 
-export type WaitUntil = "load" | "domcontentloaded" | "networkidle" | "commit";
+type WaitUntil = "load" | "domcontentloaded" | "networkidle" | "commit";
 
-export interface NavigateInput extends Common {
+interface NavigateInput extends Common {
   url: string;
   waitUntil?: WaitUntil;
 }
 
-/** Without a wish of the caller: the document must be there, the rest gets a few seconds more. */
+/** Where the caller names no waitUntil: the document must be there, the rest gets a few seconds more. */
 const LOAD_GRACE_MS = 5_000;
 
 export async function listTabs(op: Op): Promise<object> {
@@ -196,7 +196,7 @@ export async function openTab(op: Op, input: Common & { url?: string }): Promise
   await checkAddress(op, url);
   const cold = !session.running;
   await session.start();
-  if (!op.parts.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
+  if (!op.deps.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
   const tab = (cold ? session.tabs.first() : undefined) ?? (await session.tabs.open());
   if (url !== "about:blank") {
     try {

@@ -2,15 +2,15 @@
 import { isPorticoError, type Logger, type Paths, PorticoError } from "portico";
 import type { Guard } from "portico/egress";
 import { attempt, within } from "../deadline.ts";
-import type { Library } from "../playwright.ts";
-import type { Profile, Profiles } from "../profiles.ts";
+import type { Library } from "../drivers/playwright.ts";
+import type { Profile, Profiles } from "../session/profiles.ts";
 import type { RelayControl } from "../relay/server.ts";
 import type { BrowserConfig } from "../schema.ts";
-import type { Session } from "../session.ts";
+import type { Session } from "../session/session.ts";
 import type { Tab } from "../tab/tab.ts";
 
 /** The parts that outlive a request. */
-export interface Parts {
+export interface OperationDeps {
   config(): BrowserConfig;
   profiles: Profiles;
   session(profile: Profile): Session;
@@ -29,7 +29,7 @@ export interface Parts {
 
 /** One request, as operations see it. */
 export interface Op {
-  readonly parts: Parts;
+  readonly deps: OperationDeps;
   readonly profile: Profile;
   readonly session: Session;
   readonly config: BrowserConfig;
@@ -58,7 +58,7 @@ export class Bytes {
 /** Judges an address before the browser sees it. 403 `navigation_blocked`, 422 where the name does not resolve. */
 export async function checkAddress(op: Op, url: string): Promise<string> {
   try {
-    return (await within(10_000, "Resolving the host name", op.parts.guard.checkUrl(url))).url.href;
+    return (await within(10_000, "Resolving the host name", op.deps.guard.checkUrl(url))).url.href;
   } catch (error) {
     if (isPorticoError(error) && error.code === "name_not_resolved") {
       throw new PorticoError("action_failed", `The page could not be loaded: ${error.message}`, {
@@ -80,7 +80,7 @@ const HARMLESS =
  */
 export async function checkShown(op: Op, url: string): Promise<void> {
   if (HARMLESS.test(url)) return;
-  if (op.session.attachment?.egress === "enforced") op.parts.guard.precheck(url);
+  if (op.session.attachment?.egress === "enforced") op.deps.guard.precheck(url);
   else await checkAddress(op, url);
 }
 

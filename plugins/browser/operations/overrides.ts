@@ -1,7 +1,7 @@
 /** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
 import { didYouMean, PorticoError } from "portico";
 import type { Overrides } from "../tab/emulation.ts";
-import { firstWords } from "../failures.ts";
+import { headline } from "../failures.ts";
 import type { Op } from "./op.ts";
 
 const bad = (message: string, param: string, cause?: unknown): PorticoError =>
@@ -17,7 +17,7 @@ async function set<K extends keyof Overrides>(
     await op.session.override(key, value);
   } catch (error) {
     if (error instanceof PorticoError) throw error;
-    throw bad(`The browser refused it: ${firstWords(error)}`, param, error);
+    throw bad(`The browser refused it: ${headline(error)}`, param, error);
   }
   return { ok: true };
 }
@@ -53,7 +53,7 @@ export async function setCredentials(
   return set(op, "credentials", { username, password });
 }
 
-export interface GeolocationInput {
+interface GeolocationInput {
   latitude?: number;
   longitude?: number;
   accuracy?: number;
@@ -72,8 +72,8 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   return set(op, "geolocation", {
     latitude,
     longitude,
-    ...(accuracy === undefined ? {} : { accuracy }),
-    ...(origin === undefined ? {} : { origin: new URL(origin).origin }),
+    accuracy,
+    origin: origin && new URL(origin).origin,
   });
 }
 
@@ -117,7 +117,7 @@ export async function setDevice(op: Op, input: { name?: string | null; clear?: b
   const { name } = input;
   if (input.clear || name === "" || name === null) return set(op, "device", undefined);
   if (name === undefined) throw bad("name is missing: for example iPhone 14, or clear.", "name");
-  const { devices } = await op.parts.library();
+  const { devices } = await op.deps.library();
   const names = Object.keys(devices);
   const found = names.find((one) => one.toLowerCase() === name.toLowerCase());
   if (found === undefined) {

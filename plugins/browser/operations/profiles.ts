@@ -1,7 +1,7 @@
 /** Profiles: list, make, delete, reset. */
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
-import { type Profile, shownUrl } from "../profiles.ts";
+import { type Profile, shownUrl } from "../session/profiles.ts";
 import { isReachable } from "../relay/prepare.ts";
 import type { ProfileConfig } from "../schema.ts";
 import type { Op } from "./op.ts";
@@ -9,10 +9,10 @@ import type { Op } from "./op.ts";
 async function summary(op: Op, profile: Profile): Promise<object> {
   const node = op.config.profiles[profile.name]?.node;
   if (node !== undefined) return summaryOfNode(op, profile, node);
-  const session = op.parts.session(profile);
+  const session = op.deps.session(profile);
   const managed = profile.driver === "managed";
   const reachable = isReachable({ ...op, profile, session });
-  const cdpPort = session.attachment?.port ?? (managed ? await op.parts.profiles.port(profile) : null);
+  const cdpPort = session.attachment?.port ?? (managed ? await op.deps.profiles.port(profile) : null);
   return {
     name: profile.name,
     driver: profile.driver,
@@ -21,56 +21,56 @@ async function summary(op: Op, profile: Profile): Promise<object> {
     color: profile.color,
     running: session.running || reachable,
     tabCount: reachable
-      ? (op.parts.relay?.tabs().length ?? 0)
+      ? (op.deps.relay?.tabs().length ?? 0)
       : session.running
         ? (await attempt(2000, session.tabs.list(), [])).length
         : 0,
-    isDefault: profile.name === op.parts.profiles.defaultName,
+    isDefault: profile.name === op.deps.profiles.defaultName,
     source: profile.source,
   };
 }
 
 /** Whether it runs is the node's to say: `GET /?profile=` asks it. */
 function summaryOfNode(op: Op, { name, color, source }: Profile, node: string): object {
-  const isDefault = name === op.parts.profiles.defaultName;
+  const isDefault = name === op.deps.profiles.defaultName;
   const elsewhere = { cdpPort: null, cdpUrl: null, running: false, tabCount: 0 };
   return { name, driver: "node", node, ...elsewhere, color, isDefault, source };
 }
 
 export async function listProfiles(op: Op): Promise<object> {
-  const all = await op.parts.profiles.all();
+  const all = await op.deps.profiles.all();
   return { profiles: await Promise.all([...all.values()].map((profile) => summary(op, profile))) };
 }
 
 export async function createProfile(op: Op, input: { name: string } & ProfileConfig): Promise<object> {
   const { name, color, cdpUrl, driver, cdpPort } = input;
   const given: ProfileConfig = {
-    ...(color === undefined ? {} : { color }),
-    ...(cdpUrl === undefined ? {} : { cdpUrl }),
-    ...(driver === undefined ? {} : { driver }),
-    ...(cdpPort === undefined ? {} : { cdpPort }),
+    color,
+    cdpUrl,
+    driver,
+    cdpPort,
   };
-  const profile = await op.parts.profiles.create(name, given);
+  const profile = await op.deps.profiles.create(name, given);
   return { ok: true, profile: profile.name, ...(await summary(op, profile)) };
 }
 
 /** Stops the browser, forgets the profile and moves its data to the trash. */
 export async function deleteProfile(op: Op, input: { name: string }): Promise<object> {
-  const { profiles } = op.parts;
+  const { profiles } = op.deps;
   const profile = await profiles.get(input.name);
   await profiles.forget(profile);
-  await op.parts.session(profile).stop();
+  await op.deps.session(profile).stop();
   return { ok: true, profile: profile.name, trashed: await profiles.trash(profile) };
 }
 
 /** Stops the browser and moves its data to the trash; the profile stays and begins anew. */
 export async function resetProfile(op: Op, input: { name?: string }): Promise<object> {
-  const profile = input.name === undefined ? op.profile : await op.parts.profiles.get(input.name);
+  const profile = input.name === undefined ? op.profile : await op.deps.profiles.get(input.name);
   if (profile.driver !== "managed") {
     throw new PorticoError("invalid_request_error", `Profile ${profile.name} has no data on this machine to reset.`, {
       param: "name",
     });
   }
-  await op.parts.session(profile).stop();
-  return { ok: true, profile: profile.name, trashed: await op.parts.profiles.trash(profile) };
+  await op.deps.session(profile).stop();
+  return { ok: true, profile: profile.name, trashed: await op.deps.profiles.trash(profile) };
 }

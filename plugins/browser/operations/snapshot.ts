@@ -1,11 +1,11 @@
 /** GET /snapshot: what is on a page, as text with refs. */
 import { PorticoError } from "portico";
-import { tame } from "../snapshot/text.ts";
-import type { CdpSession } from "../cdp.ts";
+import { sanitized } from "../snapshot/text.ts";
+import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
-import type { Locator } from "../playwright.ts";
+import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode, render, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
@@ -13,7 +13,7 @@ import type { Shown, Tab } from "../tab/tab.ts";
 import { drawnScreenshot } from "./labels.ts";
 import { checkShown, type Common, type Op, readableTab } from "./op.ts";
 
-export interface SnapshotInput extends Common {
+interface SnapshotInput extends Common {
   format?: "ai" | "aria";
   /** `default`: what `browser.snapshotDefaults.mode` says (command line and agent tool). */
   mode?: "efficient" | "full" | "default";
@@ -38,7 +38,7 @@ const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
 const ARIA_LIMIT = 500;
 
 /** The view that the options stand for. Any of the role options makes it a role snapshot. */
-export function viewOf(op: Op, input: SnapshotInput): View {
+function viewOf(op: Op, input: SnapshotInput): View {
   const efficient =
     input.mode === "efficient" || (input.mode === "default" && op.config.snapshotDefaults.mode === "efficient");
   const role =
@@ -154,7 +154,7 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   await checkShown(op, tab.url);
   const drawn = render(roots, view, tab.refs);
   tab.printed = drawn.refs;
-  const title = tame((await asking).title);
+  const title = sanitized((await asking).title);
   const answer: Record<string, unknown> = {
     ok: true,
     format: "ai",
@@ -233,7 +233,7 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
       format: "aria",
       targetId,
       url: info?.url ?? "",
-      title: tame(info?.title ?? ""),
+      title: sanitized(info?.title ?? ""),
       nodes: found.nodes,
       snapshot,
       refs: {},

@@ -1,13 +1,13 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
 import { within } from "../deadline.ts";
-import { failure, firstWords } from "../failures.ts";
+import { failure, headline } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
 const STATE_MS = 10_000;
 
-export interface CookieInput {
+interface CookieInput {
   name: string;
   value: string;
   url?: string;
@@ -53,7 +53,7 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
     await within(STATE_MS, "Setting the cookie", context.addCookies([given]));
   } catch (error) {
     if (error instanceof PorticoError) throw error;
-    throw new PorticoError("invalid_request_error", `The browser refused the cookie: ${firstWords(error)}`, {
+    throw new PorticoError("invalid_request_error", `The browser refused the cookie: ${headline(error)}`, {
       param: "cookie",
       cause: error,
     });
@@ -66,7 +66,7 @@ export async function clearCookies(op: Op): Promise<object> {
   return { ok: true };
 }
 
-export type StorageKind = "local" | "session";
+type StorageKind = "local" | "session";
 
 /** Web storage belongs to a site: a page of it must be open. */
 async function inPage<T>(

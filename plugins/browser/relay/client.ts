@@ -3,7 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
-import { closeSocket, readMessages, type WebSocket } from "portico/browser";
+import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { AttachedTab, Hello } from "./link.ts";
 
 /** What the client needs of the relay. */
@@ -130,7 +130,7 @@ export class CdpClient {
     } catch (error) {
       answer = { error: { code: -32000, message: (error as Error).message } };
     }
-    this.#send({ id, ...answer, ...(sessionId === undefined ? {} : { sessionId }) });
+    this.#send({ id, ...answer, sessionId });
     if (!holding) return;
     const held = this.#held.get(sessionId) ?? [];
     this.#held.delete(sessionId);
@@ -240,7 +240,7 @@ export class CdpClient {
   }
 
   #event(sessionId: string | undefined, method: string, params: object): void {
-    this.#send({ method, params, ...(sessionId === undefined ? {} : { sessionId }) });
+    this.#send({ method, params, sessionId });
   }
 
   #send(message: object): void {

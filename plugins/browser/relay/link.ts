@@ -1,5 +1,5 @@
 /** The relay's side of the extension's socket: questions with answers, events, and a heartbeat. */
-import { closeSocket, readMessages, type WebSocket } from "portico/browser";
+import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 
 /** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
 export interface AttachedTab {

@@ -1,17 +1,17 @@
 /** What browser control does before it acts on tabs of the relay. */
 import type { Op } from "../operations/op.ts";
-import { aboutOf } from "../doors/paths.ts";
-import { libraryUnavailable } from "../playwright.ts";
-import type { Session } from "../session.ts";
+import { aboutOf } from "../routes/paths.ts";
+import { libraryUnavailable } from "../drivers/playwright.ts";
+import type { Session } from "../session/session.ts";
 import type { RelayControl } from "./server.ts";
 
-type Asked = Pick<Op, "profile" | "session" | "parts">;
+type Asked = Pick<Op, "profile" | "session" | "deps">;
 
 /** Sessions that were stopped, and how many tabs had been handed over by then: a further one takes the stop back. */
 const stopped = new WeakMap<Session, number>();
 
-const ours = ({ profile, parts }: Asked): RelayControl | undefined =>
-  profile.driver === "extension" && profile.cdpUrl === parts.relay?.url ? parts.relay : undefined;
+const ours = ({ profile, deps }: Asked): RelayControl | undefined =>
+  profile.driver === "extension" && profile.cdpUrl === deps.relay?.url ? deps.relay : undefined;
 
 const isStopped = (session: Session, relay: RelayControl): boolean => stopped.get(session) === relay.clicks;
 
@@ -37,7 +37,7 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   const relay = ours(op);
   const about = aboutOf(path);
   const needsNoTab = about === "browser" || about === "profiles";
-  if (!op.parts.libraryPresent() && about === "page") {
+  if (!op.deps.libraryPresent() && about === "page") {
     throw libraryUnavailable({ still: "Tabs of the extension relay can only be listed without it." });
   }
   if (relay === undefined) return;

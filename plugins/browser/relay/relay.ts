@@ -1,6 +1,6 @@
 /** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
 import { type Logger, PorticoError } from "portico";
-import { closeSocket, type WebSocket } from "portico/browser";
+import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 import { CdpClient, type Tabs } from "./client.ts";
 import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 
@@ -201,7 +201,7 @@ export class Relay implements Tabs {
 
   command({ tabId }: AttachedTab, sessionId: string | undefined, method: string, params: object): Promise<unknown> {
     this.#used.add(tabId);
-    return this.#ask({ ask: "command", tabId, method, params, ...(sessionId === undefined ? {} : { sessionId }) });
+    return this.#ask({ ask: "command", tabId, method, params, sessionId });
   }
 
   /** 409 where no tab is attached, or another client controls them. Keeps the place for the one that comes now. */

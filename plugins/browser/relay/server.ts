@@ -4,13 +4,13 @@
  */
 import type { IncomingMessage } from "node:http";
 import { bearerOf, type Call, createThrottle, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
-import { acceptSocket } from "portico/browser";
-import { MAX_MESSAGE_BYTES } from "../cdp.ts";
+import { acceptSocket } from "../net/web-socket.ts";
+import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
 import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
 import type { AttachedTab } from "./link.ts";
 
-export interface RelayOptions {
+interface RelayOptions {
   server: ServerHandle;
   /** The control server: it tells its owner how to pair. */
   control: Mount;

@@ -31,7 +31,7 @@ export const Ref = Type.Union([Type.Integer({ minimum: 1 }), Filled]);
 export const oneOf = <const T extends string[]>(...values: T) =>
   Type.Union(values.map((value) => Type.Literal(value as T[number])));
 
-export interface RouteOptions {
+interface RouteOptions {
   what: string;
   limitMs?: number;
 }

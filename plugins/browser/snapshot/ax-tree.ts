@@ -1,9 +1,9 @@
 /** The browser's accessibility tree over plain DevTools, flattened in reading order. */
-import { tame } from "./text.ts";
-import type { CdpSession } from "../cdp.ts";
+import { sanitized } from "./text.ts";
+import type { CdpSession } from "../drivers/cdp.ts";
 import { INTERACTIVE } from "./roles.ts";
 
-export interface AxEntry {
+interface AxEntry {
   role: string;
   name: string;
   value?: string;
@@ -36,7 +36,7 @@ const ROLES: Record<string, string> = {
   LabelText: "label",
 };
 const text = (value: AxValue | undefined): string =>
-  value?.value === undefined || value.value === null ? "" : tame(String(value.value));
+  value?.value === undefined || value.value === null ? "" : sanitized(String(value.value));
 
 interface FrameTree {
   frame: { id: string };
@@ -71,7 +71,7 @@ export async function readAxTree(
           truncated = true;
           return;
         }
-        out.push({ role, name, ...(value === "" ? {} : { value }), depth });
+        out.push({ role, name, value: value || undefined, depth });
         if (INTERACTIVE.has(role)) interactive += 1;
       }
       const below = shown ? depth + 1 : depth;

@@ -24,7 +24,7 @@ function common(a: readonly string[], b: readonly string[]): [number, number][] 
   return pairs;
 }
 
-export interface SnapshotDiff {
+interface SnapshotDiff {
   /** `+ line` and `- line`, in the order of the page. Empty where nothing changed. */
   lines: string[];
   added: number;

@@ -1,5 +1,5 @@
 /** From the library's tree of a page to the text that a model reads. Pure: no page is touched here. */
-import { quoted, tame } from "./text.ts";
+import { quoted, sanitized } from "./text.ts";
 import type { RefTable } from "./refs.ts";
 import { INTERACTIVE, STRUCTURAL } from "./roles.ts";
 
@@ -36,7 +36,7 @@ export interface View {
   maxChars: number;
 }
 
-export interface RefInfo {
+interface RefInfo {
   role: string;
   name?: string;
   /** Which of several with this role and name, from 0; absent where there is one. */
@@ -45,7 +45,7 @@ export interface RefInfo {
   native: string;
 }
 
-export interface Rendered {
+interface Rendered {
   lines: string[];
   refs: Record<string, RefInfo>;
   /** The printed nodes that have a ref, in order. */
@@ -63,7 +63,7 @@ function states(node: AriaNode): string {
   for (const key of STATES) {
     const value = node[key];
     if (value === undefined || value === false) continue;
-    text += value === true ? ` [${key}]` : ` [${key}=${tame(String(value))}]`;
+    text += value === true ? ` [${key}]` : ` [${key}=${sanitized(String(value))}]`;
   }
   return text;
 }
@@ -102,7 +102,7 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
 
   function print(node: AriaNode, indent: string): void {
     const name = node.name === undefined || node.name === "" ? "" : ` ${quoted(node.name)}`;
-    const role = tame(node.role);
+    const role = sanitized(node.role);
     let ref = "";
     let key: string | undefined;
     // A number may be given to a node that then finds no room; that only wastes the number.
@@ -110,12 +110,12 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
       key = keyOf(table.number(node.ref, node.role, node.name ?? ""), view.style);
       ref = ` [ref=${key}]`;
     }
-    const cursor = node.cursor === undefined ? "" : ` [cursor=${tame(node.cursor)}]`;
-    const text = node.text === undefined || node.text === "" ? "" : `: ${tame(node.text)}`;
+    const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
+    const text = node.text === undefined || node.text === "" ? "" : `: ${sanitized(node.text)}`;
     const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
     if (view.style === "ai" || !view.compact) {
-      if (node.url !== undefined) lines.push(`${indent}  - /url: ${tame(node.url)}`);
-      if (node.placeholder !== undefined) lines.push(`${indent}  - /placeholder: ${tame(node.placeholder)}`);
+      if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
+      if (node.placeholder !== undefined) lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
     }
     if (!put(lines)) return;
     if (isInteractive(node)) out.interactive += 1;
@@ -130,7 +130,7 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
 
   function walk(node: AriaNode | string, level: number, indent: string, inPointer: boolean): void {
     if (typeof node === "string") {
-      if (!view.interactive) put([`${indent}- text: ${tame(node)}`]);
+      if (!view.interactive) put([`${indent}- text: ${sanitized(node)}`]);
       return;
     }
     // Where grouping nodes are left out of the text, they do not count as levels either.

@@ -4,10 +4,10 @@
 const IMITATION = /\[(\s*@?\s*(?:ref|native)\s*=\s*[^\]\n]{0,40})\]?/gi;
 
 /** Takes the sting out of page text: no line breaks, no control characters, nothing of the form `[ref=…]`. */
-export function tame(text: string): string {
+export function sanitized(text: string): string {
   if (!/[\n\r\t[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)) return text;
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").replace(IMITATION, "($1)");
 }
 
 /** An accessible name as it stands in a snapshot. */
-export const quoted = (name: string): string => `"${tame(name).replace(/[\\"]/g, "\\$&")}"`;
+export const quoted = (name: string): string => `"${sanitized(name).replace(/[\\"]/g, "\\$&")}"`;

@@ -1,14 +1,14 @@
 /** Dialogs of a tab (alert, confirm, prompt, beforeunload): answered as armed beforehand, else dismissed and reported. */
 import { pause } from "../deadline.ts";
-import type { Dialog, Page } from "../playwright.ts";
+import type { Dialog, Page } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
-export interface DialogAnswer {
+interface DialogAnswer {
   accept: boolean;
   promptText?: string;
 }
 
-export interface DialogRecord {
+interface DialogRecord {
   type: string;
   message: string;
   handled: "accepted" | "dismissed";

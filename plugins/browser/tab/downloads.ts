@@ -1,11 +1,11 @@
 /** Downloads that a tab begins, until somebody fetches them. */
-import type { Download, Page } from "../playwright.ts";
+import type { Download, Page } from "../drivers/playwright.ts";
 
 /** Those that nobody asked for are kept for a while, and only so many: a page could fill the disk with them. */
 const UNCLAIMED_MS = 30_000;
 const UNCLAIMED = 5;
 
-export interface NextDownload {
+interface NextDownload {
   promise: Promise<Download>;
   /** Waits no longer. */
   cancel(): void;

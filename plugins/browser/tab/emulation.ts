@@ -1,9 +1,9 @@
 /** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
 import { PorticoError } from "portico";
-import type { BrowserContext, Device } from "../playwright.ts";
+import type { BrowserContext, Device } from "../drivers/playwright.ts";
 import type { Tab } from "./tab.ts";
 
-export interface Geolocation {
+interface Geolocation {
   latitude: number;
   longitude: number;
   accuracy?: number;
@@ -33,12 +33,9 @@ export async function applyToContext(
   if (key === "geolocation") {
     const place = overrides.geolocation;
     await context.clearPermissions();
-    if (place !== undefined)
-      await context.grantPermissions(["geolocation"], place.origin === undefined ? {} : { origin: place.origin });
+    if (place !== undefined) await context.grantPermissions(["geolocation"], { origin: place.origin });
     const { latitude, longitude, accuracy } = place ?? { latitude: 0, longitude: 0 };
-    await context.setGeolocation(
-      place === undefined ? null : { latitude, longitude, ...(accuracy === undefined ? {} : { accuracy }) },
-    );
+    await context.setGeolocation(place === undefined ? null : { latitude, longitude, accuracy });
   }
 }
 
@@ -81,7 +78,7 @@ async function setAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<vo
   const { userAgent } = await cdp.send("Browser.getVersion");
   await cdp.send("Emulation.setUserAgentOverride", {
     userAgent: device?.userAgent ?? userAgent,
-    ...(locale === undefined ? {} : { acceptLanguage: locale }),
+    acceptLanguage: locale,
   });
 }
 

@@ -15,7 +15,7 @@ export interface Probe {
 }
 
 /** What an action needs of its element. */
-export interface ProbeWish {
+export interface ProbeNeeds {
   visible: boolean;
   enabled: boolean;
   editable: boolean;
@@ -34,7 +34,7 @@ const PROBE = `
     return text + ">";
   };
   const out = { tag: describe(element) };
-  if (wish.hit && wish.scroll && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
+  if (needs.hit && needs.scroll && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
   const box = element.getBoundingClientRect();
   const style = getComputedStyle(element);
   out.visible = style.visibility === "visible" && style.display !== "none" && (style.display === "contents" || (box.width > 0 && box.height > 0));
@@ -44,7 +44,7 @@ const PROBE = `
   out.enabled = !(control && (element.disabled || disabledFieldset)) && !ariaDisabled;
   const field = element.tagName === "TEXTAREA" || element.tagName === "INPUT";
   out.editable = element.isContentEditable || element.tagName === "SELECT" || (field && !element.readOnly && element.getAttribute("aria-readonly") !== "true");
-  if (wish.hit && out.visible && box.width > 0) {
+  if (needs.hit && out.visible && box.width > 0) {
     const root = element.getRootNode();
     const at = (root.elementFromPoint ? root : document).elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
     if (at) {
@@ -57,7 +57,7 @@ const PROBE = `
   }
   return out;
 `;
-export const probeElement = new Function("element", "wish", PROBE) as (element: unknown, wish: ProbeWish) => Probe;
+export const probeElement = new Function("element", "needs", PROBE) as (element: unknown, needs: ProbeNeeds) => Probe;
 
 /** Boxes with their refs drawn over the page, in a shadow root that the page's own styles do not reach. */
 export interface Label {

@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import { Downloads } from "./downloads.ts";
-import type { CDPSession, FileChooser, Page, Request } from "../playwright.ts";
+import type { CDPSession, FileChooser, Page, Request } from "../drivers/playwright.ts";
 import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
@@ -13,7 +13,7 @@ export interface Shown {
   lines: string[];
 }
 
-export interface TabOptions {
+interface TabOptions {
   targetId: string;
   page: Page;
   cdp: CDPSession;
@@ -130,10 +130,10 @@ export class Tab {
   /** The page wants to go elsewhere; the request for it follows, or not (a mail address, a cancelled one). */
   #expectLeaving(url: string): void {
     if (this.#leaving !== undefined) return;
-    const wish = leaving(url, undefined, Date.now());
-    this.#leaving = wish;
+    const expected = leaving(url, undefined, Date.now());
+    this.#leaving = expected;
     setTimeout(() => {
-      if (this.#leaving === wish) this.#endLeaving();
+      if (this.#leaving === expected) this.#endLeaving();
     }, WISH_MS).unref();
   }
 

@@ -1,6 +1,6 @@
 /** What a tab says while nobody asks: console, errors, requests. Kept in rings, so a chatty page costs no memory. */
 import { plainText } from "../failures.ts";
-import type { Page, Request, Response } from "../playwright.ts";
+import type { Page, Request, Response } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
 export interface ConsoleEntry {
@@ -13,13 +13,13 @@ export interface ConsoleEntry {
   at: number;
 }
 
-export interface ErrorEntry {
+interface ErrorEntry {
   message: string;
   name: string;
   at: number;
 }
 
-export interface RequestEntry {
+interface RequestEntry {
   id: string;
   method: string;
   url: string;

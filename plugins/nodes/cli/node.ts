@@ -28,9 +28,9 @@ export default defineCommand({
       port: (io.options["port"] as number | undefined) ?? (await nodePort()),
       started: (running) =>
         running.use("nodeHost").connect({
-          ...(gateway === undefined ? {} : { gateway }),
-          ...(token === undefined ? {} : { token }),
-          ...(name === undefined ? {} : { name }),
+          gateway,
+          token,
+          name,
           say: (line) => io.print(line),
         }),
     });

@@ -1,6 +1,6 @@
 /** `portico nodes`: the nodes of a gateway. */
 import { defineCommand } from "portico";
-import type { NodeStatus } from "portico/nodes";
+import type { NodeStatus } from "../index.ts";
 
 const list = defineCommand({
   name: "list",

@@ -1,11 +1,11 @@
 /** One request that a node has not answered yet, and how long that may take. */
 import { PorticoError } from "portico";
 import type { Incoming } from "../incoming.ts";
-import type { BrowserAnswer } from "portico/browser";
+import type { BrowserResponse } from "portico/browser";
 import { STALL_MS } from "../wire.ts";
-import type { Packed } from "./place.ts";
+import type { Packed } from "./request-files.ts";
 
-export interface PendingOptions {
+interface PendingOptions {
   /** The node's name. */
   node: string;
   packed: Packed;
@@ -19,14 +19,14 @@ export interface PendingOptions {
 
 export class Pending {
   readonly packed: Packed;
-  readonly answer: Promise<BrowserAnswer>;
+  readonly answer: Promise<BrowserResponse>;
   /** Files of the answer, by the number of their stream. */
   readonly incoming = new Map<number, Incoming>();
   readonly #options: PendingOptions;
   #timer: NodeJS.Timeout | undefined;
   #transfer: "to" | "from" | undefined;
   #isOver = false;
-  #resolve!: (answer: BrowserAnswer) => void;
+  #resolve!: (answer: BrowserResponse) => void;
   #reject!: (error: unknown) => void;
 
   constructor(options: PendingOptions) {
@@ -57,7 +57,7 @@ export class Pending {
   }
 
   /** The answer has begun, and may have files. */
-  answering(answer: Promise<BrowserAnswer>): void {
+  answering(answer: Promise<BrowserResponse>): void {
     this.#transfer = "from";
     this.#awaitPart();
     answer.then(

@@ -1,12 +1,11 @@
 /** The nodes of a gateway: who is connected, who was, and who answers which request. */
 import { type PluginContext, PorticoError } from "portico";
-import type { WebSocket } from "portico/browser";
-import type { NodesService, NodeStatus } from "portico/nodes";
+import type { BrowserRequest, BrowserResponse, WebSocket } from "portico/browser";
+import type { NodesService, NodeStatus } from "../index.ts";
 import type { NodesConfig } from "../schema.ts";
-import type { BrowserAnswer, BrowserRequest } from "../index.ts";
 import type { FromNode, Hello, ToNode } from "../wire.ts";
-import type { Line } from "../line.ts";
-import type { Link } from "./link.ts";
+import type { NodeSocket } from "../node-socket.ts";
+import type { NodeClient } from "./node-client.ts";
 
 /** Nodes that are gone are remembered up to this many. */
 const REMEMBERED = 100;
@@ -19,21 +18,21 @@ interface Known {
   connectedAt: number;
   lastSeen: number;
   hello: Hello;
-  now: { link: Link; line: Line } | undefined;
+  now: { client: NodeClient; nodeSocket: NodeSocket } | undefined;
 }
 
 interface Classes {
-  Line: typeof import("../line.ts").Line;
-  Link: typeof import("./link.ts").Link;
+  NodeSocket: typeof import("../node-socket.ts").NodeSocket;
+  NodeClient: typeof import("./node-client.ts").NodeClient;
 }
 
-export interface Arrival {
+export interface ConnectingNode {
   name: string;
   identity: string;
   address: string;
 }
 
-export interface RegistryOptions {
+interface RegistryOptions {
   ctx: PluginContext;
   config(): NodesConfig;
 }
@@ -42,7 +41,7 @@ export class Registry implements NodesService {
   readonly #options: RegistryOptions;
   readonly #nodes = new Map<string, Known>();
   /** Every connection, those that have not said what they are included. */
-  readonly #lines = new Set<Line>();
+  readonly #sockets = new Set<NodeSocket>();
   #isClosed = false;
 
   constructor(options: RegistryOptions) {
@@ -58,7 +57,7 @@ export class Registry implements NodesService {
   }
 
   /** 409 `node_name_in_use` where another machine has the name. */
-  admit({ name, identity }: Arrival): void {
+  admit({ name, identity }: ConnectingNode): void {
     const there = this.#nodes.get(name);
     if (there?.now === undefined || there.identity === identity) return;
     throw new PorticoError(
@@ -69,56 +68,59 @@ export class Registry implements NodesService {
   }
 
   /** Loads what a connection needs; the answer takes connections over. */
-  async prepare(): Promise<(arrival: Arrival, socket: WebSocket) => void> {
-    const [{ Line }, { Link }] = await Promise.all([import("../line.ts"), import("./link.ts")]);
-    return (arrival, socket) => this.#connect(arrival, socket, { Line, Link });
+  async prepare(): Promise<(node: ConnectingNode, socket: WebSocket) => void> {
+    const [{ NodeSocket }, { NodeClient }] = await Promise.all([
+      import("../node-socket.ts"),
+      import("./node-client.ts"),
+    ]);
+    return (node, socket) => this.#connect(node, socket, { NodeSocket, NodeClient });
   }
 
   /** The node counts once it has said what it is. */
-  #connect(arrival: Arrival, socket: WebSocket, { Line, Link }: Classes): void {
+  #connect(node: ConnectingNode, socket: WebSocket, { NodeSocket, NodeClient }: Classes): void {
     const { ctx, config } = this.#options;
-    const { name } = arrival;
+    const { name } = node;
     let known: Known | undefined;
-    const line: Line = new Line(socket, {
+    const nodeSocket: NodeSocket = new NodeSocket(socket, {
       message: (message: FromNode) => {
-        if (message.t === "hello") known = this.#greet(arrival, message, { link, line }, known);
+        if (message.t === "hello") known = this.#greet(node, message, { client, nodeSocket }, known);
         else if (message.t === "navigated") this.#navigated(message);
-        else link.answered(message);
+        else client.answered(message);
       },
-      chunk: (chunk) => link.chunk(chunk),
+      chunk: (chunk) => client.chunk(chunk),
       closed: (code) => {
-        this.#lines.delete(line);
-        link.ended();
-        if (known?.now?.line !== line) return;
+        this.#sockets.delete(nodeSocket);
+        client.ended();
+        if (known?.now?.nodeSocket !== nodeSocket) return;
         known.now = undefined;
-        known.lastSeen = line.lastSeen;
+        known.lastSeen = nodeSocket.lastSeen;
         ctx.log.info({ node: name, code }, `node ${name} is gone`);
       },
     });
-    const link = new Link({ name, line, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
-    this.#lines.add(line);
+    const client = new NodeClient({ name, nodeSocket, tmp: ctx.paths.tmp, maxFileBytes: () => config().maxFileBytes });
+    this.#sockets.add(nodeSocket);
     if (this.#isClosed) {
-      line.close(...FAREWELL);
+      nodeSocket.close(...FAREWELL);
       return;
     }
     const { heartbeatMs, maxFileBytes } = config();
-    line.watch(heartbeatMs);
-    void line.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
+    nodeSocket.watch(heartbeatMs);
+    void nodeSocket.send({ t: "welcome", version: ctx.version, heartbeatMs, maxFileBytes } satisfies ToNode);
   }
 
-  #greet(arrival: Arrival, hello: Hello, now: NonNullable<Known["now"]>, known: Known | undefined): Known {
-    const { name } = arrival;
+  #greet(node: ConnectingNode, hello: Hello, now: NonNullable<Known["now"]>, known: Known | undefined): Known {
+    const { name } = node;
     const clean = cleanHello(hello);
     if (known !== undefined) {
       known.hello = clean;
       return known;
     }
     const before = this.#nodes.get(name)?.now;
-    const fresh: Known = { ...arrival, connectedAt: Date.now(), lastSeen: Date.now(), hello: clean, now };
+    const fresh: Known = { ...node, connectedAt: Date.now(), lastSeen: Date.now(), hello: clean, now };
     this.#nodes.delete(name);
     this.#nodes.set(name, fresh);
     // The same node came back before its old connection was known to be dead.
-    before?.line.terminate();
+    before?.nodeSocket.terminate();
     for (const [other, { now: there }] of this.#nodes) {
       if (this.#nodes.size <= REMEMBERED) break;
       if (there === undefined) this.#nodes.delete(other);
@@ -137,14 +139,14 @@ export class Registry implements NodesService {
     name: string | undefined,
     request: BrowserRequest,
     { deadlineMs, orDefaultProfile = false }: { deadlineMs: number; orDefaultProfile?: boolean },
-  ): Promise<BrowserAnswer> {
+  ): Promise<BrowserResponse> {
     const { now, hello, name: found } = this.#find(name);
     if (!hello.browser) {
       throw unavailable(
         `Node ${found} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is off there.`,
       );
     }
-    const answer = await now.link.request(request, { deadlineMs, orDefaultProfile });
+    const answer = await now.client.request(request, { deadlineMs, orDefaultProfile });
     return request.route === "/" && "body" in answer ? { body: { ...answer.body, node: found } } : answer;
   }
 
@@ -181,13 +183,13 @@ export class Registry implements NodesService {
           name,
           state,
           connectedSince: now === undefined ? null : new Date(connectedAt).toISOString(),
-          lastSeen: new Date(now?.line.lastSeen ?? lastSeen).toISOString(),
+          lastSeen: new Date(now?.nodeSocket.lastSeen ?? lastSeen).toISOString(),
           version,
           platform,
           address,
           browser,
           profiles,
-          inFlight: now?.link.inFlight ?? 0,
+          inFlight: now?.client.inFlight ?? 0,
         };
       })
       .sort((a, b) => a.name.localeCompare(b.name));
@@ -196,7 +198,7 @@ export class Registry implements NodesService {
   /** The gateway stops, or the plugin is reloaded: the nodes come again. */
   close(): void {
     this.#isClosed = true;
-    for (const line of this.#lines) line.close(...FAREWELL);
+    for (const nodeSocket of this.#sockets) nodeSocket.close(...FAREWELL);
   }
 }
 

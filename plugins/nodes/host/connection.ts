@@ -1,17 +1,17 @@
 /** One connection of a node to its gateway. */
-import { dial, Line } from "../line.ts";
+import { dial, NodeSocket } from "../node-socket.ts";
 import type { FromNode, ToNode } from "../wire.ts";
-import { Desk } from "./desk.ts";
+import { RequestHandler } from "./request-handler.ts";
 import { Outgoing } from "./outgoing.ts";
-import type { Shelf } from "./shelf.ts";
-import type { HostParts, Target } from "./target.ts";
+import type { TransferDirectory } from "./transfer-directory.ts";
+import type { HostContext, Target } from "./gateway-address.ts";
 
 /** The heartbeat until the gateway names its own. */
 const UNTIL_WELCOME_MS = 5000;
 
-export interface Shelves {
-  uploads: Shelf;
-  outgoing: Shelf;
+interface TransferDirectories {
+  uploads: TransferDirectory;
+  outgoing: TransferDirectory;
 }
 
 export interface Connection {
@@ -22,9 +22,9 @@ export interface Connection {
 
 /** Ready when the gateway has said welcome. */
 export async function connect(
-  { ctx, config, onConfig }: HostParts,
+  { ctx, config, onConfig }: HostContext,
   target: Target,
-  { uploads, outgoing }: Shelves,
+  { uploads, outgoing }: TransferDirectories,
 ): Promise<Connection> {
   const { url, headers, name } = target;
   const enabled = (): boolean => config().browserProxy.enabled;
@@ -33,42 +33,42 @@ export async function connect(
   let ended!: (how: { code: number; reason: string }) => void;
   const welcome = new Promise<void>((resolve) => (welcomed = resolve));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => (ended = resolve));
-  const { line, desk } = await dial(url, headers, ctx.signal, (socket) => {
-    const line: Line = new Line(socket, {
+  const { nodeSocket, handler } = await dial(url, headers, ctx.signal, (socket) => {
+    const nodeSocket: NodeSocket = new NodeSocket(socket, {
       message(message: ToNode) {
         if (message.t === "welcome") {
-          line.watch(message.heartbeatMs);
+          nodeSocket.watch(message.heartbeatMs);
           maxFileBytes = message.maxFileBytes;
           welcomed();
-        } else if (message.t === "request") void ctx.busy(desk.answer(message));
-        else if (message.t === "received") void desk.received(message.id);
-        else desk.cancel(message.id);
+        } else if (message.t === "request") void ctx.busy(handler.answer(message));
+        else if (message.t === "received") void handler.received(message.id);
+        else handler.cancel(message.id);
       },
-      chunk: (chunk) => desk.chunk(chunk),
+      chunk: (chunk) => handler.chunk(chunk),
       closed(code, reason) {
-        desk.ended();
+        handler.ended();
         ended({ code, reason });
       },
     });
-    line.watch(UNTIL_WELCOME_MS);
-    const desk: Desk = new Desk({
+    nodeSocket.watch(UNTIL_WELCOME_MS);
+    const handler: RequestHandler = new RequestHandler({
       ctx,
-      line,
+      nodeSocket,
       enabled,
       maxFileBytes: () => maxFileBytes,
       uploads,
       outgoing: new Outgoing(outgoing, ctx.log),
-      gatewayAddress: line.remoteAddress,
+      gatewayAddress: nodeSocket.remoteAddress,
     });
-    return { line, desk };
+    return { nodeSocket, handler };
   });
   const unlisten = onConfig(() => {
-    if (line.open) void desk.hello().then((hello) => line.send(hello));
+    if (nodeSocket.open) void handler.hello().then((hello) => nodeSocket.send(hello));
   });
-  const stop = (): void => line.close(1001, `node ${name} stops`);
+  const stop = (): void => nodeSocket.close(1001, `node ${name} stops`);
   ctx.signal.addEventListener("abort", stop, { once: true });
   const quiet = ctx.on("browser:navigated", ({ context }) => {
-    if (enabled()) void line.send({ t: "navigated", ...context } satisfies FromNode);
+    if (enabled()) void nodeSocket.send({ t: "navigated", ...context } satisfies FromNode);
   });
   void closed.then(() => {
     ctx.signal.removeEventListener("abort", stop);
@@ -76,6 +76,6 @@ export async function connect(
     return quiet();
   });
   await Promise.race([welcome, closed.then(({ code }) => Promise.reject(new Error(`closed at once (${code})`)))]);
-  await line.send(await desk.hello());
-  return { target, closed, close: (reason) => line.close(1000, reason) };
+  await nodeSocket.send(await handler.hello());
+  return { target, closed, close: (reason) => nodeSocket.close(1000, reason) };
 }

@@ -1,10 +1,10 @@
 /** A node's connection to its gateway: made, kept, and made again. */
 import { isPorticoError, PorticoError } from "portico";
-import type { NodeHostOptions } from "portico/nodes";
-import type { Refusal } from "../line.ts";
+import type { NodeHostOptions } from "../index.ts";
+import type { Refusal } from "../node-socket.ts";
 import { type Connection, connect } from "./connection.ts";
-import { Shelf } from "./shelf.ts";
-import { type HostParts, isSame, type Target, targetOf } from "./target.ts";
+import { TransferDirectory } from "./transfer-directory.ts";
+import { type HostContext, isSame, type Target, targetOf } from "./gateway-address.ts";
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
@@ -13,16 +13,16 @@ const STEADY_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** Resolves with the first connection; the later ones are made in the background until the plugin ends. */
-export async function startHost(parts: HostParts, options: NodeHostOptions): Promise<void> {
+export async function startHost(parts: HostContext, options: NodeHostOptions): Promise<void> {
   const { ctx, onConfig } = parts;
   const { say } = options;
   const { tmp } = ctx.paths;
-  const shelves = {
-    uploads: new Shelf(tmp, "uploads/from-gateway", DAY_MS),
-    outgoing: new Shelf(tmp, "to-gateway", 7 * DAY_MS),
+  const directories = {
+    uploads: new TransferDirectory(tmp, "uploads/from-gateway", DAY_MS),
+    outgoing: new TransferDirectory(tmp, "to-gateway", 7 * DAY_MS),
   };
   // No page of an earlier process is left that could read them.
-  await shelves.uploads.clear();
+  await directories.uploads.clear();
   let failures = 0;
 
   /** Rejects where the gateway refuses a node that was never connected, or the settings cannot be right. */
@@ -30,7 +30,7 @@ export async function startHost(parts: HostParts, options: NodeHostOptions): Pro
     let target: Target | undefined;
     try {
       target = await targetOf(parts, options);
-      return await connect(parts, target, shelves);
+      return await connect(parts, target, directories);
     } catch (error) {
       if (ctx.signal.aborted) return undefined;
       const problem = explain(error, target);
@@ -123,7 +123,7 @@ function backOff(failures: number): number {
 }
 
 /** Ends early where the settings change, or the plugin ends. */
-function pause(ms: number, { ctx: { signal }, onConfig }: HostParts): Promise<void> {
+function pause(ms: number, { ctx: { signal }, onConfig }: HostContext): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

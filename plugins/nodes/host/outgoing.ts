@@ -2,7 +2,7 @@
 import { rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Logger } from "portico";
-import type { Shelf } from "./shelf.ts";
+import type { TransferDirectory } from "./transfer-directory.ts";
 
 interface Leaving {
   path: string;
@@ -11,18 +11,18 @@ interface Leaving {
 }
 
 export class Outgoing {
-  readonly #shelf: Shelf;
+  readonly #directory: TransferDirectory;
   readonly #log: Logger;
   readonly #unconfirmed = new Map<number, Leaving>();
 
-  constructor(shelf: Shelf, log: Logger) {
-    this.#shelf = shelf;
+  constructor(directory: TransferDirectory, log: Logger) {
+    this.#directory = directory;
     this.#log = log;
   }
 
   /** Puts it where the next file of its name does not take its place; its new path. */
   async take(id: number, made: string, isOnly: boolean): Promise<string> {
-    const path = join(await this.#shelf.place(), basename(made));
+    const path = join(await this.#directory.create(), basename(made));
     await rename(made, path);
     this.#unconfirmed.set(id, { path, isOnly });
     return path;

@@ -1,6 +1,6 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startDifficult } from "./difficult-pages.ts";
+import { startDifficult } from "./operations/difficult-pages.ts";
 import { type BrowserGateway, failed, type Site } from "./support.ts";
 
 const test = suite("browser: pages that resist");

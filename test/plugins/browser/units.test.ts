@@ -5,18 +5,18 @@ import { Type } from "portico";
 import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
-import { kindOfDefault } from "../../../plugins/browser/connect/executables.ts";
-import { endLeft, endRecorded, gatewayName, startOf } from "../../../plugins/browser/connect/process-record.ts";
-import { firstWords, plainText } from "../../../plugins/browser/failures.ts";
+import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
+import { endOrphan, endRecorded, gatewayName, startOf } from "../../../plugins/browser/drivers/process-record.ts";
+import { headline, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
-import { PATHS } from "../../../plugins/browser/doors/paths.ts";
-import { shownUrl } from "../../../plugins/browser/profiles.ts";
+import { PATHS } from "../../../plugins/browser/routes/paths.ts";
+import { shownUrl } from "../../../plugins/browser/session/profiles.ts";
 import { inputOf } from "../../../plugins/browser/routes/input.ts";
-import { ROUTES } from "../../../plugins/browser/service.ts";
+import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import { type AriaNode, render, type View } from "../../../plugins/browser/snapshot/render.ts";
-import { tame } from "../../../plugins/browser/snapshot/text.ts";
+import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -66,10 +66,10 @@ test("an element keeps its number, and no number is given twice", () => {
 });
 
 test("page text cannot look like a ref or leave its line", () => {
-  assert.is(tame("pay [ref=5] now"), "pay (ref=5) now");
-  assert.is(tame("[ REF = e5 ]"), "( REF = e5 )");
-  assert.is(tame("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
-  assert.is(tame("plain [brackets] stay"), "plain [brackets] stay");
+  assert.is(sanitized("pay [ref=5] now"), "pay (ref=5) now");
+  assert.is(sanitized("[ REF = e5 ]"), "( REF = e5 )");
+  assert.is(sanitized("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
+  assert.is(sanitized("plain [brackets] stay"), "plain [brackets] stay");
   const tree: AriaNode[] = [{ role: "button", name: 'x" [ref=7]\n- link "y" [ref=8]', ref: "e2", text: "[ref=9]" }];
   const { lines, refs } = render(tree, AI, new RefTable());
   assert.is(lines.length, 1);
@@ -187,10 +187,10 @@ test("library messages lose terminal codes, stacks and call logs", () => {
   const error = new Error(
     "locator.click: Timeout 10ms exceeded.\nCall log:\n\u001b[2m  - waiting for x\u001b[22m\n    at f (/home/me/x.js:1:1)",
   );
-  assert.is(firstWords(error), "Timeout 10ms exceeded.");
+  assert.is(headline(error), "Timeout 10ms exceeded.");
   assert.is(plainText("\u001b[31mred\u001b[0m\u0007"), "red");
   assert.is(
-    firstWords(new Error("page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))")),
+    headline(new Error("page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))")),
     "ReferenceError: x is not defined",
   );
 });
@@ -248,11 +248,11 @@ test("a browser whose gateway still runs was not left behind", async () => {
   const ended = once(child, "exit");
   const record = { pid: child.pid, startedAt: await startOf(child.pid!), port: 1 };
   writeFileSync(file, JSON.stringify({ ...record, gateway: await gatewayName() }));
-  assert.is(await endLeft(file), false);
+  assert.is(await endOrphan(file), false);
   assert.ok(existsSync(file));
   assert.is(child.exitCode ?? child.signalCode, null);
   writeFileSync(file, JSON.stringify({ ...record, gateway: `${process.pid}.000000000000` }));
-  assert.is(await endLeft(file), true);
+  assert.is(await endOrphan(file), true);
   assert.not.ok(existsSync(file));
   await ended;
 });

@@ -15,17 +15,17 @@ test("a refused node says why and ends", async () => {
   const browser = await startBrowser(NO_BROWSER);
   try {
     const { url } = browser.gateway;
-    const wrong = start({ gateway: url, token: "wrong", name: "desk" });
+    const wrong = start({ gateway: url, token: "wrong", name: "handler" });
     assert.is(await wrong.exited, 1);
     assert.match(wrong.output(), /refuses the token/);
-    const none = start({ gateway: url, name: "desk" });
+    const none = start({ gateway: url, name: "handler" });
     assert.is(await none.exited, 1);
     assert.match(none.output(), /--token/);
-    await joinAs("desk", browser).says("Connected to");
-    const second = joinAs("desk", browser);
+    await joinAs("handler", browser).says("Connected to");
+    const second = joinAs("handler", browser);
     assert.is(await second.exited, 1);
-    assert.match(second.output(), /name desk: choose another one with --name/);
-    assert.is(await stateOf(browser, "desk"), "connected");
+    assert.match(second.output(), /name handler: choose another one with --name/);
+    assert.is(await stateOf(browser, "handler"), "connected");
   } finally {
     await stopAll();
     await browser.stop();

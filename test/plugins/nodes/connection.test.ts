@@ -23,7 +23,7 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
   const browser = await startBrowser(NO_BROWSER);
   const home = makeHome("portico-node-");
   try {
-    const first = joinAs("desk", browser, { home });
+    const first = joinAs("handler", browser, { home });
     await first.says("Connected to");
     await browser.visit(site.url);
     const acting = browser.act("wait", { text: "never there", timeoutMs: 60_000 });
@@ -32,12 +32,12 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     const { status, body, headers } = await acting;
     assert.is(status, 503);
     assert.is(body.error.code, "node_unavailable");
-    assert.match(body.error.message, "desk");
+    assert.match(body.error.message, "handler");
     assert.ok(headers.get("retry-after"));
     assert.is((await browser.get("/snapshot")).body.error.code, "node_unavailable");
-    assert.is(await stateOf(browser, "desk"), "gone");
-    await joinAs("desk", browser, { home }).says("Connected to");
-    assert.is(await stateOf(browser, "desk"), "connected");
+    assert.is(await stateOf(browser, "handler"), "gone");
+    await joinAs("handler", browser, { home }).says("Connected to");
+    assert.is(await stateOf(browser, "handler"), "connected");
     await browser.visit(site.url);
     assert.is((await nodesOf(browser)).length, 1);
   } finally {
@@ -50,14 +50,14 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
 test("a node that has frozen is found out, and taken back when it thaws", async () => {
   const browser = await startBrowser(NO_BROWSER, { config: QUICK });
   try {
-    const node = joinAs("desk", browser);
+    const node = joinAs("handler", browser);
     await node.says("Connected to");
     node.child.kill("SIGSTOP");
     const answer = await browser.post("/start");
     assert.is(answer.body.error.code, "node_unavailable");
     node.child.kill("SIGCONT");
-    await until("the node to be back", async () => (await stateOf(browser, "desk")) === "connected");
-    assert.is((await browser.get("/")).body.node, "desk");
+    await until("the node to be back", async () => (await stateOf(browser, "handler")) === "connected");
+    assert.is((await browser.get("/")).body.node, "handler");
   } finally {
     await stopAll();
     await browser.stop();
@@ -66,7 +66,7 @@ test("a node that has frozen is found out, and taken back when it thaws", async 
 
 test("a node waits for a gateway that is not there, and outlives its restart", async () => {
   const port = await freePort(2, 3);
-  const node = start({ gateway: `http://127.0.0.1:${port}`, token: "right", name: "desk" });
+  const node = start({ gateway: `http://127.0.0.1:${port}`, token: "right", name: "handler" });
   await node.says(/No gateway can be reached at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)/);
   const config = { gateway: { port, auth: { token: "right" } } };
   const first = await startGateway({ config });

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import type { PluginContext } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Link } from "../../../plugins/nodes/gateway/link.ts";
-import { Desk } from "../../../plugins/nodes/host/desk.ts";
+import { NodeClient } from "../../../plugins/nodes/gateway/node-client.ts";
+import { RequestHandler } from "../../../plugins/nodes/host/request-handler.ts";
 import { Outgoing } from "../../../plugins/nodes/host/outgoing.ts";
-import { Shelf } from "../../../plugins/nodes/host/shelf.ts";
-import type { Following, Line } from "../../../plugins/nodes/line.ts";
-import type { BrowserAnswer, BrowserRequest } from "portico/browser";
+import { TransferDirectory } from "../../../plugins/nodes/host/transfer-directory.ts";
+import type { Following, NodeSocket } from "../../../plugins/nodes/node-socket.ts";
+import type { BrowserResponse, BrowserRequest } from "portico/browser";
 import { until } from "../../support/until.ts";
 
 const dirs: string[] = [];
@@ -35,17 +35,17 @@ const outcome = (work: Promise<unknown>): Promise<any> =>
     (error) => error,
   );
 
-/** A line whose other end is the test: what is said lies in `said`, `stream` is what becomes of a file. */
-function fakeLine(stream: (parts: AsyncIterable<Buffer>, follow: Following) => Promise<boolean>) {
+/** A socket whose other end is the test: what is said lies in `said`, `stream` is what becomes of a file. */
+function fakeSocket(stream: (parts: AsyncIterable<Buffer>, follow: Following) => Promise<boolean>) {
   const said: any[] = [];
   const send = async (message: object): Promise<void> => void said.push(message);
-  const line = {
+  const nodeSocket = {
     open: true,
     send,
     sendText: (text: string) => send(JSON.parse(text)),
     stream: (_id: number, _stream: number, parts: AsyncIterable<Buffer>, follow: Following) => stream(parts, follow),
-  } as unknown as Line;
-  return { said, line, kinds: () => said.map(({ t }) => t) };
+  } as unknown as NodeSocket;
+  return { said, nodeSocket, kinds: () => said.map(({ t }) => t) };
 }
 
 async function readAll(parts: AsyncIterable<Buffer>): Promise<boolean> {
@@ -53,9 +53,9 @@ async function readAll(parts: AsyncIterable<Buffer>): Promise<boolean> {
   return true;
 }
 
-function linkTo(line: Line): { link: Link; tmp: string } {
+function clientOver(nodeSocket: NodeSocket): { client: NodeClient; tmp: string } {
   const tmp = fresh();
-  return { tmp, link: new Link({ name: "n", line, tmp, maxFileBytes: () => 1000 }) };
+  return { tmp, client: new NodeClient({ name: "n", nodeSocket, tmp, maxFileBytes: () => 1000 }) };
 }
 const QUICKLY = { deadlineMs: 20, orDefaultProfile: false };
 const TABS: BrowserRequest = { method: "GET", route: "/tabs" };
@@ -65,51 +65,54 @@ const SHOT: BrowserRequest = { method: "POST", route: "/screenshot", body: {} };
 test("the time that uploads take is not the browser's", async () => {
   let arrive!: () => void;
   const way = new Promise<void>((resolve) => (arrive = resolve));
-  const { said, line } = fakeLine(async (parts) => {
+  const { said, nodeSocket } = fakeSocket(async (parts) => {
     await way;
     return readAll(parts);
   });
-  const { link, tmp } = linkTo(line);
+  const { client, tmp } = clientOver(nodeSocket);
   mkdirSync(join(tmp, "uploads"));
   writeFileSync(join(tmp, "uploads", "a.txt"), "content");
-  const answered = outcome(link.request(UPLOAD, QUICKLY));
+  const answered = outcome(client.request(UPLOAD, QUICKLY));
   await until("the request", () => said.length === 1);
   // A later one without files has had its time.
-  assert.is((await outcome(link.request(TABS, QUICKLY))).code, "timeout");
-  assert.is(link.inFlight, 1);
+  assert.is((await outcome(client.request(TABS, QUICKLY))).code, "timeout");
+  assert.is(client.inFlight, 1);
   arrive();
   assert.match((await answered).message, "did not answer within 20 ms", "from now on it is");
-  assert.is(link.inFlight, 0);
+  assert.is(client.inFlight, 0);
 });
 
 test("a node whose answer was taken over is told so, once the file is in its place", async () => {
-  const { said, line } = fakeLine(readAll);
-  const { link } = linkTo(line);
-  const answered = link.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
+  const { said, nodeSocket } = fakeSocket(readAll);
+  const { client } = clientOver(nodeSocket);
+  const answered = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
   await until("the request", () => said.length === 1);
-  link.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
-  await link.chunk({ id: 1, stream: 0, content: Buffer.from("x") });
+  client.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  await client.chunk({ id: 1, stream: 0, content: Buffer.from("x") });
   assert.is(said.length, 1);
-  await link.chunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
+  await client.chunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
   const { body } = (await answered) as { body: { path: string } };
   assert.is(readFileSync(body.path, "utf8"), "x");
   assert.equal(said[1], { t: "received", id: 1 });
 });
 
 test("a node whose answer cannot be taken over is told to stop", async () => {
-  const { line, kinds } = fakeLine(readAll);
-  const { link, tmp } = linkTo(line);
-  const answered = outcome(link.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
+  const { nodeSocket, kinds } = fakeSocket(readAll);
+  const { client, tmp } = clientOver(nodeSocket);
+  const answered = outcome(client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
   await until("the request", () => kinds().length === 1);
   // No file can be put where its directory should be.
   writeFileSync(join(tmp, "screenshots"), "");
-  link.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
+  client.answered({ t: "answer", id: 1, body: { path: "" }, files: [{ at: ["path"], name: "a.png", size: 1 }] });
   assert.ok((await answered) instanceof Error);
   assert.equal(kinds(), ["request", "cancel"]);
 });
 
-/** A node's desk, whose browser is `browser`. */
-function deskOn(line: Line, browser: (request: BrowserRequest) => Promise<BrowserAnswer> | BrowserAnswer) {
+/** A node's handler, whose browser is `browser`. */
+function handlerOn(
+  nodeSocket: NodeSocket,
+  browser: (request: BrowserRequest) => Promise<BrowserResponse> | BrowserResponse,
+) {
   const tmp = fresh();
   const warned: unknown[] = [];
   const log = { warn: (about: unknown) => void warned.push(about), error() {} };
@@ -120,61 +123,61 @@ function deskOn(line: Line, browser: (request: BrowserRequest) => Promise<Browse
     use: () => ({ request: async (request: BrowserRequest) => browser(request) }),
   } as unknown as PluginContext;
   let enabled = true;
-  const desk = new Desk({
+  const handler = new RequestHandler({
     ctx,
-    line,
+    nodeSocket,
     enabled: () => enabled,
     maxFileBytes: () => 1000,
-    uploads: new Shelf(tmp, "uploads/from-gateway", 60_000),
-    outgoing: new Outgoing(new Shelf(tmp, "to-gateway", 60_000), ctx.log),
+    uploads: new TransferDirectory(tmp, "uploads/from-gateway", 60_000),
+    outgoing: new Outgoing(new TransferDirectory(tmp, "to-gateway", 60_000), ctx.log),
     gatewayAddress: "",
   });
   const ask = (id: number, request: BrowserRequest, files: { name: string; size: number }[] = []): Promise<void> =>
-    desk.answer({
+    handler.answer({
       t: "request",
       id,
       request,
       orDefaultProfile: false,
       files: files.map((file, at) => ({ ...file, at: ["paths", at] })),
     });
-  const trace = (): BrowserAnswer => {
+  const trace = (): BrowserResponse => {
     writeFileSync(join(tmp, "trace.zip"), "the only copy");
     return { body: { ok: true, path: join(tmp, "trace.zip") } };
   };
-  return { desk, ask, tmp, warned, trace, disable: () => (enabled = false) };
+  return { handler, ask, tmp, warned, trace, disable: () => (enabled = false) };
 }
 const STOP_TRACE: BrowserRequest = { method: "POST", route: "/trace/stop", body: {} };
 
 test("a node removes a file only when the gateway has it", async () => {
-  const { line } = fakeLine(readAll);
-  const at = deskOn(line, () => at.trace());
+  const { nodeSocket } = fakeSocket(readAll);
+  const at = handlerOn(nodeSocket, () => at.trace());
   await at.ask(1, STOP_TRACE);
   assert.equal(filesIn(at.tmp), ["trace.zip"]);
-  await at.desk.received(1);
+  await at.handler.received(1);
   assert.equal(filesIn(at.tmp), []);
   assert.equal(at.warned, []);
 });
 
 test("a node keeps a file that has not arrived, and says where", async () => {
-  const cut = fakeLine(async () => false);
-  const at = deskOn(cut.line, () => at.trace());
+  const cut = fakeSocket(async () => false);
+  const at = handlerOn(cut.nodeSocket, () => at.trace());
   await at.ask(1, STOP_TRACE);
   assert.equal(filesIn(at.tmp), ["trace.zip"]);
   assert.is(readFileSync((at.warned as { path: string }[])[0]?.path ?? "", "utf8"), "the only copy");
 
-  const whole = fakeLine(readAll);
-  const late = deskOn(whole.line, () => late.trace());
+  const whole = fakeSocket(readAll);
+  const late = handlerOn(whole.nodeSocket, () => late.trace());
   await late.ask(1, STOP_TRACE);
   await late.ask(2, STOP_TRACE);
-  late.desk.ended();
-  await late.desk.received(1);
+  late.handler.ended();
+  await late.handler.received(1);
   assert.equal(filesIn(late.tmp), ["trace.zip", "trace.zip"], "of two of one name, both");
   assert.is(late.warned.length, 2);
 });
 
 test("a picture that has not arrived is not kept: another can be taken", async () => {
-  const { line } = fakeLine(async () => false);
-  const at = deskOn(line, () => {
+  const { nodeSocket } = fakeSocket(async () => false);
+  const at = handlerOn(nodeSocket, () => {
     writeFileSync(join(at.tmp, "a.png"), "");
     return { body: { ok: true, path: join(at.tmp, "a.png") } };
   });
@@ -184,9 +187,9 @@ test("a picture that has not arrived is not kept: another can be taken", async (
 });
 
 test("the file of a cancelled request is kept and not sent", async () => {
-  const { line, said } = fakeLine(readAll);
-  const at = deskOn(line, () => {
-    at.desk.cancel(1);
+  const { nodeSocket, said } = fakeSocket(readAll);
+  const at = handlerOn(nodeSocket, () => {
+    at.handler.cancel(1);
     return at.trace();
   });
   await at.ask(1, STOP_TRACE);
@@ -197,8 +200,8 @@ test("the file of a cancelled request is kept and not sent", async () => {
 
 test("uploads stay for the page, until no browser runs; those of a request that failed go at once", async () => {
   let running = true;
-  const { line, said } = fakeLine(readAll);
-  const at = deskOn(line, ({ route, body }) => {
+  const { nodeSocket, said } = fakeSocket(readAll);
+  const at = handlerOn(nodeSocket, ({ route, body }) => {
     if (route === "/profiles") return { body: { profiles: [{ name: "portico", running }] } };
     if (route === "/act") throw new Error("covered");
     return { body: { ok: true, read: (body?.["paths"] as string[])?.map((path) => readFileSync(path, "utf8")) } };
@@ -207,7 +210,7 @@ test("uploads stay for the page, until no browser runs; those of a request that 
   const carry = async (id: number, route: string, ...parts: string[]): Promise<void> => {
     const body = { paths: [""] };
     const done = at.ask(id, { method: "POST", route, body }, [{ name: "a.txt", size: 4 }]);
-    for (const part of [...parts]) await at.desk.chunk({ id, stream: 0, content: Buffer.from(part) });
+    for (const part of [...parts]) await at.handler.chunk({ id, stream: 0, content: Buffer.from(part) });
     await done;
   };
   await carry(1, "/hooks/file-chooser", "four", "");
@@ -226,19 +229,22 @@ test("uploads stay for the page, until no browser runs; those of a request that 
 
 test("what lies too long goes when something new comes", async () => {
   const tmp = fresh();
-  const shelf = new Shelf(tmp, "shelf", 60_000);
-  const [old, young] = [await shelf.place(), await shelf.place()];
+  const directory = new TransferDirectory(tmp, "directory", 60_000);
+  const [old, young] = [await directory.create(), await directory.create()];
   writeFileSync(join(old, "a"), "");
   utimesSync(old, 1, 1);
-  const now = await shelf.place();
-  assert.equal(new Set(readdirSync(join(tmp, "shelf")).map((name) => join(tmp, "shelf", name))), new Set([young, now]));
+  const now = await directory.create();
+  assert.equal(
+    new Set(readdirSync(join(tmp, "directory")).map((name) => join(tmp, "directory", name))),
+    new Set([young, now]),
+  );
 });
 
 test("a node that offers no browser does not tell of its profiles", async () => {
-  const { line } = fakeLine(readAll);
-  const at = deskOn(line, () => ({ body: { profiles: [{ name: "private" }] } }));
+  const { nodeSocket } = fakeSocket(readAll);
+  const at = handlerOn(nodeSocket, () => ({ body: { profiles: [{ name: "private" }] } }));
   const told = async () => {
-    const { browser, profiles } = await at.desk.hello();
+    const { browser, profiles } = await at.handler.hello();
     return { browser, profiles };
   };
   assert.equal(await told(), { browser: true, profiles: ["private"] });

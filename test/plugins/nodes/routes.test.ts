@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PATHS } from "../../../plugins/browser/doors/paths.ts";
+import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
 import { type NodeProcess, spawnNode } from "./support.ts";
 
@@ -58,7 +58,7 @@ test.before(async () => {
   node = spawnNode({
     gateway: url,
     token,
-    name: "desk",
+    name: "handler",
     config: { browser: { headless: true, noSandbox: true, profiles: { work: {} } } },
   });
   await node.says("Connected to");
@@ -73,7 +73,7 @@ test.after(async () => {
 test("lifecycle and profiles are the node's", async () => {
   const before = await get("/");
   assert.is(before.running, false);
-  assert.is(before.node, "desk");
+  assert.is(before.node, "handler");
   const { profiles } = await get("/profiles");
   assert.ok(profiles.some(({ name }: { name: string }) => name === "work"));
   assert.is((await post("/start")).ok, true);
@@ -102,7 +102,7 @@ test("tabs, navigation, actions", async () => {
 
 test("pictures come over the connection and lie on the gateway", async () => {
   const { path, width } = await post("/screenshot");
-  assert.ok(path.startsWith(join(root, "screenshots", "desk-")), path);
+  assert.ok(path.startsWith(join(root, "screenshots", "handler-")), path);
   assert.is(readFileSync(path).readUInt32BE(16), width);
   const labelled = await get("/snapshot", { labels: true });
   assert.ok(existsSync(labelled.path) && labelled.path.startsWith(root), labelled.path);
@@ -117,7 +117,7 @@ test("pictures come over the connection and lie on the gateway", async () => {
     assert.ok((await answer.arrayBuffer()).byteLength > 500);
   }
   for (const file of [path, labelled.path, pdf.path]) rmSync(file);
-  assert.not(existsSync(join(node.home, "state/tmp/screenshots", path.split("desk-")[1] ?? "")), "the node kept it");
+  assert.not(existsSync(join(node.home, "state/tmp/screenshots", path.split("handler-")[1] ?? "")), "the node kept it");
 });
 
 test("downloads and traces lie under the gateway's roots, under the caller's names", async () => {

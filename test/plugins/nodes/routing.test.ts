@@ -16,28 +16,28 @@ test.after.each(stopAll);
 test.after(() => site.stop());
 
 test("a profile names its node; a gateway with a browser of its own keeps the rest; off is off", async () => {
-  const browser = await startBrowser({ profiles: { far: { node: "desk" }, lost: { node: "nobody" } } });
+  const browser = await startBrowser({ profiles: { far: { node: "handler" }, lost: { node: "nobody" } } });
   try {
     assert.is((await browser.get("/", { profile: "far" })).body.error.code, "node_unavailable");
-    await joinAs("desk", browser).says("Connected to");
-    assert.is((await browser.get("/", { profile: "far" })).body.node, "desk");
+    await joinAs("handler", browser).says("Connected to");
+    assert.is((await browser.get("/", { profile: "far" })).body.node, "handler");
     const { profiles } = (await browser.get("/profiles")).body;
-    assert.is(profiles.find(({ name }: { name: string }) => name === "far").node, "desk");
+    assert.is(profiles.find(({ name }: { name: string }) => name === "far").node, "handler");
     const { gateway } = browser;
     assert.is((await browser.post("/start", { profile: "far" })).body.profile, "portico");
     assert.is((await browser.get("/")).body.node, undefined, "the default profile is the gateway's own");
     assert.is((await browser.get("/")).body.running, false);
-    const params = { name: "browser", arguments: { action: "status", target: "node", node: "desk" } };
+    const params = { name: "browser", arguments: { action: "status", target: "node", node: "handler" } };
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
     const headers = { accept: "application/json, text/event-stream" };
     const said = await (await gateway.request("POST", "/mcp", call, { headers })).text();
-    assert.match(said, '\\"node\\":\\"desk\\"');
+    assert.match(said, '\\"node\\":\\"handler\\"');
     const lost = await browser.get("/", { profile: "lost" });
     assert.is(lost.status, 503);
     assert.match(lost.body.error.message, "portico node --name nobody");
     const listed = await portico(gateway.home, ["nodes", "list", "--json"]);
-    assert.is(JSON.parse(listed.stdout).nodes[0].name, "desk");
-    assert.match((await portico(gateway.home, ["nodes", "list"])).stdout, /desk +connected/);
+    assert.is(JSON.parse(listed.stdout).nodes[0].name, "handler");
+    assert.match((await portico(gateway.home, ["nodes", "list"])).stdout, /handler +connected/);
     const set = await portico(gateway.home, ["config", "set", "gateway.nodes.browser.mode", "off"]);
     assert.is(set.code, 0, set.stderr);
     const off = await until("the setting to hold", async () => {
@@ -56,7 +56,7 @@ test("the gateway's policy holds on the node, and the node's own too", async () 
   const strict = await startBrowser({ ...NO_BROWSER, ssrfPolicy, evaluateEnabled: false });
   const open = await startBrowser(NO_BROWSER);
   try {
-    await joinAs("desk", strict).says("Connected to");
+    await joinAs("handler", strict).says("Connected to");
     const own = { headless: true, noSandbox: true, ssrfPolicy: { dangerouslyAllowPrivateNetwork: false } };
     await joinAs("narrow", open, { config: { browser: own } }).says("Connected to");
     const refused = await strict.post("/navigate", { url: site.url });
@@ -89,7 +89,7 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
   const browser = await startBrowser(NO_BROWSER, WITNESS);
   try {
     const config = { nodeHost: { browserProxy: { enabled: false } } };
-    const node = joinAs("desk", browser, { config });
+    const node = joinAs("handler", browser, { config });
     await node.says("Connected to");
     const answer = await until("the node to be known", async () => {
       const one = await browser.get("/");
@@ -104,7 +104,7 @@ test("a node whose proxy is switched off offers nothing, and tells nothing", asy
     await visit("/private");
     const set = await portico(node.home, ["config", "set", "nodeHost.browserProxy.enabled", "true"]);
     assert.is(set.code, 0, set.stderr);
-    await until("the node to offer it again", async () => (await browser.get("/")).body.node === "desk");
+    await until("the node to offer it again", async () => (await browser.get("/")).body.node === "handler");
     await visit("/shown");
     const seen = await until("the address", async () => {
       const urls: string[] = await browser.gateway.json("GET", "/witness");
@@ -124,7 +124,7 @@ test("a node follows its settings to another gateway, and a new token", async ()
   const [before, after] = [await startBrowser(NO_BROWSER), await startBrowser(NO_BROWSER)];
   try {
     const { url: gateway, token } = before.gateway;
-    const node = start({ config: { nodeHost: { gateway, token, name: "desk" } } });
+    const node = start({ config: { nodeHost: { gateway, token, name: "handler" } } });
     await node.says("Connected to");
     const set = async (key: string, value: string): Promise<void> => {
       const { code, stderr } = await portico(node.home, ["config", "set", key, value]);
@@ -134,8 +134,8 @@ test("a node follows its settings to another gateway, and a new token", async ()
     await node.says("settings have changed");
     await node.says("refuses the token");
     await set("nodeHost.token", after.gateway.token);
-    await until("the node at the other gateway", async () => (await stateOf(after, "desk")) === "connected");
-    assert.is(await stateOf(before, "desk"), "gone");
+    await until("the node at the other gateway", async () => (await stateOf(after, "handler")) === "connected");
+    assert.is(await stateOf(before, "handler"), "gone");
   } finally {
     await stopAll();
     await before.stop();

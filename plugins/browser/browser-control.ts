@@ -1,0 +1,196 @@
+/** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
+import { join } from "node:path";
+import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
+import { within } from "./deadline.ts";
+import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
+import { failure } from "./failures.ts";
+import { Bytes, type Op, type OperationDeps } from "./operations/op.ts";
+import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
+import { type Profile, Profiles } from "./session/profiles.ts";
+import { prepareRelay } from "./relay/prepare.ts";
+import type { RelayControl } from "./relay/server.ts";
+import { control } from "./routes/control.ts";
+import { data } from "./routes/data.ts";
+import { inputOf } from "./routes/input.ts";
+import { page } from "./routes/page.ts";
+import type { Route } from "./routes/route.ts";
+import { type BrowserConfig, isStrict } from "./schema.ts";
+import { Session } from "./session/session.ts";
+import type { BrowserRequest, BrowserResponse } from "./types.ts";
+
+export const ROUTES: readonly Route[] = [...control, ...page, ...data];
+
+export interface ServiceOptions {
+  config(): BrowserConfig;
+  paths: Paths;
+  log: Logger;
+  env: NodeJS.ProcessEnv;
+  /** Ports of the gateway, and of browsers in its configuration, that no page may reach. */
+  ownPorts(): readonly number[];
+  /** Where these ports are too, beside this machine. */
+  ownAddresses?(): readonly string[];
+  /** Where the extension relay listens. */
+  relayUrl(): string;
+  /** The extension relay itself, where it runs in this gateway. */
+  relay?: RelayControl;
+  /** Whether the automation library is installed. */
+  libraryPresent(): boolean;
+  /** Called for each navigation of a tab's main frame. */
+  onNavigated?(event: { profile: string; targetId: string; url: string }): void;
+  /** Default: by the kind of the profile. */
+  attach?: typeof attach;
+  /** As `ProfilesOptions` has it. */
+  choosePort?(): Promise<number>;
+}
+
+interface Matched {
+  route: Route;
+  check: Check<Record<string, unknown>>;
+}
+
+export class BrowserControl {
+  readonly #options: ServiceOptions;
+  readonly #routes = new Map<string, Matched>();
+  readonly #sessions = new Map<string, Session>();
+  readonly #deps: OperationDeps;
+  #closed = false;
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    const { config, paths, log } = options;
+    for (const route of ROUTES)
+      this.#routes.set(`${route.method} ${route.path}`, {
+        route,
+        check: compile(route.schema) as Check<Record<string, unknown>>,
+      });
+    const profiles = new Profiles({
+      config,
+      dir: join(paths.state, "browser"),
+      trash: join(paths.home, "trash"),
+      relayUrl: options.relayUrl,
+      choosePort: options.choosePort,
+    });
+    const ownPorts = (): number[] => [...options.ownPorts(), ...profiles.createdPorts];
+    const guard = browserGuard(config, ownPorts, options.ownAddresses);
+    const drivers: DriverDeps = {
+      config,
+      profiles,
+      guard,
+      log,
+      env: options.env,
+      relay: options.relay,
+    };
+    const library = (): ReturnType<typeof loadLibrary> =>
+      options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailable());
+    this.#deps = {
+      config,
+      profiles,
+      guard,
+      log,
+      paths,
+      library,
+      env: options.env,
+      libraryPresent: options.libraryPresent,
+      relay: options.relay,
+      sessions: () => this.#sessions.values(),
+      session: (profile) => this.#session(profile, drivers, library),
+    };
+  }
+
+  #session(profile: Profile, drivers: DriverDeps, library: OperationDeps["library"]): Session {
+    const known = this.#sessions.get(profile.name);
+    // A profile that was changed gets a new session once the old browser is gone.
+    if (known !== undefined && (known.running || JSON.stringify(known.profile) === JSON.stringify(profile)))
+      return known;
+    const made = new Session(profile, {
+      library,
+      guard: drivers.guard,
+      log: drivers.log,
+      maxTabs: () => drivers.config().maxTabs,
+      strict: () => isStrict(drivers.config()),
+      attach: (which, asked) => {
+        if (this.#closed)
+          throw new PorticoError("browser_not_running", "This browser has been thrown away: try again.");
+        return (this.#options.attach ?? attach)(which, drivers, asked);
+      },
+      onNavigated: ({ name }, tab, url) => this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
+    });
+    this.#sessions.set(profile.name, made);
+    return made;
+  }
+
+  /** Answers one request. Every failure is a `PorticoError` that may be shown. */
+  async request(request: BrowserRequest): Promise<BrowserResponse> {
+    const matched = this.#routes.get(`${request.method} ${request.route}`);
+    if (matched === undefined)
+      throw new PorticoError("not_found", "There is no such route of the browser control API.");
+    const { route, check } = matched;
+    const config = this.#options.config();
+    if (!config.enabled) {
+      throw new PorticoError(
+        "browser_disabled",
+        "The browser is disabled: set browser.enabled to true and restart the gateway.",
+      );
+    }
+    const given = inputOf(route.schema.properties, request.query ?? {}, request.body, request.params ?? {});
+    const parsed = check.parse(given);
+    const input = route.path === "/act" ? given : parsed;
+    const profile = await this.#deps.profiles.get(parsed["profile"] as string | undefined);
+    const session = this.#deps.session(profile);
+    const op: Op = {
+      deps: this.#deps,
+      profile,
+      session,
+      config,
+      accept: request.accept ?? "",
+      caller: request.caller ?? "http",
+      startedAt: Date.now(),
+    };
+    const limit = route.limitMs + ((parsed["timeoutMs"] as number | undefined) ?? 0);
+    try {
+      const run = async (): Promise<object> => {
+        if (profile.driver === "extension") await prepareRelay(op, route.path);
+        return route.run(op, input as never);
+      };
+      const body = await within(limit, route.what, run());
+      return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
+    } catch (error) {
+      throw this.#explain(error, route, session);
+    }
+  }
+
+  /** How long a request may take, ms. */
+  limitMs({ method, route, query, body }: BrowserRequest): number {
+    const asked = Number(body?.["timeoutMs"] ?? query?.["timeoutMs"]);
+    const limit = this.#routes.get(`${method} ${route}`)?.route.limitMs ?? 45_000;
+    return limit + (asked > 0 ? Math.min(asked, 600_000) : 0);
+  }
+
+  /** What kind of browser a profile is; undefined for one that is not known. */
+  async driver(profile: string | undefined): Promise<Profile["driver"] | undefined> {
+    return (await this.#deps.profiles.all()).get(profile ?? this.#deps.profiles.defaultName)?.driver;
+  }
+
+  #explain(error: unknown, route: Route, session: Session): PorticoError {
+    const shown = failure(error, route.what);
+    if (shown.code === "tab_not_found" && !session.running && route.path !== "/stop") {
+      return new PorticoError(
+        "browser_not_running",
+        `${route.what} ended because the browser is gone: start it again with POST /start.`,
+        { cause: error },
+      );
+    }
+    return shown;
+  }
+
+  /** After a change of the policy: what it does not allow any more ends, and what follows is judged by it. */
+  async recheck(): Promise<void> {
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.recheck()));
+  }
+
+  /** Stops every browser for good: a request that is still on its way starts none. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.stop()));
+  }
+}

@@ -1,0 +1,189 @@
+/** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
+import { type Logger, PorticoError } from "portico";
+import { createGuard, type EgressProxy, type Guard, startEgressProxy } from "portico/egress";
+import { Cdp } from "./cdp.ts";
+import { isHere } from "./debugging-ports.ts";
+import { findEndpoint } from "./endpoint.ts";
+import { findBrowser } from "./executables.ts";
+import { launch, type LaunchedBrowser, type LaunchOptions, PortTaken } from "./launch.ts";
+import type { DebuggingPipe } from "./pipe.ts";
+import type { RelayControl } from "../relay/server.ts";
+import type { Profile, Profiles } from "../session/profiles.ts";
+import { allowsPrivate, type BrowserConfig } from "../schema.ts";
+
+/** A browser that can be talked to. */
+export interface Attachment {
+  /** Its debugging socket. */
+  wsUrl: string;
+  /** The shorter way to a browser that was started here. */
+  pipe?: DebuggingPipe;
+  headers: Record<string, string>;
+  /** It runs on this machine and sees the same files. */
+  isLocal: boolean;
+  /** `enforced`: all its traffic goes through our proxy. */
+  egress: "enforced" | "best-effort";
+  proxy?: EgressProxy;
+  /** Not the browser's own windows but a context apart, whose traffic goes through that proxy. */
+  ownContext?: { proxyUrl?: string };
+  pid?: number;
+  port?: number;
+  headless?: boolean;
+  executablePath?: string;
+  /** The library's overrides (focus, media) are kept away from a person's own browser. */
+  noDefaults: boolean;
+  /** How long connecting may take, ms. */
+  connectTimeoutMs: number;
+  /** Settles when the process has ended. */
+  exited?: Promise<void>;
+  /** Ends what was started for it. */
+  release(): Promise<void>;
+}
+
+export interface DriverDeps {
+  config: () => BrowserConfig;
+  profiles: Profiles;
+  guard: Guard;
+  log: Logger;
+  /** The gateway's own extension relay. */
+  relay?: RelayControl | undefined;
+  env: NodeJS.ProcessEnv;
+}
+
+const PORT_TRIES = 5;
+
+/** Without a display a browser with windows cannot start. */
+export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
+  config.headless ?? (process.platform === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]);
+
+/** Opens the browser of a profile. */
+export function attach(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+  if (profile.driver === "managed")
+    return deps.config().attachOnly ? attachRunning(profile, deps) : launchManaged(profile, deps, asked);
+  return profile.driver === "remote" ? attachRemote(profile, deps) : attachRelay(profile, deps);
+}
+
+async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headless?: boolean }): Promise<Attachment> {
+  const config = deps.config();
+  const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
+  const headless = asked.headless ?? wantsHeadless(config, deps.env);
+  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
+  try {
+    const browser = await launchSomewhere(profile, deps, {
+      executablePath,
+      headless,
+      dir: profile.dir,
+      noSandbox: config.noSandbox,
+      color: profile.color,
+      proxyUrl: proxy.url,
+      timeoutMs: config.launchTimeoutMs,
+    });
+    return {
+      wsUrl: browser.wsUrl,
+      pipe: browser.pipe,
+      headers: {},
+      isLocal: true,
+      egress: "enforced",
+      proxy,
+      pid: browser.pid,
+      port: browser.port,
+      headless,
+      executablePath,
+      noDefaults: false,
+      connectTimeoutMs: config.launchTimeoutMs,
+      exited: browser.exited,
+      async release() {
+        await browser.stop();
+        await proxy.close();
+      },
+    };
+  } catch (error) {
+    await proxy.close();
+    throw error;
+  }
+}
+
+/** Another gateway of this machine chooses from the same ports: one that it was faster to take is left to it. */
+async function launchSomewhere(
+  profile: Profile,
+  { profiles }: DriverDeps,
+  options: Omit<LaunchOptions, "port">,
+): Promise<LaunchedBrowser> {
+  for (let tries = 1; ; tries++) {
+    const port = await profiles.launchPort(profile);
+    try {
+      return await launch({ ...options, port });
+    } catch (error) {
+      if (!(error instanceof PortTaken) || tries === PORT_TRIES) throw error;
+    }
+  }
+}
+
+/** attachOnly: the browser was started by somebody else, on the profile's port. */
+async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const port = await deps.profiles.port(profile);
+  const found = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
+    throw new PorticoError(
+      "browser_not_running",
+      `browser.attachOnly is set and no browser listens on port ${port} for profile ${profile.name}: start one with --remote-debugging-port=${port}.`,
+      { cause: error },
+    );
+  });
+  return {
+    ...found,
+    isLocal: true,
+    egress: "best-effort",
+    port,
+    noDefaults: false,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
+  const found = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
+  // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
+  const trial = await Cdp.connect(found.wsUrl, { timeoutMs: remoteCdpHandshakeTimeoutMs, headers: found.headers });
+  trial.close();
+  return {
+    ...found,
+    isLocal: isHere(found.wsUrl),
+    egress: "best-effort",
+    noDefaults: false,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachment> {
+  const relay = deps.relay?.url === profile.cdpUrl ? deps.relay : undefined;
+  await relay?.ready();
+  relay?.checkFree();
+  const found = await findEndpoint(profile.cdpUrl!, 3000, relay?.headers());
+  return {
+    ...found,
+    // An extension may not hand files to pages: the library puts their content in.
+    isLocal: false,
+    egress: "best-effort",
+    noDefaults: true,
+    connectTimeoutMs: 15_000,
+    release: async () => {},
+  };
+}
+
+/** The guard of a browser: the configured policy, and ports of ours that no page may reach. */
+export function browserGuard(
+  config: () => BrowserConfig,
+  ownPorts: () => readonly number[],
+  ownAddresses?: () => readonly string[],
+): Guard {
+  return createGuard({
+    ownPorts,
+    ownAddresses,
+    policy: () => {
+      const current = config();
+      const { hostnameAllowlist, allowedHostnames } = current.ssrfPolicy;
+      return { allowPrivate: allowsPrivate(current), hostnameAllowlist, allowedHostnames };
+    },
+  });
+}

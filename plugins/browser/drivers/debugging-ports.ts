@@ -1,0 +1,22 @@
+/** Ports of this machine at which browsers can be controlled: no page may reach them. */
+import type { BrowserConfig, ProfileConfig } from "../schema.ts";
+
+const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+
+/** True where a browser's socket is on this machine. */
+export const isHere = (url: string): boolean => URL.canParse(url) && isLoopback(new URL(url).hostname);
+
+function portOf(cdpUrl: string | undefined): number[] {
+  if (cdpUrl === undefined || !isHere(cdpUrl)) return [];
+  const { port, protocol } = new URL(cdpUrl);
+  return [Number(port) || (protocol === "https:" || protocol === "wss:" ? 443 : 80)];
+}
+
+/** Those that stand in settings, beside the range that the guard knows by itself. */
+export function debuggingPorts(...profiles: readonly Pick<ProfileConfig, "cdpPort" | "cdpUrl">[]): number[] {
+  return profiles.flatMap(({ cdpPort, cdpUrl }) => [...(cdpPort === undefined ? [] : [cdpPort]), ...portOf(cdpUrl)]);
+}
+
+/** Those of the configuration. */
+export const configuredPorts = (browser: BrowserConfig, sandboxCdpUrl?: string): number[] =>
+  debuggingPorts(browser, { cdpUrl: sandboxCdpUrl }, ...Object.values(browser.profiles));

@@ -1,0 +1,24 @@
+/** Browsers that a killed gateway could not stop. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "portico";
+
+/**
+ * Ends every browser that a record below `dir` (`<state>/browser`) names and whose gateway is gone. Costs one look where
+ * there is none.
+ */
+export async function endOrphans(dir: string, log: Logger): Promise<void> {
+  let names: string[];
+  try {
+    names = readdirSync(dir);
+  } catch {
+    return;
+  }
+  const { endOrphan } = await import("./process-record.ts");
+  await Promise.all(
+    names.map(async (name) => {
+      const ended = await endOrphan(join(dir, name, "browser.json")).catch(() => false);
+      if (ended) log.warn({ profile: name }, "a browser of an earlier run was still there and has been ended");
+    }),
+  );
+}

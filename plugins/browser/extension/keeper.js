@@ -1,7 +1,0 @@
-// A page that nobody sees. It is there while tabs are attached, and starts the worker again as soon as it has died.
-
-function watch() {
-  const port = chrome.runtime.connect({ name: "keeper" });
-  port.onDisconnect.addListener(() => setTimeout(watch, 50));
-}
-watch();

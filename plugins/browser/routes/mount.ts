@@ -1,0 +1,32 @@
+/** The control API on its server: one thin handler for all routes. */
+import { type Call, type Method, type Mount, PorticoError, reply } from "portico";
+import { PATHS } from "./paths.ts";
+import type { Targets } from "../targets/targets.ts";
+
+export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
+  for (const [method, path] of PATHS) {
+    server.route(method, path, { access: "control" }, (call) => answer(call, method, path, targets));
+  }
+}
+
+async function answer(call: Call, method: Method, route: string, targets: Pick<Targets, "route">): Promise<unknown> {
+  const body = method === "POST" ? await bodyOf(call) : undefined;
+  const answered = await targets.route({
+    method,
+    route,
+    params: call.params,
+    query: Object.fromEntries(call.query),
+    accept: call.req.headers.accept ?? "",
+    body,
+  });
+  if ("body" in answered) return answered.body;
+  return reply(200, answered.bytes, { "content-type": answered.type });
+}
+
+/** A JSON object; nothing at all counts as an empty one. */
+async function bodyOf(call: Call): Promise<Record<string, unknown>> {
+  if ((await call.body()).length === 0) return {};
+  const value = await call.json();
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new PorticoError("invalid_request_error", "The body must be a JSON object.");
+}

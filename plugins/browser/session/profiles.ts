@@ -1,0 +1,248 @@
+/** The named browsers: those built in, those of the configuration, and those made over HTTP. */
+import { randomUUID } from "node:crypto";
+import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { PorticoError } from "portico";
+import { portFree } from "../net/free-port.ts";
+import { debuggingPorts } from "../drivers/debugging-ports.ts";
+import type { BrowserConfig, ProfileConfig } from "../schema.ts";
+
+type DriverKind = "managed" | "remote" | "extension";
+
+export interface Profile {
+  readonly name: string;
+  readonly driver: DriverKind;
+  readonly color: string;
+  /** Of remote and relay profiles; may hold credentials: never shown, see `shownUrl`. */
+  readonly cdpUrl?: string;
+  /** Set by the configuration; managed profiles without one get theirs from `Profiles.port`. */
+  readonly cdpPort?: number;
+  readonly source: "built-in" | "config" | "created";
+  /** Everything that is stored for it: user data, process record, downloads in progress. */
+  readonly dir: string;
+}
+
+const BUILT_IN = "portico";
+const RELAY = "relay";
+const FIRST_PORT = 18_800;
+const LAST_PORT = 18_899;
+const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
+
+/** A URL without user, password, query and fragment: what may be shown. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return "";
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
+}
+
+interface Stored {
+  created: Record<string, ProfileConfig>;
+  ports: Record<string, number>;
+}
+
+export interface ProfilesOptions {
+  /** `<home>/state/browser` */
+  dir: string;
+  /** `<home>/trash` */
+  trash: string;
+  config: () => BrowserConfig;
+  /** Where the extension relay listens. */
+  relayUrl: () => string;
+  /** Chooses a port that nobody listens on. Default: the first of the range that is no other profile's. */
+  choosePort?: (() => Promise<number>) | undefined;
+}
+
+export class Profiles {
+  readonly #options: ProfilesOptions;
+  #stored: Stored | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #assigning: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ProfilesOptions) {
+    this.#options = options;
+  }
+
+  get #file(): string {
+    return join(this.#options.dir, "profiles.json");
+  }
+
+  async #load(): Promise<Stored> {
+    if (this.#stored !== undefined) return this.#stored;
+    const text = await readFile(this.#file, "utf8").catch(() => "{}");
+    let parsed: Partial<Stored> = {};
+    try {
+      parsed = JSON.parse(text) as Partial<Stored>;
+    } catch {
+      // A torn file: the profiles' own directories are still there, only their settings are lost.
+    }
+    this.#stored ??= { created: parsed.created ?? {}, ports: parsed.ports ?? {} };
+    return this.#stored;
+  }
+
+  #save(): Promise<void> {
+    const write = async (): Promise<void> => {
+      await mkdir(this.#options.dir, { recursive: true, mode: 0o700 });
+      const next = `${this.#file}.${randomUUID()}`;
+      await writeFile(next, JSON.stringify(this.#stored, null, 2), { mode: 0o600 });
+      await rename(next, this.#file);
+    };
+    this.#writing = this.#writing.then(write, write);
+    return this.#writing;
+  }
+
+  #make(name: string, given: ProfileConfig, source: Profile["source"]): Profile {
+    const isRelay = given.cdpUrl !== undefined && shownUrl(given.cdpUrl) === this.#options.relayUrl();
+    const driver = given.driver ?? (given.cdpUrl === undefined ? "managed" : isRelay ? "extension" : "remote");
+    const cdpUrl = driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
+    return {
+      name,
+      driver,
+      source,
+      color: given.color ?? this.#options.config().color,
+      dir: join(this.#options.dir, name),
+      cdpUrl: driver === "managed" ? undefined : cdpUrl,
+      cdpPort: given.cdpPort,
+    };
+  }
+
+  /** All profiles by name; what stands in the configuration wins over what was made over HTTP. */
+  async all(): Promise<Map<string, Profile>> {
+    const config = this.#options.config();
+    const { created } = await this.#load();
+    const found = new Map<string, Profile>();
+    const legacy: ProfileConfig = { cdpUrl: config.cdpUrl };
+    found.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
+    found.set(RELAY, this.#make(RELAY, { driver: "extension" }, "built-in"));
+    for (const [name, given] of Object.entries(created)) found.set(name, this.#make(name, given, "created"));
+    for (const [name, given] of Object.entries(config.profiles)) found.set(name, this.#make(name, given, "config"));
+    return found;
+  }
+
+  /** Debugging ports of profiles that were made over HTTP; those of the configuration are its reader's to know. */
+  get createdPorts(): number[] {
+    return debuggingPorts(...Object.values(this.#stored?.created ?? {}));
+  }
+
+  get defaultName(): string {
+    return this.#options.config().defaultProfile;
+  }
+
+  /** The profile of that name, or the default one. 404 `profile_not_found`. */
+  async get(name?: string): Promise<Profile> {
+    const all = await this.all();
+    const wanted = name ?? this.defaultName;
+    const found = all.get(wanted);
+    if (found !== undefined) return found;
+    checkName(wanted);
+    const names = [...all.keys()].join(", ");
+    throw new PorticoError(
+      "profile_not_found",
+      `There is no browser profile ${JSON.stringify(wanted)}. Known: ${names}. Make one with POST /profiles/create.`,
+    );
+  }
+
+  /** The debugging port of a managed profile, assigned and kept when it has none yet. */
+  async port(profile: Profile): Promise<number> {
+    if (profile.cdpPort !== undefined) return profile.cdpPort;
+    const stored = await this.#load();
+    const known = (): number | undefined => stored.ports[profile.name];
+    return known() ?? this.#inTurn(async () => known() ?? this.#assign(profile, async () => true));
+  }
+
+  /** The port to launch on: the profile's own while it is free, else another one of the range. */
+  async launchPort(profile: Profile): Promise<number> {
+    const port = await this.port(profile);
+    if (await portFree(port)) return port;
+    if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
+    throw new PorticoError(
+      "conflict",
+      `Port ${port} (cdpPort of profile ${profile.name}) is in use by another program: free it or set another one.`,
+    );
+  }
+
+  /** Ports are given out one after another: two that are chosen at once would be the same. */
+  #inTurn(work: () => Promise<number>): Promise<number> {
+    const turn = this.#assigning.then(work);
+    this.#assigning = turn.catch(() => {});
+    return turn;
+  }
+
+  async #assign(profile: Profile, fits: (port: number) => Promise<boolean>): Promise<number> {
+    const stored = await this.#load();
+    const port = await (this.#options.choosePort?.() ?? this.#firstPort(profile, stored, fits));
+    stored.ports[profile.name] = port;
+    await this.#save();
+    return port;
+  }
+
+  async #firstPort(profile: Profile, stored: Stored, fits: (port: number) => Promise<boolean>): Promise<number> {
+    const taken = new Set(
+      Object.entries(stored.ports)
+        .filter(([name]) => name !== profile.name)
+        .map(([, port]) => port),
+    );
+    for (const { cdpPort, name } of (await this.all()).values())
+      if (cdpPort !== undefined && name !== profile.name) taken.add(cdpPort);
+    for (let port = FIRST_PORT; port <= LAST_PORT; port++) {
+      if (!taken.has(port) && (await fits(port))) return port;
+    }
+    throw new PorticoError(
+      "conflict",
+      `No debugging port is free in ${FIRST_PORT}–${LAST_PORT}: stop or delete a profile.`,
+    );
+  }
+
+  /** Makes a profile. 400 for a bad name or URL, 409 `conflict` where it exists. */
+  async create(name: string, given: ProfileConfig): Promise<Profile> {
+    checkName(name);
+    if ((await this.all()).has(name))
+      throw new PorticoError("conflict", `There is already a browser profile ${JSON.stringify(name)}.`);
+    if (given.driver === "remote" && given.cdpUrl === undefined) {
+      throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", { param: "cdpUrl" });
+    }
+    if (given.cdpUrl !== undefined && !URL.canParse(given.cdpUrl)) {
+      throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
+    }
+    const stored = await this.#load();
+    stored.created[name] = given;
+    await this.#save().catch((error: unknown) => {
+      delete stored.created[name];
+      throw error;
+    });
+    const profile = this.#make(name, given, "created");
+    await mkdir(profile.dir, { recursive: true, mode: 0o700 });
+    return profile;
+  }
+
+  /** Forgets a profile; its data are the caller's to move away. 409 for one of the configuration. */
+  async forget(profile: Profile): Promise<void> {
+    if (profile.source !== "created") {
+      const where =
+        profile.source === "config" ? "stands in the configuration (browser.profiles): remove it there" : "is built in";
+      throw new PorticoError("conflict", `Profile ${profile.name} ${where}. POST /reset-profile throws away its data.`);
+    }
+    const stored = await this.#load();
+    delete stored.created[profile.name];
+    delete stored.ports[profile.name];
+    await this.#save();
+  }
+
+  /** Moves a profile's data into `<home>/trash/browser`; its new place, or null where there was nothing. */
+  async trash(profile: Profile): Promise<string | null> {
+    if ((await lstat(profile.dir).catch(() => undefined)) === undefined) return null;
+    const stamp = new Date().toISOString().replace(/[:.]/g, "-");
+    const target = join(this.#options.trash, "browser", `${profile.name}-${stamp}`);
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    await rename(profile.dir, target);
+    return target;
+  }
+}
+
+function checkName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new PorticoError(
+    "invalid_request_error",
+    `${JSON.stringify(name.slice(0, 80))} cannot be a profile's name: letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit.`,
+    { param: "name" },
+  );
+}

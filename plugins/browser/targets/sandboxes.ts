@@ -1,0 +1,189 @@
+/** Browsers of sandboxed sessions: one each, made at the first use, thrown away with all that it kept. */
+import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type Logger, type Paths, PorticoError } from "portico";
+import { portFree } from "../net/free-port.ts";
+import { aboutOf } from "../routes/paths.ts";
+import type { BrowserConfig, SandboxConfig } from "../schema.ts";
+import { BrowserControl, type ServiceOptions } from "../browser-control.ts";
+import type { BrowserResponse, BrowserRequest } from "../types.ts";
+import { attachContext } from "./attach-context.ts";
+
+const PROFILE = "sandbox";
+/** From the far end of the range: the host's profiles are given theirs from the near one. */
+const FIRST_PORT = 18_899;
+const LAST_PORT = 18_800;
+
+export interface SandboxesOptions extends Pick<ServiceOptions, "env" | "libraryPresent" | "ownPorts"> {
+  config(): BrowserConfig;
+  sandbox(): SandboxConfig;
+  /** Everything that they keep lies below it. */
+  dir: string;
+  /** Begins the name of each one's directory: whose it is. */
+  gateway: string;
+  paths: Paths;
+  log: Logger;
+  /** Unused for that long, a sandbox goes; default 5 minutes. */
+  idleMs?: number;
+  /** Most at the same time; the longest unused one makes room. Default 8. */
+  most?: number;
+}
+
+interface Sandbox {
+  control: BrowserControl;
+  dir: string;
+  running: Set<Promise<BrowserResponse>>;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export class Sandboxes {
+  readonly #options: SandboxesOptions;
+  /** The last used one last. */
+  readonly #open = new Map<string, Sandbox>();
+  /** Port → directory of the sandbox that has it. */
+  readonly #ports = new Map<number, string>();
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(options: SandboxesOptions) {
+    this.#options = options;
+  }
+
+  async request(sessionKey: string, request: BrowserRequest): Promise<BrowserResponse> {
+    if (aboutOf(request.route) === "profiles") {
+      throw new PorticoError(
+        "invalid_request_error",
+        "A sandbox has one browser and no profiles: leave this out, or pass target=host where that is allowed.",
+      );
+    }
+    const sandbox = this.#take(sessionKey);
+    clearTimeout(sandbox.timer);
+    const work = sandbox.control.request(request);
+    sandbox.running.add(work);
+    try {
+      return await work;
+    } finally {
+      sandbox.running.delete(work);
+      this.#used(sessionKey, sandbox);
+    }
+  }
+
+  /** Sessions that have a sandbox. */
+  get sessions(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  #used(sessionKey: string, sandbox: Sandbox): void {
+    clearTimeout(sandbox.timer);
+    if (this.#open.get(sessionKey) !== sandbox) return;
+    this.#open.delete(sessionKey);
+    this.#open.set(sessionKey, sandbox);
+    if (sandbox.running.size > 0) return;
+    sandbox.timer = setTimeout(() => void this.end(sessionKey), this.#options.idleMs ?? 300_000);
+    sandbox.timer.unref();
+  }
+
+  #take(sessionKey: string): Sandbox {
+    const known = this.#open.get(sessionKey);
+    if (known !== undefined) return known;
+    this.#makeRoom();
+    const made = this.#make();
+    this.#open.set(sessionKey, made);
+    return made;
+  }
+
+  #makeRoom(): void {
+    const most = this.#options.most ?? 8;
+    if (this.#open.size < most) return;
+    const oldest = [...this.#open].find(([, { running }]) => running.size === 0);
+    if (oldest === undefined) {
+      throw new PorticoError(
+        "service_unavailable",
+        `${most} sandboxed sessions use a browser at the moment, which is the most: try again later.`,
+        { headers: { "retry-after": "10" } },
+      );
+    }
+    void this.end(oldest[0]);
+  }
+
+  #make(): Sandbox {
+    const { paths, sandbox, config, log, env, libraryPresent, ownPorts } = this.#options;
+    const { cdpUrl } = sandbox().browser;
+    const dir = join(this.#options.dir, `${this.#options.gateway}-${randomBytes(8).toString("hex")}`);
+    const control = new BrowserControl({
+      config: () => sandboxed(config(), cdpUrl),
+      paths: { ...paths, home: dir, state: dir },
+      log,
+      env,
+      libraryPresent,
+      ownPorts,
+      // There is no relay in a sandbox: a person's own tabs are the host's.
+      relayUrl: () => "http://127.0.0.1:0",
+      ...(cdpUrl === undefined ? { choosePort: () => this.#choosePort(dir) } : { attach: attachContext }),
+    });
+    return { control, dir, running: new Set(), timer: undefined };
+  }
+
+  /** Another port than all that are given out; the one that the sandbox had before is free again. */
+  async #choosePort(dir: string): Promise<number> {
+    for (let port = FIRST_PORT; port >= LAST_PORT; port--) {
+      if (this.#ports.has(port)) continue;
+      this.#ports.set(port, dir);
+      if (await portFree(port)) {
+        this.#freePorts(dir, port);
+        return port;
+      }
+      this.#ports.delete(port);
+    }
+    throw new PorticoError("conflict", `No debugging port is free in ${LAST_PORT}–${FIRST_PORT}: stop a browser.`);
+  }
+
+  #freePorts(dir: string, kept?: number): void {
+    for (const [port, holder] of this.#ports) if (holder === dir && port !== kept) this.#ports.delete(port);
+  }
+
+  /** Throws a session's browser away; nothing where it has none. */
+  end(sessionKey: string): Promise<void> {
+    const sandbox = this.#open.get(sessionKey);
+    if (sandbox === undefined) return Promise.resolve();
+    this.#open.delete(sessionKey);
+    const work = this.#end(sandbox).finally(() => this.#ending.delete(work));
+    this.#ending.add(work);
+    return work;
+  }
+
+  async #end({ control, dir, running, timer }: Sandbox): Promise<void> {
+    clearTimeout(timer);
+    await control.close();
+    // Without a browser they end soon, and until then one of them may write below the directory.
+    await Promise.allSettled(running);
+    this.#freePorts(dir);
+    await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, "a sandbox's files could not be removed"),
+    );
+  }
+
+  /** After a change of the policy. */
+  async recheck(): Promise<void> {
+    await Promise.all([...this.#open.values()].map(({ control }) => control.recheck()));
+  }
+
+  /** Throws all of them away. */
+  async close(): Promise<void> {
+    for (const key of [...this.#open.keys()]) void this.end(key);
+    await Promise.allSettled([...this.#ending]);
+  }
+}
+
+/** The host's settings without its profiles, and with public addresses only, whatever the host may reach. */
+function sandboxed(config: BrowserConfig, cdpUrl: string | undefined): BrowserConfig {
+  const { cdpUrl: _own, ...rest } = config;
+  return {
+    ...rest,
+    attachOnly: false,
+    headless: true,
+    defaultProfile: PROFILE,
+    profiles: { [PROFILE]: { cdpUrl } },
+    ssrfPolicy: { ...config.ssrfPolicy, dangerouslyAllowPrivateNetwork: false, allowPrivateNetwork: false },
+  };
+}

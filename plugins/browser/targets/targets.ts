@@ -1,0 +1,148 @@
+/** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
+import { type PluginContext, PorticoError } from "portico";
+import { policyOf } from "./imposed-policy.ts";
+import { aboutOf } from "../routes/paths.ts";
+import type { Sandboxes } from "./sandboxes.ts";
+import type { BrowserConfig, SandboxConfig } from "../schema.ts";
+import type { BrowserControl } from "../browser-control.ts";
+import type { BrowserResponse, BrowserRequest } from "../types.ts";
+
+export type Target = "host" | "sandbox" | "node";
+
+interface TargetOptions {
+  ctx: PluginContext;
+  config(): BrowserConfig;
+  sandbox(): SandboxConfig;
+  /** This machine's browsers. */
+  local(): Promise<BrowserControl>;
+  sandboxes(): Promise<Sandboxes>;
+  /** A tab of a person's own browser is attached to the relay here. */
+  relayed(): boolean;
+  env: NodeJS.ProcessEnv;
+}
+
+/** Who asks, and for what; of the agent's tool. */
+export interface TargetChoice {
+  target?: Target | undefined;
+  /** With target `node`: which one. */
+  node?: string | undefined;
+  sessionKey: string;
+}
+
+export interface Targets {
+  /** For callers who know of no targets: HTTP, the command line, other plugins. */
+  route(request: BrowserRequest): Promise<BrowserResponse>;
+  /** For the agent's tool. */
+  routeFor(request: BrowserRequest, choice: TargetChoice): Promise<BrowserResponse>;
+}
+
+/** The time that a node has beyond the route's own limit, ms. */
+const NODE_EXTRA_MS = 5_000;
+const ALLOW_HOST = "agents.defaults.sandbox.browser.allowHostControl";
+
+export function createTargets(options: TargetOptions): Targets {
+  const { ctx, config, local } = options;
+  const hasBrowser = rememberBrowser(options);
+
+  async function toNode(
+    node: string | undefined,
+    request: BrowserRequest,
+    orDefaultProfile: boolean,
+  ): Promise<BrowserResponse> {
+    const nodes = ctx.find("nodes");
+    if (nodes === undefined)
+      throw new PorticoError("node_unavailable", "Node hosts are not available: the nodes plugin is off.");
+    const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
+    const policy = policyOf(config(), ctx.ports());
+    return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
+  }
+
+  /** The node that a profile stands for. */
+  function nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
+    // The list is this gateway's own; the data of a profile lie where its browser is.
+    if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile") return undefined;
+    const { defaultProfile, profiles } = config();
+    const name = profileOf(request) ?? defaultProfile;
+    const node = profiles[name]?.node;
+    return node === undefined ? undefined : { name, node };
+  }
+
+  /** True where a node should answer because there is no browser here. */
+  async function isMissing(request: BrowserRequest): Promise<boolean> {
+    const nodes = ctx.find("nodes");
+    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly || (await hasBrowser())) return false;
+    const driver = await (await local()).driver(profileOf(request));
+    return driver === "extension" ? !options.relayed() : driver !== "remote";
+  }
+
+  async function route(request: BrowserRequest): Promise<BrowserResponse> {
+    if (!config().enabled) return (await local()).request(request);
+    const named = nodeOf(request);
+    if (named !== undefined)
+      return toNode(named.node, { ...request, query: { ...request.query, profile: named.name } }, true);
+    return (await isMissing(request)) ? toNode(undefined, request, false) : (await local()).request(request);
+  }
+
+  async function routeFor(
+    request: BrowserRequest,
+    { target, node, sessionKey }: TargetChoice,
+  ): Promise<BrowserResponse> {
+    const isSandboxed = options.sandbox().mode === "all";
+    const meant = target ?? (isSandboxed ? "sandbox" : undefined);
+    if (!config().enabled || meant === undefined) return route(request);
+    if (meant === "sandbox") {
+      refuseProfile(request);
+      return (await options.sandboxes()).request(sessionKey, request);
+    }
+    if (meant === "node") return toNode(node ?? nodeOf(request)?.node, request, true);
+    if (isSandboxed && !options.sandbox().browser.allowHostControl) {
+      throw new PorticoError(
+        "forbidden",
+        `This session is sandboxed and has a browser of its own: leave target out to use that. For the host's browser set ${ALLOW_HOST} to true.`,
+        { param: "target" },
+      );
+    }
+    const named = nodeOf(request);
+    return named === undefined ? (await local()).request(request) : route(request);
+  }
+
+  return { route, routeFor };
+}
+
+/** The profile that a request names. */
+function profileOf({ route, query, body }: BrowserRequest): string | undefined {
+  const name = body?.["profile"] ?? query?.["profile"] ?? (route === "/reset-profile" ? body?.["name"] : undefined);
+  return typeof name === "string" && name !== "" ? name : undefined;
+}
+
+function refuseProfile(request: BrowserRequest): void {
+  if (profileOf(request) === undefined) return;
+  throw new PorticoError(
+    "invalid_request_error",
+    `A sandbox has one browser and no profiles: leave profile out. Profiles are the host's: pass target=host, which a sandboxed session may do where ${ALLOW_HOST} is true.`,
+    { param: "profile" },
+  );
+}
+
+const FOUND_FOR_MS = 60_000;
+const MISSING_FOR_MS = 3_000;
+
+/** Looking for a browser asks the desktop, which takes its time. */
+function rememberBrowser({ config, env }: TargetOptions): () => Promise<boolean> {
+  let last: { path: string | undefined; until: number; found: Promise<boolean> } | undefined;
+  return async () => {
+    const path = config().executablePath;
+    if (last === undefined || last.path !== path || Date.now() > last.until) {
+      const found = import("../drivers/executables.ts")
+        .then(({ findBrowser }) => findBrowser(path, process.platform, env))
+        .then(
+          () => true,
+          () => false,
+        );
+      const entry = { path, until: Number.POSITIVE_INFINITY, found };
+      last = entry;
+      entry.until = Date.now() + ((await found) ? FOUND_FOR_MS : MISSING_FOR_MS);
+    }
+    return last.found;
+  };
+}

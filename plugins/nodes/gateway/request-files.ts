@@ -1,0 +1,90 @@
+/** Files of a request: what goes to the node with it, and where on this machine that comes to lie which comes back. */
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { PorticoError } from "portico";
+import { checkUpload, confinedPath, ensureTmpRoot, plainName, thinOut } from "portico/browser";
+import { fileSink, type Sink } from "../incoming.ts";
+import type { BrowserRequest } from "portico/browser";
+import { FILE_RESPONSES, type FileHead, type JsonPath, setAt, uploadPaths, valueAt } from "../wire.ts";
+
+const MOST_FILES = 1000;
+
+export interface Packed {
+  /** As the node gets it. */
+  request: BrowserRequest;
+  files: FileHead[];
+  /** Content of `files[i]`. */
+  read(i: number): AsyncIterable<Buffer>;
+  /** Where in the answer the path of a file stands, if there is one. */
+  at: JsonPath | undefined;
+  /** Takes that file. */
+  sink(name: string): Promise<Sink>;
+}
+
+/** Checks the files that a request names, as the control API here would, before anything is sent. */
+export async function pack(given: BrowserRequest, node: string, tmp: string, maxFileBytes: number): Promise<Packed> {
+  const { path: root } = await ensureTmpRoot(tmp);
+  const request = structuredClone(given);
+  const rule = FILE_RESPONSES[`${given.method} ${given.route}`];
+  const dir = join(root, rule?.dir ?? "");
+  const wanted = rule?.wanted ? takePath(request) : undefined;
+  if (wanted !== undefined) await confinedPath(dir, wanted);
+  const { files, paths } = await packUploads(request, join(root, "uploads"), maxFileBytes);
+  return {
+    request,
+    files,
+    read: (i) => createReadStream(paths[i] as string, { highWaterMark: 256 * 1024 }),
+    at: rule?.at,
+    async sink(name) {
+      const own = basename(name);
+      if (rule?.wanted) return fileSink(dir, wanted ?? plainName(own));
+      const sink = await fileSink(dir, plainName(`${node}-${own}`));
+      return { ...sink, end: () => sink.end().finally(() => void thinOut(dir).catch(() => {})) };
+    },
+  };
+}
+
+/** The path that the caller wants for a file is this machine's affair: the node does not see it. */
+function takePath(request: BrowserRequest): string | undefined {
+  const { body, query } = request as { body?: Record<string, unknown>; query?: Record<string, string> };
+  const path = body?.["path"] ?? query?.["path"];
+  if (typeof path !== "string" || path === "") return undefined;
+  delete body?.["path"];
+  delete query?.["path"];
+  return path;
+}
+
+async function packUploads(
+  request: BrowserRequest,
+  root: string,
+  maxFileBytes: number,
+): Promise<{ files: FileHead[]; paths: string[] }> {
+  const places = uploadPaths(request);
+  if (places.length > MOST_FILES) {
+    throw new PorticoError("invalid_request_error", `At most ${MOST_FILES} files go with one request.`, {
+      param: "paths",
+    });
+  }
+  const files: FileHead[] = [];
+  const paths: string[] = [];
+  for (const at of places) {
+    const param = spelled(at);
+    const path = await checkUpload(root, valueAt(request.body, at) as string, param);
+    const { size } = await stat(path);
+    if (size > maxFileBytes) {
+      throw new PorticoError(
+        "invalid_request_error",
+        `The file has ${size} bytes, more than gateway.nodes.maxFileBytes (${maxFileBytes}).`,
+        { param },
+      );
+    }
+    setAt(request.body, at, "");
+    files.push({ at, name: plainName(basename(path)), size });
+    paths.push(path);
+  }
+  return { files, paths };
+}
+
+const spelled = (at: JsonPath): string =>
+  at.map((step, i) => (typeof step === "number" ? `[${step}]` : i === 0 ? step : `.${step}`)).join("");

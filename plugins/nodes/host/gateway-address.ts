@@ -1,0 +1,77 @@
+/** Which gateway a node connects to, and as what: by the command line, else by the settings. */
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type PluginContext, PorticoError } from "portico";
+import type { NodeHostOptions } from "../index.ts";
+import type { NodeHostConfig } from "../schema.ts";
+import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
+
+export interface HostContext {
+  ctx: PluginContext;
+  config(): NodeHostConfig;
+  onConfig(listener: () => void): () => void;
+}
+
+export interface Target {
+  url: string;
+  shown: string;
+  name: string;
+  headers: Record<string, string>;
+}
+
+export const isSame = (a: Target, b: Target): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Built for each connection: the settings may have changed. Rejects where they name no gateway, token or usable name. */
+export async function targetOf({ ctx, config }: HostContext, options: NodeHostOptions): Promise<Target> {
+  const set = config();
+  const gateway = options.gateway ?? set.gateway;
+  const token = options.token ?? set.token;
+  const name = options.name ?? set.name ?? hostname();
+  if (gateway === undefined || !URL.canParse(gateway) || !/^(https?|wss?):/.test(gateway)) {
+    throw new PorticoError(
+      "invalid_request_error",
+      "Which gateway? Give its address with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",
+    );
+  }
+  if (token === undefined) {
+    throw new PorticoError(
+      "invalid_request_error",
+      "The gateway asks for its token: give it with --token, in PORTICO_TOKEN, or set nodeHost.token.",
+    );
+  }
+  if (!NAME.test(name)) {
+    throw new PorticoError(
+      "invalid_request_error",
+      `${JSON.stringify(name)} cannot be a node's name: letters, digits, spaces and . _ - only, at most 63. Choose one with --name.`,
+    );
+  }
+  const url = new URL(gateway);
+  const shown = `${url.protocol}//${url.host}`;
+  url.protocol = url.protocol.replace(/^http/, "ws");
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${PATH}`;
+  url.search = "";
+  url.hash = "";
+  url.username = "";
+  url.password = "";
+  const headers = {
+    authorization: `Bearer ${token}`,
+    "user-agent": `portico/${ctx.version}`,
+    [HEADER.protocol]: String(PROTOCOL),
+    [HEADER.name]: encodeURIComponent(name),
+    [HEADER.identity]: await identity(ctx.paths.state),
+  };
+  return { url: url.href, shown, name, headers };
+}
+
+/** Made once and kept, so that the gateway knows this node when it comes back. */
+async function identity(state: string): Promise<string> {
+  const file = join(state, "node-id");
+  const known = (await readFile(file, "utf8").catch(() => "")).trim();
+  if (/^[\w-]{8,64}$/.test(known)) return known;
+  const made = randomUUID();
+  await mkdir(state, { recursive: true, mode: 0o700 });
+  await writeFile(file, made, { mode: 0o600 });
+  return made;
+}

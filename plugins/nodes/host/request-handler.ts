@@ -1,0 +1,232 @@
+/** Answers the gateway's requests with the browser of this machine, files included. */
+import { createReadStream } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isPorticoError, type PluginContext, PorticoError } from "portico";
+import { fileSink, Incoming } from "../incoming.ts";
+import type { NodeSocket } from "../node-socket.ts";
+import type { BrowserResponse, BrowserRequest } from "portico/browser";
+import {
+  type Chunk,
+  FILE_RESPONSES,
+  type FromNode,
+  type Hello,
+  MAX_MESSAGE,
+  setAt,
+  STALL_MS,
+  type ToNode,
+  valueAt,
+  type WireError,
+} from "../wire.ts";
+import type { Outgoing } from "./outgoing.ts";
+import type { TransferDirectory } from "./transfer-directory.ts";
+
+type Request = Extract<ToNode, { t: "request" }>;
+
+interface RequestHandlerOptions {
+  ctx: PluginContext;
+  nodeSocket: NodeSocket;
+  /** `nodeHost.browserProxy.enabled` */
+  enabled(): boolean;
+  maxFileBytes(): number;
+  /** What the gateway sent for pages: they may read a file long after it was chosen. */
+  uploads: TransferDirectory;
+  outgoing: Outgoing;
+  /** Where the gateway is reached: its ports are out of bounds for pages. */
+  gatewayAddress: string;
+}
+
+export class RequestHandler {
+  readonly #options: RequestHandlerOptions;
+  readonly #incoming = new Map<number, Map<number, Incoming>>();
+  readonly #cancelled = new Set<number>();
+  readonly #running = new Set<number>();
+  #profiles: string[] = [];
+
+  constructor(options: RequestHandlerOptions) {
+    this.#options = options;
+  }
+
+  /** What this node is at the moment. */
+  async hello(): Promise<Hello> {
+    const { ctx, enabled } = this.#options;
+    let browser = enabled();
+    this.#profiles = [];
+    try {
+      if (browser) this.#profiles = (await profilesOf(ctx)).map(({ name }) => name);
+    } catch {
+      browser = false;
+    }
+    return { t: "hello", version: ctx.version, platform: process.platform, browser, profiles: this.#profiles };
+  }
+
+  /** Never rejects: what goes wrong is the answer. */
+  async answer(message: Request): Promise<void> {
+    const { nodeSocket } = this.#options;
+    const { id, request } = message;
+    this.#running.add(id);
+    try {
+      await this.#send(message, await this.#run(message));
+    } catch (error) {
+      this.#options.outgoing.failed(id);
+      await nodeSocket.send({ t: "error", id, error: this.#shown(error) } satisfies FromNode);
+    } finally {
+      this.#incoming.delete(id);
+      this.#cancelled.delete(id);
+      this.#running.delete(id);
+    }
+    if (/^\/(profiles\/|reset-profile)/.test(request.route)) await nodeSocket.send(await this.hello());
+    if (request.route === "/stop") await this.#forgetUploads();
+  }
+
+  async #run(message: Request): Promise<BrowserResponse> {
+    const { ctx, enabled } = this.#options;
+    if (!enabled()) {
+      throw new PorticoError(
+        "node_unavailable",
+        "This node offers no browser: nodeHost.browserProxy.enabled is false in its configuration.",
+      );
+    }
+    const uploads = message.files.length === 0 ? undefined : this.#options.uploads.create();
+    try {
+      if (uploads !== undefined) await this.#takeFiles(message, uploads);
+      const { policy } = message.request;
+      if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
+      const request = message.orDefaultProfile ? await this.#ownProfile(message.request) : message.request;
+      return await ctx.use("browser").request(request);
+    } catch (error) {
+      // No page has them.
+      const incoming = [...(this.#incoming.get(message.id)?.values() ?? [])];
+      await Promise.all(incoming.map((one) => one.fail(error)));
+      const dir = await uploads?.catch(() => undefined);
+      if (dir !== undefined) await rm(dir, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** The files that come with a request, put where pages may have them from. */
+  async #takeFiles({ id, request, files }: Request, dir: Promise<string>): Promise<void> {
+    const most = this.#options.maxFileBytes();
+    const coming = new Map<number, Incoming>();
+    // Before anything is awaited: their content is on its way.
+    this.#incoming.set(id, coming);
+    for (const [i, file] of files.entries()) {
+      if (file.size > most)
+        throw new PorticoError("invalid_request_error", `A file has more than ${most} bytes.`, { param: "paths" });
+      const sink = dir.then((into) => fileSink(into, join(String(i), basename(file.name))));
+      coming.set(i, new Incoming(sink, file.size));
+    }
+    const stalled = new PorticoError("timeout", "The files of the request did not arrive.");
+    for (const [i, file] of files.entries()) {
+      const one = coming.get(i) as Incoming;
+      setAt(request.body, file.at, await one.withoutStall(STALL_MS, stalled));
+    }
+  }
+
+  /** Once no browser runs, no page has a file any more. */
+  async #forgetUploads(): Promise<void> {
+    const profiles = await profilesOf(this.#options.ctx).catch(() => []);
+    if (!profiles.some(({ running }) => running)) await this.#options.uploads.clear();
+  }
+
+  /** A profile that this node lacks is the gateway's name for the default one. */
+  async #ownProfile(request: BrowserRequest): Promise<BrowserRequest> {
+    const { query, body } = request as { query?: Record<string, string>; body?: Record<string, unknown> };
+    const name = body?.["profile"] ?? query?.["profile"];
+    if (name === undefined || this.#profiles.includes(String(name))) return request;
+    this.#profiles = (await profilesOf(this.#options.ctx)).map(({ name: own }) => own);
+    if (this.#profiles.includes(String(name))) return request;
+    delete body?.["profile"];
+    delete query?.["profile"];
+    return request;
+  }
+
+  async #send({ id, request }: Request, answer: BrowserResponse): Promise<void> {
+    const { nodeSocket, outgoing } = this.#options;
+    const goesOn = (): boolean => !this.#cancelled.has(id);
+    if ("bytes" in answer) {
+      if (!goesOn()) return;
+      const { bytes, type } = answer;
+      if (bytes.length > MAX_MESSAGE) throw tooLarge(bytes.length);
+      await nodeSocket.send({ t: "bytes", id, type, size: bytes.length } satisfies FromNode);
+      await nodeSocket.stream(id, 0, once(bytes), { goesOn });
+      return;
+    }
+    const body = answer.body as Record<string, unknown>;
+    const rule = FILE_RESPONSES[`${request.method} ${request.route}`];
+    const path = rule === undefined ? undefined : valueAt(body, rule.at);
+    if (rule === undefined || typeof path !== "string") {
+      if (goesOn()) await this.#sendBody(id, body, []);
+      return;
+    }
+    const file = await outgoing.take(id, path, rule.wanted);
+    if (!goesOn()) return outgoing.failed(id);
+    const { size } = await stat(file);
+    await this.#sendBody(id, body, [{ at: rule.at, name: basename(path), size }]);
+    const parts = createReadStream(file, { highWaterMark: 256 * 1024 });
+    if (!(await nodeSocket.stream(id, 0, parts, { goesOn }))) outgoing.failed(id);
+  }
+
+  async #sendBody(
+    id: number,
+    body: Record<string, unknown>,
+    files: Extract<FromNode, { t: "answer" }>["files"],
+  ): Promise<void> {
+    const text = JSON.stringify({ t: "answer", id, body, files } satisfies FromNode);
+    const length = Buffer.byteLength(text);
+    if (length > MAX_MESSAGE) throw tooLarge(length);
+    await this.#options.nodeSocket.sendText(text);
+  }
+
+  chunk({ id, stream, content }: Chunk): Promise<void> {
+    return this.#incoming.get(id)?.get(stream)?.take(content) ?? Promise.resolve();
+  }
+
+  /** The gateway has the answer's file. */
+  received(id: number): Promise<void> {
+    return this.#options.outgoing.confirmed(id);
+  }
+
+  /** The browser's work cannot be called back; its answer is dropped. */
+  cancel(id: number): void {
+    if (this.#running.has(id)) this.#cancelled.add(id);
+    for (const one of this.#incoming.get(id)?.values() ?? []) void one.fail(new Error("cancelled by the gateway"));
+    this.#options.outgoing.failed(id);
+  }
+
+  /** The connection is gone: files that were on their way will not come. */
+  ended(): void {
+    for (const id of this.#running) this.cancel(id);
+    this.#options.outgoing.allFailed();
+  }
+
+  #shown(error: unknown): WireError {
+    if (!isPorticoError(error)) {
+      this.#options.ctx.log.error({ err: error }, "a request of the gateway failed");
+      return { code: "internal_error", message: "Something went wrong on the node: see its log.", status: 500 };
+    }
+    const { code, message, status, param, details } = error;
+    return {
+      code,
+      message,
+      status,
+      param,
+      details,
+    };
+  }
+}
+
+async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: boolean }[]> {
+  const answer = await ctx.use("browser").request({ method: "GET", route: "/profiles" });
+  const { profiles = [] } = ("body" in answer ? answer.body : {}) as {
+    profiles?: { name: string; running: boolean }[];
+  };
+  return profiles;
+}
+
+const tooLarge = (bytes: number): PorticoError =>
+  new PorticoError("action_failed", `The answer has ${bytes} bytes, more than a node may send (${MAX_MESSAGE}).`);
+
+async function* once(content: Buffer): AsyncIterable<Buffer> {
+  yield content;
+}

@@ -1,0 +1,85 @@
+/** Debugging ports are chosen from a range that all gateways of a machine share: another program may be faster. */
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { test } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { createGuard } from "portico/egress";
+import { attach, type DriverDeps } from "../../../../plugins/browser/drivers/attach.ts";
+import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
+import { launch, type LaunchOptions, PortTaken } from "../../../../plugins/browser/drivers/launch.ts";
+import { type Profile, Profiles } from "../../../../plugins/browser/session/profiles.ts";
+import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
+import { freePort } from "../../../support/free-port.ts";
+import { makeHome } from "../../../support/gateway.ts";
+
+const home = makeHome("portico-ports-");
+const holders: Server[] = [];
+
+/** Another program's port. */
+async function hold(port = 0, host = "127.0.0.1"): Promise<number> {
+  const server = createServer().listen(port, host);
+  await once(server, "listening");
+  holders.push(server);
+  return (server.address() as AddressInfo).port;
+}
+
+const options = async (port: number): Promise<LaunchOptions> => ({
+  executablePath: await findBrowser(undefined),
+  dir: join(home, "profile"),
+  port,
+  headless: true,
+  noSandbox: true,
+  color: "#000000",
+  timeoutMs: 30_000,
+});
+
+test.after(async () => {
+  await Promise.all(holders.map((server) => new Promise((resolve) => server.close(resolve))));
+  rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+});
+
+test("a browser whose port is another's by then is ended at once, and can be started on another one", async () => {
+  const taken = await options(await hold());
+  const refused = await launch(taken).catch((error: unknown) => error);
+  assert.instance(refused, PortTaken);
+  await hold(taken.port, "::1");
+  assert.instance(await launch(taken).catch((error: unknown) => error), PortTaken, "on ::1 neither");
+  const browser = await launch(await options(await freePort()));
+  assert.match(browser.wsUrl, `ws://127.0.0.1:${browser.port}/`);
+  await browser.stop();
+});
+
+test("profiles whose ports are asked for at once get different ones", async () => {
+  const profiles = new Profiles({
+    config: () => ({ color: "#000000", profiles: { a: {}, b: {}, c: {} } }) as unknown as BrowserConfig,
+    dir: join(home, "profiles"),
+    trash: join(home, "trash"),
+    relayUrl: () => "http://127.0.0.1:0",
+  });
+  const managed = [...(await profiles.all()).values()].filter(({ driver }) => driver === "managed");
+  const asked = [...managed, ...managed];
+  const ports = await Promise.all(asked.map((profile) => profiles.port(profile)));
+  assert.is(new Set(ports).size, 4);
+  assert.equal(ports.slice(0, 4), ports.slice(4));
+});
+
+test("a profile's browser goes on to the next port", async () => {
+  const [first, second] = [await hold(), await freePort()];
+  const given = [first, second];
+  const silent = (): void => {};
+  const deps = {
+    config: () => ({ headless: true, noSandbox: true, launchTimeoutMs: 30_000 }),
+    profiles: { launchPort: async () => given.shift() },
+    guard: createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] }),
+    log: { warn: silent, debug: silent, info: silent, error: silent },
+    env: process.env,
+  } as unknown as DriverDeps;
+  const profile: Profile = { name: "p", driver: "managed", color: "#000000", source: "created", dir: join(home, "p") };
+  const attachment = await attach(profile, deps, {});
+  assert.is(attachment.port, second);
+  await attachment.release();
+});
+
+test.run();

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
+import { until } from "../../../support/until.ts";
+
+const test = suite("browser: no process is left behind");
+const home = makeHome("portico-browser-");
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    // A zombie waits for its parent only.
+    return process.platform !== "linux" || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+
+async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
+  const gateway = await spawnGateway({ home, config: { browser: { headless: true, noSandbox: true } } });
+  const answer = await gateway.request("POST", "/tabs/open", {}, { server: "browser" });
+  assert.is(answer.status, 200, await answer.clone().text());
+  const status = (await (await gateway.request("GET", "/", undefined, { server: "browser" })).json()) as {
+    pid: number;
+  };
+  assert.ok(alive(status.pid));
+  return { gateway, pid: status.pid };
+}
+
+test("SIGTERM ends the gateway and its browser", async () => {
+  const { gateway, pid } = await start();
+  await gateway.kill("SIGTERM");
+  assert.is(gateway.child.exitCode, 0, gateway.output());
+  await until("the browser to be gone", () => !alive(pid));
+});
+
+test("after kill -9 the browser ends too, and the next start works with the same profile", async () => {
+  const { gateway, pid } = await start();
+  await gateway.kill("SIGKILL");
+  const next = await start();
+  await until("the first browser to be gone", () => !alive(pid));
+  assert.ok(alive(next.pid));
+  const record = JSON.parse(readFileSync(join(home, "state/browser/portico/browser.json"), "utf8")) as { pid: number };
+  assert.is(record.pid, next.pid);
+  await next.gateway.kill("SIGTERM");
+  await until("the second browser to be gone", () => !alive(next.pid));
+});
+
+test.run();

@@ -1,0 +1,35 @@
+/** Pages that block, hang, nag, multiply or never come. */
+import { type BrowserGateway, type Page, type Site, startBrowser, startSite } from "../support.ts";
+
+const PAGES: Record<string, Page> = {
+  "/": `<title>Home</title><button id=b>Same</button><a href="/two">Go two</a><a href="/slow">Go slow</a>`,
+  "/two": "<title>Two</title><button>Same</button>",
+  "/slow": (_req, res) =>
+    void setTimeout(
+      () => res.writeHead(200, { "content-type": "text/html" }).end("<title>Slow</title><button>At last</button>"),
+      400,
+    ),
+  "/block": `<title>Block</title><button disabled>Disabled</button><button aria-disabled="true">Aria off</button><fieldset disabled><input aria-label="In fieldset"></fieldset>
+    <input aria-label="Read only" readonly value="x"><div role="textbox" aria-label="Fake box">t</div><input type="checkbox" aria-label="Tick">
+    <div style="position:relative;width:200px;height:40px"><button>Covered</button><div id="veil" class="overlay" style="position:absolute;inset:0"></div></div>
+    <button id="late" disabled>Late</button><button style="visibility:hidden" id="ghost">Ghost</button><button onclick="this.remove()">Vanishing</button>
+    <iframe srcdoc="<button>Inner</button>"></iframe><button onclick="document.querySelector('iframe').remove()">Drop frame</button>
+    <script>setTimeout(()=>late.disabled=false,600)</script>`,
+  "/never": () => {},
+  "/leaves": `<title>Leaves</title><a href="/never">Away</a><button onclick="document.title='clicked'">Stay</button>`,
+  "/deaf": `<title>Deaf</title><button>Beside</button><iframe src="/never"></iframe>`,
+  "/loop":
+    "<title>Loop</title><button onclick='for(;;){}'>Freeze</button><button onclick='for(;;)alert(1)'>Nag</button>",
+  "/hang": "<title>Hang</title><script>for(;;){}</script>",
+  "/dialogs": `<title>Dialogs</title><button onclick="document.title=String(confirm('sure?'))">Confirm</button><button onclick="document.title=String(prompt('name?','dflt'))">Prompt</button>
+    <button onclick="onbeforeunload=(e)=>e.preventDefault()">Hold</button><button onclick="setTimeout(()=>alert('later'),150)">Later</button>`,
+  "/windows": `<title>Windows</title><button onclick="for(let i=0;i<200;i++)window.open('/two?'+i,'w'+i)">Many</button><button onclick="window.open('/two')">Popup</button>`,
+  "/self": "<title>Self</title><button onclick='window.close()'>Close me</button>",
+  "/open-self": `<title>Opener</title><button onclick="window.open('/self')">Open</button>`,
+};
+
+/** A site of them, and a browser that may have six tabs. */
+export async function startDifficult(): Promise<{ site: Site; browser: BrowserGateway }> {
+  const site = await startSite(PAGES);
+  return { site, browser: await startBrowser({ maxTabs: 6 }) };
+}

@@ -1,0 +1,146 @@
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { until } from "../../../support/until.ts";
+import { startDifficult } from "./difficult-pages.ts";
+import { type Answer, type BrowserGateway, failed, type Site } from "../support.ts";
+
+const test = suite("browser: pages that hang, nag and multiply");
+let browser: BrowserGateway;
+let site: Site;
+
+test.before(async () => {
+  ({ browser, site } = await startDifficult());
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+});
+
+test("a page that hangs is 504 in time, and no other tab notices", async () => {
+  const good = (await browser.post("/tabs/open", { url: site.url })).body.targetId;
+  const bad = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body.targetId;
+  const ref = await browser.ref("Freeze");
+  const freeze = browser.act("click", { ref, targetId: bad, timeoutMs: 600 });
+  failed(await freeze, 504, "timeout");
+  const hung = Promise.all([
+    browser.get("/snapshot", { targetId: bad, timeoutMs: 700 }),
+    browser.post("/screenshot", { targetId: bad, timeoutMs: 700 }),
+    browser.act("evaluate", { fn: "1", targetId: bad, timeoutMs: 700 }),
+    browser.act("press", { key: "a", targetId: bad, timeoutMs: 700 }),
+    browser.get("/storage/local", { targetId: bad, timeoutMs: 700 }),
+  ]);
+  assert.is((await browser.get("/snapshot", { targetId: good })).status, 200);
+  assert.is((await browser.act("evaluate", { fn: "6 * 7", targetId: good })).body.result, 42);
+  assert.is((await browser.get("/tabs")).status, 200);
+  for (const answer of await hung) failed(answer, 504, "timeout");
+  assert.is((await browser.del(`/tabs/${bad}`)).status, 200);
+  failed(await browser.post("/tabs/open", { url: `${site.url}/hang`, timeoutMs: 800 }), 504, "timeout");
+  const stuck = (await browser.get("/tabs")).body.tabs.find(({ url }: { url: string }) => url.endsWith("/hang"));
+  assert.is((await browser.del(`/tabs/${stuck.targetId}`)).status, 200);
+  await browser.del(`/tabs/${good}`);
+});
+
+test("dialogs: as armed, else dismissed and told; never in the way", async () => {
+  await browser.visit(`${site.url}/dialogs`);
+  const { body } = await browser.get("/snapshot");
+  const ref = (name: string): string =>
+    Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
+  const title = async (): Promise<unknown> => (await browser.act("evaluate", { fn: "document.title" })).body.result;
+  const unarmed = await browser.act("click", { ref: ref("Confirm") });
+  assert.equal(
+    unarmed.body.dialogs.map(({ at: _at, ...rest }: { at: number }) => rest),
+    [{ type: "confirm", message: "sure?", handled: "dismissed", armed: false }],
+  );
+  assert.is(await title(), "false");
+  assert.equal((await browser.post("/hooks/dialog", { accept: true })).body.ok, true);
+  await browser.act("click", { ref: ref("Confirm") });
+  assert.is(await title(), "true");
+  await browser.post("/hooks/dialog", { accept: true, promptText: "Ada" });
+  await browser.act("click", { ref: ref("Prompt") });
+  assert.is(await title(), "Ada");
+  await browser.post("/hooks/dialog", { accept: false });
+  await browser.act("click", { ref: ref("Prompt") });
+  assert.is(await title(), "null");
+  await browser.act("click", { ref: ref("Later") });
+  assert.is((await browser.act("wait", { timeMs: 300 })).body.dialogs?.[0].message, "later");
+  await browser.act("click", { ref: ref("Hold") });
+  await browser.visit(site.url);
+  for (const bad of [{}, { accept: "yes" }, { accept: true, promptText: 5 }])
+    failed(await browser.post("/hooks/dialog", bad), 400, "invalid_request_error");
+});
+
+test("a page that nags without end is 504, and its tab can be closed", async () => {
+  const { targetId } = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body;
+  const answer = await browser.act("click", { ref: await browser.ref("Nag"), targetId, timeoutMs: 800 });
+  failed(answer, 504, "timeout");
+  assert.is(answer.body.error.dialogs[0].type, "alert");
+  assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
+});
+
+test("200 windows: no more than the limit, and one at a time is fine", async () => {
+  await browser.visit(`${site.url}/windows`);
+  const { targetId } = (await browser.get("/snapshot")).body;
+  const one = await browser.act("click", { ref: await browser.ref("Popup") });
+  assert.ok(one.body.newTabs.some(({ url }: { url: string }) => url.endsWith("/two")));
+  assert.is(
+    (await browser.get("/snapshot")).body.targetId,
+    targetId,
+    "a window that a page opens does not become the last used tab",
+  );
+  assert.is((await browser.act("click", { ref: await browser.ref("Many") })).status, 200);
+  const tabs = (await browser.get("/tabs")).body.tabs as { targetId: string }[];
+  assert.ok(tabs.length <= 6, String(tabs.length));
+  for (const tab of tabs) if (tab.targetId !== targetId) await browser.del(`/tabs/${tab.targetId}`);
+});
+
+test("opening more tabs than the limit is refused", async () => {
+  const opened: Answer[] = [];
+  for (let i = 0; i < 7; i++) opened.push(await browser.post("/tabs/open", {}));
+  failed(opened.at(-1)!, 409, "conflict", "maxTabs");
+  for (const { status, body } of opened) if (status === 200) await browser.del(`/tabs/${body.targetId}`);
+});
+
+test("a page that closes itself did what was asked", async () => {
+  await browser.visit(`${site.url}/open-self`);
+  await browser.act("click", { ref: await browser.ref("Open") });
+  const popup = await until("the window", async () =>
+    ((await browser.get("/tabs")).body.tabs as { url: string; targetId: string }[]).find(({ url }) =>
+      url.endsWith("/self"),
+    ),
+  );
+  const { body } = await browser.get("/snapshot", { targetId: popup.targetId });
+  const [ref] = Object.entries(body.refs as Record<string, { name?: string }>).find(
+    ([, info]) => info.name === "Close me",
+  )!;
+  const answer = await browser.act("click", { ref, targetId: popup.targetId });
+  assert.equal([answer.status, answer.body.ok], [200, true]);
+  await until(
+    "the tab to be gone",
+    async () =>
+      !((await browser.get("/tabs")).body.tabs as { targetId: string }[]).some(
+        ({ targetId }) => targetId === popup.targetId,
+      ),
+  );
+});
+
+test("evaluation can be turned off", async () => {
+  await browser.visit(site.url);
+  await browser.gateway.write(
+    "portico.json",
+    JSON.stringify({
+      gateway: { port: 0, auth: { token: browser.gateway.token } },
+      browser: { headless: true, noSandbox: true, evaluateEnabled: false },
+    }),
+  );
+  const off = await until("the change to be applied", async () => {
+    const answer = await browser.act("evaluate", { fn: "1" });
+    return answer.status === 403 ? answer : undefined;
+  });
+  failed(off, 403, "evaluate_disabled");
+  failed(await browser.act("wait", { fn: "true" }), 403, "evaluate_disabled");
+  assert.is((await browser.act("wait", { text: "Go two" })).status, 200);
+  const batch = (await browser.act("batch", { actions: [{ kind: "evaluate", fn: "1" }] })).body;
+  assert.is(batch.result[0].error.code, "evaluate_disabled");
+});
+
+test.run();

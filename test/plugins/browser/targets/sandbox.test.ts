@@ -1,0 +1,196 @@
+/** Sandboxed sessions, through the agent: a model of OpenAI's format asks for the tool, pages show which cookies came. */
+import { existsSync, readdirSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { test } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { until } from "../../../support/until.ts";
+import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
+
+interface Said {
+  role: string;
+  content: unknown;
+}
+
+/** A model that does what the user message lists, one tool call a step, and answers with what the tool said. */
+async function startModel(): Promise<{ server: Server; url: string }> {
+  const server = createServer(async (req, res) => {
+    let text = "";
+    for await (const chunk of req) text += chunk;
+    const { messages } = JSON.parse(text) as { messages: Said[] };
+    const from = messages.findLastIndex(({ role, content }) => role === "user" && String(content).startsWith("["));
+    const steps = JSON.parse(String(messages[from]?.content)) as object[];
+    const results = messages.slice(from).filter(({ role }) => role === "tool");
+    const next = steps[results.length];
+    const message =
+      next === undefined
+        ? { role: "assistant", content: JSON.stringify(results.map(({ content }) => content)) }
+        : {
+            role: "assistant",
+            content: null,
+            tool_calls: [
+              {
+                id: `call_${from}_${results.length}`,
+                type: "function",
+                function: { name: "browser", arguments: JSON.stringify(next) },
+              },
+            ],
+          };
+    res.writeHead(200, { "content-type": "application/json" }).end(
+      JSON.stringify({
+        id: "chatcmpl-1",
+        object: "chat.completion",
+        created: 1,
+        model: "scripted",
+        choices: [{ index: 0, message, finish_reason: next === undefined ? "stop" : "tool_calls" }],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      }),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+}
+
+let site: Site;
+let model: Awaited<ReturnType<typeof startModel>>;
+
+/** A gateway with that sandbox; its pages may come from `localhost` alone, whatever is private. */
+function start(sandbox: object, browser: object = {}): Promise<BrowserGateway> {
+  const config = {
+    channels: { up: { provider: "openai", baseUrl: model.url, apiKey: "k" } },
+    agents: { defaults: { model: "up/scripted", sandbox } },
+  };
+  return startBrowser({ ssrfPolicy: { allowedHostnames: ["localhost"] }, ...browser }, { config });
+}
+
+/** What the tool said to each step of a turn. */
+async function turn({ gateway }: BrowserGateway, session: string | undefined, ...steps: object[]): Promise<string[]> {
+  const body = { message: JSON.stringify(steps), wait: true, ...(session === undefined ? {} : { session }) };
+  const { result } = await gateway.json("POST", "/agent", body);
+  return JSON.parse(result) as string[];
+}
+
+const visit = (path: string): object => ({ action: "navigate", url: `http://localhost:${site.port}${path}` });
+const look = { action: "snapshot" };
+const sandboxes = ({ gateway }: BrowserGateway): string[] => {
+  const dir = join(gateway.home, "state/browser-sandboxes");
+  return existsSync(dir) ? readdirSync(dir) : [];
+};
+
+test.before(async () => {
+  const page = (cookies: string | undefined): string => `<title>page</title><h1>cookies: ${cookies ?? "none"}</h1>`;
+  site = await startSite({
+    "/": (req, res) => res.writeHead(200, { "content-type": "text/html" }).end(page(req.headers.cookie)),
+    "/mark": (req, res) => {
+      const mark = new URL(req.url ?? "/", "http://x").searchParams.get("as");
+      const cookie = `mark=${mark}; Max-Age=3600`;
+      res.writeHead(200, { "content-type": "text/html", "set-cookie": cookie }).end(page(req.headers.cookie));
+    },
+  });
+  model = await startModel();
+});
+test.after(async () => {
+  model.server.closeAllConnections();
+  await new Promise((resolve) => model.server.close(resolve));
+  await site.stop();
+});
+
+test("two sandboxed sessions and the host share no cookie", async () => {
+  const browser = await start({ mode: "all", browser: { allowHostControl: true } });
+  const host = { target: "host" };
+  try {
+    const [one, two, own] = await Promise.all([
+      turn(browser, "one", visit("/mark?as=one"), visit("/"), look),
+      turn(browser, "two", visit("/mark?as=two"), visit("/"), look),
+      turn(browser, "three", { ...visit("/mark?as=host"), ...host }, { ...visit("/"), ...host }, { ...look, ...host }),
+    ]);
+    assert.match(String(one[2]), "cookies: mark=one");
+    assert.match(String(two[2]), "cookies: mark=two");
+    assert.match(String(own[2]), "cookies: mark=host");
+    assert.is(sandboxes(browser).length, 2);
+    const again = await turn(browser, "one", visit("/"), look);
+    assert.match(String(again[1]), "cookies: mark=one", "a session keeps its sandbox");
+    const fresh = await turn(browser, "three", visit("/"), look);
+    assert.match(String(fresh[1]), "cookies: none", "the host's turn has a sandbox too, with nothing of the host's");
+    await browser.gateway.json("POST", "/agent", { message: "/new", session: "one", wait: true });
+    await until("the sandbox to be gone", () => sandboxes(browser).length === 2);
+    const anew = await turn(browser, "one", visit("/"), look);
+    assert.match(String(anew[1]), "cookies: none", "and loses it with the conversation");
+    assert.is((await browser.gateway.request("DELETE", "/sessions/two")).status, 200);
+    await until("the sandbox to be gone with its session", () => sandboxes(browser).length === 2);
+    const next = await turn(browser, "two", visit("/"), look);
+    assert.match(String(next[1]), "cookies: none");
+  } finally {
+    await browser.stop();
+  }
+});
+
+test("a sandbox sees public addresses only, and nothing of the host", async () => {
+  const browser = await start({ mode: "all" });
+  try {
+    const [privately, host, profile, profiles, node, redirected] = await turn(
+      browser,
+      "s",
+      { action: "navigate", url: site.url },
+      { action: "tabs", target: "host" },
+      { action: "tabs", profile: "relay" },
+      { action: "profiles" },
+      { action: "tabs", target: "node" },
+      { action: "navigate", url: browser.gateway.url.replace("127.0.0.1", "localhost") },
+    );
+    assert.match(String(privately), "public addresses only");
+    assert.match(String(host), "agents.defaults.sandbox.browser.allowHostControl");
+    assert.match(String(profile), "leave profile out");
+    assert.match(String(profiles), "no profiles");
+    assert.match(String(node), "No node is connected");
+    assert.match(String(redirected), "belongs to the gateway");
+  } finally {
+    await browser.stop();
+  }
+});
+
+test("a session of one turn throws its sandbox away; one that is not sandboxed may ask for one", async () => {
+  const browser = await start({ mode: "off" });
+  try {
+    await browser.visit(`http://localhost:${site.port}/mark?as=host`);
+    const own = await turn(browser, undefined, visit("/"), look);
+    assert.match(String(own[1]), "cookies: mark=host", "without a sandbox it is the host's browser");
+    const apart = { target: "sandbox" };
+    const message = JSON.stringify([
+      { ...visit("/"), ...apart },
+      { ...look, ...apart },
+    ]);
+    const agent = browser.gateway.gateway.use("agent");
+    const ended = await agent.startTurn({ message, source: "once" }, { wait: true });
+    assert.match(String(JSON.parse(String(ended.result))[1]), "cookies: none");
+    await until("the sandbox to be gone", () => sandboxes(browser).length === 0);
+  } finally {
+    await browser.stop();
+  }
+});
+
+test("with browser.cdpUrl each session has a context of its own there", async () => {
+  const elsewhere = await startBrowser();
+  const { cdpPort } = (await elsewhere.post("/start")).body.ok ? (await elsewhere.get("/")).body : { cdpPort: 0 };
+  const browser = await start({ mode: "all", browser: { cdpUrl: `http://127.0.0.1:${cdpPort}` } });
+  try {
+    await elsewhere.visit(`http://localhost:${site.port}/mark?as=elsewhere`);
+    const [one, two] = await Promise.all([
+      turn(browser, "one", visit("/mark?as=one"), visit("/"), look, { action: "navigate", url: site.url }),
+      turn(browser, "two", visit("/"), look, { action: "tabs" }),
+    ]);
+    assert.match(String(one[2]), "cookies: mark=one");
+    assert.match(String(one[3]), "public addresses only");
+    assert.match(String(two[1]), "cookies: none");
+    assert.is(JSON.parse(String(two[2])).tabs.length, 1, "it sees its own tab only");
+    await browser.stop();
+    const left = (await elsewhere.get("/tabs")).body.tabs as { url: string }[];
+    assert.is(left.length, 1, "their tabs went, the browser and its own stayed");
+  } finally {
+    await browser.stop();
+    await elsewhere.stop();
+  }
+});
+
+test.run();
