@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { takesEffectAtNextStart } from "../config/compose.ts";
-import { type ConfigStore, openConfig, type ReloadProblem } from "../config/config.ts";
+import { type ConfigStore, openConfig } from "../config/config.ts";
 import { ConfigError, problemText } from "../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
 import { explainUnknown } from "../config/evaluate.ts";
@@ -108,7 +108,9 @@ async function tellGateway(io: CommandIO): Promise<void> {
   if (!readRunning(resolvePaths(io.options as PathOptions, io.env).state)) return;
   // One that cannot be asked (its token has just been changed, say) still watches the file.
   const answer = await io.gateway
-    .request<{ problem: ReloadProblem | null }>("POST", "/kernel/config/refresh", undefined, { timeoutMs: 20_000 })
+    .request<{ problem: ConfigStore["problem"] | null }>("POST", "/kernel/config/refresh", undefined, {
+      timeoutMs: 20_000,
+    })
     .catch(() => undefined);
   if (answer?.problem)
     throw new Error(`It is written, but the running gateway goes on without it: ${answer.problem.message}`);

@@ -129,14 +129,14 @@ async function addressOf(given: Record<string, unknown>, env: CliOptions["env"],
   const url = (given["url"] as string | undefined) ?? env["PORTICO_URL"] ?? readRunning(paths.state)?.url;
   const token = (given["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
   if (url && token) return { url, token };
-  const { readConfigFile, expandReferences } = await import("../config/read.ts");
+  const { readConfigFile, withoutReferences } = await import("../config/read.ts");
   const { gateway } = readConfigFile(paths.config) as {
     gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
   };
   const secret = gateway?.auth?.token ?? gateway?.auth?.password;
   return {
-    url: url ?? `http://127.0.0.1:${expandReferences(gateway?.port ?? 18789, env)}`,
-    token: token ?? (secret === undefined ? undefined : (expandReferences(secret, env) as string)),
+    url: url ?? `http://127.0.0.1:${withoutReferences(gateway?.port ?? 18789, env)}`,
+    token: token ?? (secret === undefined ? undefined : (withoutReferences(secret, env) as string)),
   };
 }
 

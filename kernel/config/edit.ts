@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { PorticoError } from "../errors.ts";
-import { formatKeyPath, isRecord, type KeyPath } from "../text/key-path.ts";
-import { type ContainerNode, type Entry, isBlank, type Node, nodeAt, parse, skipSpace, plainValue } from "./json5.ts";
+import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
+import { type Entry, entriesOf, isBlank, type Node, nodeAt, parse, plainValue, skipSpace } from "./json5.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
 
@@ -30,9 +30,8 @@ export function setInText(text: string, path: KeyPath, value: unknown, meaning?:
 export function unsetInText(text: string, path: KeyPath): string {
   if (isBlank(text)) return text;
   const parent = nodeAt(parse(text), path.slice(0, -1));
-  if (!parent || parent.kind === "scalar") return text;
-  const index = parent.entries.findIndex((entry) => entry.key === path.at(-1));
-  return index === -1 ? text : remove(text, parent, index);
+  const index = parent ? entriesOf(parent).findIndex((entry) => entry.key === path.at(-1)) : -1;
+  return parent && index !== -1 ? remove(text, parent, index) : text;
 }
 
 function put(text: string, path: KeyPath, value: unknown, meaning: unknown): string {
@@ -41,26 +40,21 @@ function put(text: string, path: KeyPath, value: unknown, meaning: unknown): str
   if (!node) return insert(text, root, path, value);
   const old = plainValue(node);
   if (isDeepStrictEqual(old, value) || (meaning !== undefined && isDeepStrictEqual(meaning, value))) return text;
-  if (node.kind === "object" && isRecord(value)) {
+  const isMap = node.type === "Object" && isRecord(value);
+  if (isMap || (node.type === "Array" && Array.isArray(value))) {
     let changed = text;
-    for (const key of Object.keys(old as object))
-      if (!Object.hasOwn(value, key)) changed = unsetInText(changed, [...path, key]);
-    for (const [key, item] of Object.entries(value)) {
-      if (item !== undefined)
-        changed = put(changed, [...path, key], item, isRecord(meaning) ? meaning[key] : undefined);
+    const kept = isMap ? value : (value as unknown[]);
+    for (const { key } of entriesOf(node).reverse())
+      if (!Object.hasOwn(kept, key)) changed = unsetInText(changed, [...path, key]);
+    for (const [key, item] of Object.entries(kept)) {
+      const step = isMap ? key : Number(key);
+      if (item !== undefined) changed = put(changed, [...path, step], item, valueAt(meaning, [step]));
     }
     return changed;
   }
-  if (node.kind === "array" && Array.isArray(value)) {
-    let changed = text;
-    for (let i = node.entries.length - 1; i >= value.length; i--) changed = unsetInText(changed, [...path, i]);
-    for (const [i, item] of value.entries())
-      changed = put(changed, [...path, i], item, Array.isArray(meaning) ? meaning[i] : undefined);
-    return changed;
-  }
-  const style = styleOf(text, root);
-  const inline = !text.slice(node.start, node.end).includes("\n") && node.kind !== "scalar" && node.entries.length > 0;
-  return splice(text, node.start, node.end, write(value, style, inline ? undefined : indentAt(text, node.start)));
+  const inline = entriesOf(node).length > 0 && !text.slice(startOf(node), endOf(node)).includes("\n");
+  const written = write(value, styleOf(text, root), inline ? undefined : indentAt(text, startOf(node)));
+  return splice(text, startOf(node), endOf(node), written);
 }
 
 function insert(text: string, root: Node, path: KeyPath, value: unknown): string {
@@ -68,67 +62,70 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
   while (depth > 0 && !nodeAt(root, path.slice(0, depth))) depth--;
   const parent = nodeAt(root, path.slice(0, depth));
   const key = path[depth]!;
-  const wanted = typeof key === "number" ? "array" : "object";
-  if (!parent || parent.kind !== wanted) {
+  const wanted = typeof key === "number" ? "Array" : "Object";
+  if (parent?.type !== wanted) {
     const where = depth === 0 ? "The file" : formatKeyPath(path.slice(0, depth));
-    throw new PorticoError(
-      "invalid_request_error",
-      `${where} is not ${wanted === "array" ? "a list" : "an object"}: ${formatKeyPath(path)} cannot be set in it.`,
+    throw refusal(
+      `${where} is not ${wanted === "Array" ? "a list" : "an object"}: ${formatKeyPath(path)} cannot be set in it.`,
     );
   }
-  if (typeof key === "number" && key !== parent.entries.length) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `${formatKeyPath(path)} cannot be set: the list has ${parent.entries.length} entries. The next one is [${parent.entries.length}].`,
-    );
+  const { length } = entriesOf(parent);
+  if (typeof key === "number" && key !== length) {
+    throw refusal(`${formatKeyPath(path)} cannot be set: the list has ${length} entries. The next one is [${length}].`);
   }
   let whole = value;
   for (const step of path.slice(depth + 1).reverse()) whole = typeof step === "number" ? [whole] : { [step]: whole };
   return append(text, parent, key, whole, styleOf(text, root));
 }
 
-function append(text: string, parent: ContainerNode, key: string | number, value: unknown, style: Style): string {
-  const inside = text.slice(parent.start + 1, parent.end - 1);
-  const last = parent.entries.at(-1);
+function append(text: string, parent: Node, key: string | number, value: unknown, style: Style): string {
+  const [from, to] = [startOf(parent) + 1, endOf(parent) - 1];
+  const inside = text.slice(from, to);
+  const last = entriesOf(parent).at(-1);
   const name = typeof key === "number" ? "" : `${writeKey(key, style)}: `;
+  const comma = last && commaAfter(text, last);
   if (last && !inside.includes("\n")) {
     const item = name + write(value, style, undefined);
-    if (last.comma === undefined) return splice(text, last.node.end, last.node.end, `, ${item}`);
-    return splice(text, last.comma + 1, last.comma + 1, ` ${item},`);
+    return comma === undefined
+      ? splice(text, endOf(last.node), endOf(last.node), `, ${item}`)
+      : splice(text, comma + 1, comma + 1, ` ${item},`);
   }
-  const outer = indentAt(text, parent.start);
+  const outer = indentAt(text, from - 1);
   const indent = last ? indentAt(text, last.start) : outer + style.unit;
   const line = style.newline + indent + name + write(value, style, indent);
-  if (!last) {
-    const kept = inside.trimEnd();
-    return splice(
-      text,
-      parent.start + 1,
-      parent.end - 1,
-      `${kept}${line}${style.quoted ? "" : ","}${style.newline}${outer}`,
-    );
-  }
-  const behind = endOfLine(text, last.comma === undefined ? last.node.end : last.comma + 1, parent.end - 1);
-  const added = splice(text, behind, behind, line + (last.comma === undefined ? "" : ","));
-  return last.comma === undefined ? splice(added, last.node.end, last.node.end, ",") : added;
+  if (!last)
+    return splice(text, from, to, `${inside.trimEnd()}${line}${style.quoted ? "" : ","}${style.newline}${outer}`);
+  const behind = endOfLine(text, comma === undefined ? endOf(last.node) : comma + 1, to);
+  const added = splice(text, behind, behind, line + (comma === undefined ? "" : ","));
+  return comma === undefined ? splice(added, endOf(last.node), endOf(last.node), ",") : added;
 }
 
-function remove(text: string, parent: ContainerNode, index: number): string {
-  const entry = parent.entries[index]!;
-  const before = parent.entries[index - 1];
-  const isLast = index === parent.entries.length - 1;
-  const valueEnd = entry.comma === undefined ? entry.node.end : entry.comma + 1;
-  const lineStart = text.lastIndexOf("\n", entry.start - 1) + 1;
-  const lineEnd = endOfLine(text, valueEnd, parent.end - 1);
-  const aloneOnLine =
-    text.slice(lineStart, entry.start).trim() === "" && lineStart > parent.start && /^\r?\n/.test(text.slice(lineEnd));
+function remove(text: string, parent: Node, index: number): string {
+  const entries = entriesOf(parent);
+  const entry = entries[index]!;
+  const comma = commaAfter(text, entry);
+  const valueEnd = comma === undefined ? endOf(entry.node) : comma + 1;
+  const lineEnd = endOfLine(text, valueEnd, endOf(parent) - 1);
+  // The comma before the last entry goes with it where the user writes none behind the last.
+  const before = index === entries.length - 1 && index > 0 ? commaAfter(text, entries[index - 1]!) : undefined;
   let changed: string;
-  if (aloneOnLine) changed = splice(text, lineStart, text.indexOf("\n", lineEnd) + 1, "");
-  else if (isLast && before) changed = splice(text, before.comma! + 1, valueEnd, "");
+  if (onOwnLine(text, entry) && /^\r?\n/.test(text.slice(lineEnd)) && lineStart(text, entry.start) > startOf(parent))
+    changed = splice(text, lineStart(text, entry.start), text.indexOf("\n", lineEnd) + 1, "");
+  else if (before !== undefined) changed = splice(text, before + 1, valueEnd, "");
   else changed = splice(text, entry.start, valueEnd + /^[ \t]*/.exec(text.slice(valueEnd))![0].length, "");
-  // Without the last entry, the comma before it would be left over where the user writes none.
-  if (isLast && before && entry.comma === undefined) changed = splice(changed, before.comma!, before.comma! + 1, "");
-  return changed;
+  return before !== undefined && comma === undefined ? splice(changed, before, before + 1, "") : changed;
+}
+
+const startOf = (node: Node) => node.loc.start.offset;
+const endOf = (node: Node) => node.loc.end.offset;
+
+function commaAfter(text: string, { node }: Entry): number | undefined {
+  const at = skipSpace(text, endOf(node));
+  return text[at] === "," ? at : undefined;
+}
+
+function refusal(message: string): PorticoError {
+  return new PorticoError("invalid_request_error", message);
 }
 
 // Where the line ends on which something ends, comments behind it included; never beyond `limit`.
@@ -139,21 +136,25 @@ function endOfLine(text: string, from: number, limit: number): number {
 }
 
 function styleOf(text: string, root: Node): Style {
-  const first = root.kind === "scalar" ? undefined : root.entries[0];
-  const indent = first && indentAt(text, first.start);
+  const [first] = entriesOf(root);
+  const indent = first && onOwnLine(text, first) ? indentAt(text, first.start) : "";
   return {
     newline: text.includes("\r\n") ? "\r\n" : "\n",
-    unit: indent && onOwnLine(text, first) ? indent : "  ",
-    quoted: first === undefined || (first.quoted && text[first.start] === '"'),
+    unit: indent || "  ",
+    quoted: first === undefined || text[first.start] === '"',
   };
 }
 
-function onOwnLine(text: string, entry: Entry): boolean {
-  return text.slice(text.lastIndexOf("\n", entry.start - 1) + 1, entry.start).trim() === "";
+function lineStart(text: string, offset: number): number {
+  return text.lastIndexOf("\n", offset - 1) + 1;
+}
+
+function onOwnLine(text: string, { start }: Entry): boolean {
+  return text.slice(lineStart(text, start), start).trim() === "";
 }
 
 function indentAt(text: string, offset: number): string {
-  return /^[ \t]*/.exec(text.slice(text.lastIndexOf("\n", offset - 1) + 1))![0];
+  return /^[ \t]*/.exec(text.slice(lineStart(text, offset)))![0];
 }
 
 function writeKey(key: string, style: Style): string {
@@ -162,8 +163,7 @@ function writeKey(key: string, style: Style): string {
 
 /** On several lines from `indent` on; on one line without it. */
 function write(value: unknown, style: Style, indent: string | undefined): string {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new PorticoError("invalid_request_error", "NaN and Infinity cannot be stored.");
+  if (typeof value === "number" && !Number.isFinite(value)) throw refusal("NaN and Infinity cannot be stored.");
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   const items = Array.isArray(value)
     ? value.map((item) => ["", item] as const)

@@ -6,10 +6,10 @@ export interface ConfigProblem {
   key: string;
   message: string;
   /** From 1; where it is known. */
-  line?: number;
-  column?: number;
+  line?: number | undefined;
+  column?: number | undefined;
   /** The known key that was probably meant. */
-  nearest?: string;
+  nearest?: string | undefined;
 }
 
 /** The configuration cannot be used. The message names every problem with key, line and nearest known key. */
@@ -23,11 +23,7 @@ export class ConfigError extends PorticoError {
 
 /** One line about one problem. */
 export function problemText({ key, message, line, column, nearest }: ConfigProblem): string {
-  const place =
-    line === undefined
-      ? ""
-      : key === "" && column !== undefined
-        ? `line ${line}, column ${column}: `
-        : `line ${line}: `;
+  const at = key === "" && column !== undefined ? `, column ${column}` : "";
+  const place = line === undefined ? "" : `line ${line}${at}: `;
   return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
 }

@@ -1,41 +1,16 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { fillDefaults } from "../defaults.ts";
-import { formatKeyPath, isRecord, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
-import { ConfigError, type ConfigProblem } from "./error.ts";
-import { isBlank, type Node, nodeAt, parse, placeOf, SyntaxFault, plainValue } from "./json5.ts";
-import { type Expanded, expandReferences } from "./references.ts";
+import type { ConfigProblem } from "./error.ts";
+import { entriesOf, nodeAt } from "./json5.ts";
+import type { Reading } from "./read.ts";
 
 /** Problems of this message are about a key that nobody has defined (yet). */
 export const UNKNOWN = "is not a known key";
-
-/** What a text says, before any schema was asked. */
-export interface Reading extends Expanded {
-  text: string;
-  node: Node;
-  /** As it is written, references included. */
-  raw: Record<string, unknown>;
-}
-
-/** Reads a text. Throws a `ConfigError` with line and column where it is not JSON5 or not an object. */
-export function read(text: string, env: Record<string, string | undefined>): Reading {
-  const node = parseOrExplain(isBlank(text) ? "{}" : text);
-  const raw = plainValue(node);
-  if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }]);
-  return { text, node, raw, ...expandReferences(raw, env) };
-}
-
-function parseOrExplain(text: string): Node {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof SyntaxFault)) throw error;
-    throw new ConfigError([{ key: "", message: error.message, line: error.line, column: error.column }]);
-  }
-}
 
 /** The value with its defaults, and what is wrong with it. */
 export function evaluate(
@@ -46,7 +21,7 @@ export function evaluate(
   const unset = reading.references.filter((reference) => reference.unset.length > 0);
   // A string with an unset variable has no value yet: that is the one thing to say about it.
   const found = problemsIn(Errors(schema, [], value), value).filter(
-    ({ path }) => !unset.some((reference) => isAt(reference.path, path)),
+    ({ path }) => !unset.some((reference) => formatKeyPath(reference.path) === formatKeyPath(path)),
   );
   const problems = [...reading.problems, ...found].map((problem) => explain(problem, reading, schema));
   return { value, problems };
@@ -75,17 +50,9 @@ function replaceAt(value: unknown, path: KeyPath, put: unknown): unknown {
   return { ...(value as object), [step]: below };
 }
 
-function isAt(place: KeyPath, path: KeyPath): boolean {
-  return formatKeyPath(place) === formatKeyPath(path);
-}
-
 function explain({ path, message, kind }: Problem, reading: Reading, schema: TSchema): ConfigProblem {
-  const problem: ConfigProblem = { key: formatKeyPath(path), message };
-  const line = lineOf(reading, path);
-  if (line !== undefined) problem.line = line;
   const nearest = kind === "unknown" ? nearestKey(path, schema) : undefined;
-  if (nearest !== undefined) problem.nearest = nearest;
-  return problem;
+  return { key: formatKeyPath(path), message, line: lineOf(reading, path), nearest };
 }
 
 /** What is wrong with a key that no schema knows; undefined where one does. */
@@ -95,7 +62,7 @@ export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | 
   const near = nearestKey(path.slice(0, below + 1), schema);
   const whole = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
   const nearest = near !== undefined && schemaAt(schema, whole) ? formatKeyPath(whole) : near;
-  return { key: formatKeyPath(path), message: UNKNOWN, ...(nearest === undefined ? {} : { nearest }) };
+  return { key: formatKeyPath(path), message: UNKNOWN, nearest };
 }
 
 /** The known key that was probably meant: a neighbour of like name, else a key of that name elsewhere. */
@@ -113,12 +80,11 @@ function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
 }
 
 // A missing key has no place; the object that lacks it has.
-function lineOf(reading: Reading, path: KeyPath): number | undefined {
+function lineOf({ node }: Reading, path: KeyPath): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
-    const parent = nodeAt(reading.node, path.slice(0, depth - 1));
-    if (!parent || parent.kind === "scalar") continue;
-    const entry = parent.entries.find(({ key }) => key === path[depth - 1]);
-    if (entry) return placeOf(reading.text, entry.start).line;
+    const parent = nodeAt(node, path.slice(0, depth - 1));
+    const entry = parent && entriesOf(parent).find(({ key }) => key === path[depth - 1]);
+    if (entry) return entry.line;
   }
   return undefined;
 }

@@ -1,22 +1,11 @@
 /**
- * Reads JSON5 (https://spec.json5.org) into nodes that know where they stand in the text: errors, validation messages
- * and edits that keep comments all need the place, which the `json5` package does not give for values.
+ * JSON5 (https://spec.json5.org) as nodes that know where they stand in the text, for errors, validation messages and
+ * edits that keep comments. The only importer of momoa, which takes a little more than JSON5 and says little about a
+ * fault: what it lets pass is refused here, and its faults are told in words.
  */
+import { evaluate, parse as parseJson5, tokenize, type ValueNode } from "@humanwhocodes/momoa";
 
-/** Offsets are in UTF-16 units; `end` is exclusive. */
-export interface ScalarNode {
-  kind: "scalar";
-  start: number;
-  end: number;
-  value: string | number | boolean | null;
-}
-export interface ContainerNode {
-  kind: "object" | "array";
-  start: number;
-  end: number;
-  entries: Entry[];
-}
-export type Node = ScalarNode | ContainerNode;
+export type Node = ValueNode;
 
 /** A member of an object or an item of an array. */
 export interface Entry {
@@ -24,10 +13,8 @@ export interface Entry {
   key: string | number;
   /** Where the key (or the item) begins. */
   start: number;
-  quoted: boolean;
+  line: number;
   node: Node;
-  /** Where the comma behind it stands, if there is one. */
-  comma: number | undefined;
 }
 
 /** The text is not JSON5. `line` and `column` count from 1. */
@@ -36,56 +23,52 @@ export class SyntaxFault extends Error {
   readonly column: number;
   constructor(message: string, text: string, offset: number) {
     super(message);
-    const place = placeOf(text, offset);
-    this.line = place.line;
-    this.column = place.column;
+    const lines = text.slice(0, offset).split("\n");
+    this.line = lines.length;
+    this.column = (lines.at(-1) as string).length + 1;
   }
 }
 
-/** Line and column (from 1) of an offset. */
-export function placeOf(text: string, offset: number): { line: number; column: number } {
-  let line = 1;
-  let start = 0;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) {
-    line++;
-    start = at + 1;
+/** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */
+export function parse(text: string): Node {
+  checkLexemes(text);
+  let root: Node;
+  try {
+    root = parseJson5(text, { mode: "json5" }).body;
+  } catch (error) {
+    if (error instanceof RangeError) throw new SyntaxFault("this is nested too deeply", text, 0);
+    const { offset, message } = error as Error & { offset: number };
+    throw faultAt(text, message.includes("end of input") ? text.length : offset);
   }
-  return { line, column: offset - start + 1 };
+  checkValues(root, text, 0);
+  return root;
+}
+
+/** The plain value of a node. */
+export const plainValue: (node: Node) => unknown = evaluate;
+
+export function entriesOf(node: Node): Entry[] {
+  if (node.type === "Array") return node.elements.map(({ value }, key) => ({ key, ...placeOf(value), node: value }));
+  if (node.type !== "Object") return [];
+  return node.members.map(({ name, value }) => ({
+    key: name.type === "String" ? name.value : name.name,
+    ...placeOf(name),
+    node: value,
+  }));
+}
+
+function placeOf({ loc }: Pick<Node, "loc">): { start: number; line: number } {
+  return { start: loc.start.offset, line: loc.start.line };
 }
 
 /** The node at a path, or undefined. */
 export function nodeAt(root: Node, path: readonly (string | number)[]): Node | undefined {
   let node: Node | undefined = root;
-  for (const step of path) {
-    if (node === undefined || node.kind === "scalar") return undefined;
-    node = node.entries.find((entry) => entry.key === step)?.node;
-  }
+  for (const step of path) node = node && entriesOf(node).find((entry) => entry.key === step)?.node;
   return node;
 }
 
-/** The plain value of a node. */
-export function plainValue(node: Node): unknown {
-  if (node.kind === "scalar") return node.value;
-  if (node.kind === "array") return node.entries.map((entry) => plainValue(entry.node));
-  const object: Record<string, unknown> = {};
-  for (const { key, node: child } of node.entries) {
-    // An assignment to `__proto__` would set the prototype.
-    Object.defineProperty(object, key, {
-      value: plainValue(child),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
-  }
-  return object;
-}
-
 const SPACE = /(?:[\s\uFEFF]|\/\/[^\n\r\u2028\u2029]*|\/\*[\s\S]*?\*\/)*/y;
-const NUMBER = /[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)/y;
-const NAME = /(?:[$_\p{ID_Start}]|\\u[0-9a-fA-F]{4})(?:[$\p{ID_Continue}]|\u200c|\u200d|\\u[0-9a-fA-F]{4})*/uy;
-const ESCAPES: Record<string, string> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v", "0": "\0" };
-const WORDS: Record<string, boolean | null> = { true: true, false: false, null: null };
-const MAX_DEPTH = 200;
 
 /** Where the next thing that is neither white space nor a comment begins. */
 export function skipSpace(text: string, at: number): number {
@@ -99,127 +82,88 @@ export function isBlank(text: string): boolean {
   return skipSpace(text, 0) >= text.length;
 }
 
-/** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */
-export function parse(text: string): Node {
-  let at = 0;
+const LEXEME =
+  /\/\/[^\n\r\u2028\u2029]*|\/\*(?:[\s\S]*?\*\/)?|"(?:\\(?:\r\n|[\s\S])|[^"\\\r\n])*"?|'(?:\\(?:\r\n|[\s\S])|[^'\\\r\n])*'?/g;
+const BAD_ESCAPE = /\\(?:([1-9]|0\d)|(x)(?![\da-f]{2})|(u)(?![\da-f]{4})|[\s\S])/gi;
 
-  const fail = (message: string, offset = at): never => {
-    throw new SyntaxFault(message, text, offset);
-  };
-  const seen = () =>
-    at >= text.length ? "the end of the file" : JSON.stringify(String.fromCodePoint(text.codePointAt(at)!));
-  const space = () => {
-    at = skipSpace(text, at);
-    if (text.startsWith("/*", at)) fail("this comment is never closed");
-  };
-  const match = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0];
-    if (found) at += found.length;
-    return found || undefined;
-  };
-
-  const string = (): string => {
-    const quote = text[at];
-    const start = at++;
-    let value = "";
-    for (;;) {
-      const char = text[at];
-      if (char === undefined || char === "\n" || char === "\r") fail("this string is never closed", start);
-      at++;
-      if (char === quote) return value;
-      value += char === "\\" ? escaped() : char;
+/** Comments and strings: momoa lets a string run on over the end of its line. */
+function checkLexemes(text: string): void {
+  for (const { 0: lexeme, index } of text.matchAll(LEXEME)) {
+    if (lexeme === "/*") throw new SyntaxFault("this comment is never closed", text, index);
+    if (lexeme.startsWith("/")) continue;
+    if (lexeme.length === 1 || !lexeme.endsWith(lexeme[0] as string))
+      throw new SyntaxFault("this string is never closed", text, index);
+    for (const { 1: octal, 2: x, 3: u, index: at } of lexeme.matchAll(BAD_ESCAPE)) {
+      if (octal) throw new SyntaxFault("an octal escape is not allowed", text, index + at);
+      if (x ?? u) throw new SyntaxFault(`\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`, text, index + at);
     }
-  };
-  const escaped = (): string => {
-    const char = text[at++] ?? "";
-    if (char === "x" || char === "u") {
-      const digits = text.slice(at, at + (char === "x" ? 2 : 4));
-      if (!/^(?:[0-9a-fA-F]{2}|[0-9a-fA-F]{4})$/.test(digits) || digits.length !== (char === "x" ? 2 : 4))
-        fail(`\\${char} needs ${char === "x" ? 2 : 4} hexadecimal digits`, at - 2);
-      at += digits.length;
-      return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+}
+
+const MAX_DEPTH = 200;
+
+function checkValues(node: Node, text: string, depth: number): void {
+  if (depth > MAX_DEPTH) throw new SyntaxFault("this is nested too deeply", text, placeOf(node).start);
+  if (node.type === "Number" && Number.isNaN(node.value))
+    throw new SyntaxFault("this is not a number", text, placeOf(node).start);
+  const keys = new Set<string | number>();
+  for (const { key, start, node: below } of entriesOf(node)) {
+    if (keys.has(key)) throw new SyntaxFault(`"${key}" is given twice in one object`, text, start);
+    keys.add(key);
+    checkValues(below, text, depth + 1);
+  }
+}
+
+const wordsIn = (text: string) =>
+  tokenize(text, { mode: "json5" })
+    .filter(({ type }) => !type.endsWith("Comment"))
+    .map(({ loc }) => loc.start.offset);
+
+/** Says in words what was expected where momoa stopped: what stands before it tells. */
+function faultAt(text: string, offset: number): SyntaxFault {
+  const fault = (message: string, at = offset) => new SyntaxFault(message, text, at);
+  const rest = text.slice(offset);
+  const found = rest === "" ? "the end of the file" : JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
+  const open: number[] = [];
+  let [before, last] = [-1, -1];
+  try {
+    for (const start of wordsIn(text.slice(0, offset))) {
+      if (/[{[]/.test(text[start]!)) open.push(start);
+      if (/[}\]]/.test(text[start]!)) open.pop();
+      [before, last] = [last, start];
     }
-    if (char === "\r" && text[at] === "\n") at++;
-    if (char === "\n" || char === "\r" || char === "\u2028" || char === "\u2029") return "";
-    if ((char >= "1" && char <= "9") || (char === "0" && /\d/.test(text[at] ?? "")))
-      fail("an octal escape is not allowed", at - 2);
-    return ESCAPES[char] ?? char;
-  };
+  } catch {
+    return fault(`this is not understood: ${found}`); // in the middle of a word
+  }
+  const inside = text[open.at(-1) ?? -1];
+  const isNext = text[last] === "," || text[last] === inside;
+  if (isCutOff(rest) && inside) {
+    const unclosed = /^[{[]/.test(rest) ? offset : open.at(-1)!;
+    return fault(`the ${text[unclosed]} that opens here is never closed`, unclosed);
+  }
+  if (!inside && last >= 0) return fault(`expected the end of the file, found ${found}`);
+  if (inside === "{" && isNext) return fault(`expected a key or }, found ${found}`);
+  if (inside === "{" && /[,{]/.test(text[before]!) && text[last] !== ":")
+    return fault(
+      `expected : after the key "${text
+        .slice(last, offset)
+        .trim()
+        .replace(/^["']|["']$/g, "")}", found ${found}`,
+    );
+  if (last >= 0 && text[last] !== ":" && !isNext)
+    return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
+  // the one thing of JSON5 that momoa does not take
+  if (/^[-+]\./.test(rest)) return fault(`write a digit before the point: ${rest[0]}0.…`);
+  if (/^[-+.\d]/.test(rest)) return fault("this is not a number");
+  const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
+  return fault(word ? `"${word}" is not a value; put text in quotes` : `expected a value, found ${found}`);
+}
 
-  const number = (): number => {
-    const start = at;
-    const digits = match(NUMBER);
-    if (digits === undefined || /[$_\p{ID_Continue}.]/u.test(text[at] ?? "")) fail("this is not a number", start);
-    const unsigned = digits!.replace(/^[+-]/, "");
-    return digits!.startsWith("-") ? -Number(unsigned) : Number(unsigned);
-  };
-
-  const scalar = (): ScalarNode => {
-    const start = at;
-    const char = text[at] ?? "";
-    let value: ScalarNode["value"];
-    if (char === '"' || char === "'") value = string();
-    else if (/[-+.\dIN]/.test(char)) value = number();
-    else {
-      const word = match(NAME);
-      if (word === undefined) fail(`expected a value, found ${seen()}`);
-      if (!Object.hasOwn(WORDS, word!)) fail(`"${word}" is not a value; put text in quotes`, start);
-      value = WORDS[word!]!;
-    }
-    return { kind: "scalar", start, end: at, value };
-  };
-
-  const key = (): string => {
-    if (text[at] === '"' || text[at] === "'") return string();
-    const name = match(NAME);
-    if (name === undefined) fail(`expected a key or }, found ${seen()}`);
-    return name!.replace(/\\u([0-9a-fA-F]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  };
-
-  const container = (depth: number): ContainerNode => {
-    const start = at;
-    const kind = text[at++] === "{" ? "object" : "array";
-    const close = kind === "object" ? "}" : "]";
-    const entries: Entry[] = [];
-    const keys = new Set<string>();
-    if (depth > MAX_DEPTH) fail("this is nested too deeply", start);
-    for (;;) {
-      space();
-      if (text[at] === close) break;
-      if (text[at] === undefined) fail(`the ${text[start]} that opens here is never closed`, start);
-      const entry: Entry = {
-        key: entries.length,
-        start: at,
-        quoted: text[at] === '"' || text[at] === "'",
-        node: undefined as never,
-        comma: undefined,
-      };
-      if (kind === "object") {
-        const name = key();
-        if (keys.has(name)) fail(`"${name}" is given twice in one object`, entry.start);
-        keys.add(name);
-        entry.key = name;
-        space();
-        if (text[at] !== ":") fail(`expected : after the key "${name}", found ${seen()}`);
-        at++;
-        space();
-      }
-      entry.node = node(depth + 1);
-      entries.push(entry);
-      space();
-      if (text[at] === ",") entry.comma = at++;
-      else if (text[at] !== close && text[at] !== undefined) fail(`expected , or ${close}, found ${seen()}`);
-    }
-    at++;
-    return { kind, start, end: at, entries };
-  };
-
-  const node = (depth: number): Node => (text[at] === "{" || text[at] === "[" ? container(depth) : scalar());
-
-  space();
-  const root = node(0);
-  space();
-  if (at < text.length) fail(`expected the end of the file, found ${seen()}`);
-  return root;
+/** momoa stops at the last word of a text that ends too early. */
+function isCutOff(rest: string): boolean {
+  try {
+    return !/^[}\]]/.test(rest) && wordsIn(rest).length < 2;
+  } catch {
+    return false;
+  }
 }

@@ -261,14 +261,12 @@ test("a token is made once, where there is no credential", async () => {
   assert.not.match(readFileSync(untouched, "utf8"), "token");
 });
 
-test("secrets are told as they are read", async () => {
-  const heard: string[] = [];
+test("it tells its secrets", async () => {
   const { config } = await openWith(
     '{ gateway: { auth: { token: "t0" } }, channels: { a: { provider: "x", apiKey: ["k1", "${K}"], headers: { "x-auth": "h1", accept: "any" } } } }',
-    { env: { K: "k2" }, onSecret: (secret) => heard.push(secret) },
+    { env: { K: "k2" } },
   );
   config.check();
-  for (const secret of ["t0", "k1", "k2", "h1"]) assert.ok(heard.includes(secret), secret);
   assert.equal(config.secrets().sort(), ["h1", "k1", "k2", "t0"]);
 });
 
