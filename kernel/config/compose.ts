@@ -46,21 +46,19 @@ function mergeSchemas(first: TSchema, second: TSchema): TSchema {
   const rests = [mapValueSchema(first), mapValueSchema(second)].filter((rest) => rest !== undefined);
   const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
   const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!) : rests[0];
-  const { description, default: preset } = { ...second, ...first };
   const merged = Type.Object(members, {
     additionalProperties: rest ?? open,
-    ...(description === undefined ? {} : { description }),
-    ...(preset === undefined ? {} : { default: preset }),
+    description: first["description"] ?? second["description"],
+    default: first["default"] ?? second["default"],
   });
   return OptionalKind in first && OptionalKind in second ? Type.Optional(merged) : merged;
 }
 
 // A plugin and the one that replaces it are both there: either may be right, and the later one's default counts.
 function either(first: TSchema, second: TSchema): TSchema {
-  const { default: preset, description } = { ...first, ...second };
   const schema = Type.Union([second, first], {
-    ...(description === undefined ? {} : { description }),
-    ...(preset === undefined ? {} : { default: preset }),
+    description: second["description"] ?? first["description"],
+    default: second["default"] ?? first["default"],
   });
   return OptionalKind in first || OptionalKind in second ? Type.Optional(schema) : schema;
 }
@@ -75,31 +73,25 @@ function sameShape(first: TSchema, second: TSchema): boolean {
   return shape(first) === shape(second);
 }
 
-function strict<S extends TSchema>(schema: S): S {
-  const copy: Record<string, unknown> & S = { ...schema };
-  const below = (key: string) => {
-    const value = schema[key] as unknown;
-    if (Array.isArray(value))
-      Object.assign(copy, { [key]: value.map((item) => (isRecord(item) ? strict(item as unknown as TSchema) : item)) });
-    else if (isRecord(value)) Object.assign(copy, { [key]: strict(value as unknown as TSchema) });
-  };
-  const eachBelow = (key: string) => {
-    const value = schema[key] as Record<string, TSchema> | undefined;
-    if (value)
-      Object.assign(copy, {
-        [key]: Object.fromEntries(Object.entries(value).map(([name, item]) => [name, strict(item)])),
-      });
-  };
-  below("items");
-  below("anyOf");
-  below("additionalProperties");
-  eachBelow("properties");
-  eachBelow("patternProperties");
+function strict(schema: TSchema): TSchema {
   // The parts of an intersection are each only half of the object: the whole is what must know every key.
-  if (schema[Kind] === "Intersect" && schema["unevaluatedProperties"] === undefined)
-    Object.assign(copy, { unevaluatedProperties: false });
-  if (schema[Kind] === "Object" && schema["additionalProperties"] === undefined)
-    Object.assign(copy, { additionalProperties: false });
+  if (schema[Kind] === "Intersect") return { unevaluatedProperties: false, ...schema };
+  const copy = mapBelow(schema, strict);
+  return schema[Kind] === "Object" ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false } : copy;
+}
+
+/** A copy in which every schema right below is changed. */
+function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema {
+  const one = (below: unknown) => (isRecord(below) ? change(below as unknown as TSchema) : below);
+  const copy: Record<string, unknown> & TSchema = { ...schema };
+  for (const key of ["items", "anyOf", "allOf", "additionalProperties"]) {
+    const below = schema[key] as unknown;
+    if (below !== undefined) Object.assign(copy, { [key]: Array.isArray(below) ? below.map(one) : one(below) });
+  }
+  for (const key of ["properties", "patternProperties"]) {
+    const members = Object.entries((schema[key] ?? {}) as object).map(([name, below]) => [name, one(below)]);
+    if (schema[key]) Object.assign(copy, { [key]: Object.fromEntries(members) });
+  }
   return copy;
 }
 
@@ -149,31 +141,21 @@ export function allKeys(schema: TSchema, prefix = ""): string[] {
 
 /** The schema as plain JSON Schema of what a person writes: keys that have a default, or are made of such keys, are not required. */
 export function printable(schema: TSchema): Record<string, unknown> {
-  const plain = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-  loosen(plain);
-  return { $schema: "https://json-schema.org/draft/2020-12/schema", title: "Portico configuration", ...plain };
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Portico configuration",
+    ...(JSON.parse(JSON.stringify(loosen(schema))) as object),
+  };
 }
 
-function loosen(schema: Record<string, unknown>): void {
-  const members = schema["properties"];
-  if (isRecord(members) && Array.isArray(schema["required"])) {
-    const required = schema["required"].filter((key: string) => !fillable(members[key]));
-    if (required.length > 0) schema["required"] = required;
-    else delete schema["required"];
-  }
-  for (const below of [members, schema["patternProperties"]])
-    if (isRecord(below)) for (const item of Object.values(below)) if (isRecord(item)) loosen(item);
-  for (const below of [schema["items"], schema["anyOf"], schema["allOf"], schema["additionalProperties"]].flat())
-    if (isRecord(below)) loosen(below);
+function loosen(schema: TSchema): TSchema {
+  const members = schema["properties"] as Record<string, TSchema> | undefined;
+  const required = (schema["required"] as string[] | undefined)?.filter((key) => !fillable(members?.[key]));
+  return { ...mapBelow(schema, loosen), required: required?.length ? required : undefined };
 }
 
-function fillable(schema: unknown): boolean {
-  if (!isRecord(schema)) return false;
-  if (schema["default"] !== undefined) return true;
-  const members = schema["properties"];
-  if (schema["type"] !== "object") return false;
-  return (
-    !Array.isArray(schema["required"]) ||
-    (isRecord(members) && schema["required"].every((key: string) => fillable(members[key])))
-  );
+function fillable(schema: TSchema | undefined): boolean {
+  if (schema?.["default"] !== undefined) return true;
+  const required = (schema?.["required"] ?? []) as string[];
+  return schema?.["type"] === "object" && required.every((key) => fillable(schema["properties"]?.[key]));
 }

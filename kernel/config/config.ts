@@ -13,7 +13,7 @@ import { readText, writeText } from "./file.ts";
 import { type Reading, read } from "./read.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
-import { watchFile } from "./watch.ts";
+import { watchFiles } from "./watch.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */
@@ -31,11 +31,13 @@ export interface ConfigChange {
   back: boolean;
 }
 
+const GRACE_MS = 250;
+
 type OnChange = (change: ConfigChange) => Promise<void>;
 
 /** Reads the file. Throws a `ConfigError` where it is not JSON5; whether its content is right, `check` says. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
-  return new ConfigStore(options, (await readText(options.file)) ?? "");
+  return new ConfigStore(options, await readText(options.file));
 }
 
 /** The configuration file, checked against the sections that its owners define. */
@@ -49,14 +51,17 @@ export class ConfigStore {
   #composed: TSchema | undefined;
   #evaluated: ReturnType<typeof evaluate> | undefined;
   #problem: { message: string; line?: number | undefined } | undefined;
+  /** The text on disk that was last judged. */
+  #seen: string | undefined;
   #onChange: OnChange | undefined;
   #log: Logger | undefined;
 
-  constructor({ file, env }: ConfigOptions, text: string) {
+  constructor({ file, env }: ConfigOptions, text: string | undefined) {
     this.file = file;
     this.#name = basename(file);
     this.#env = env;
-    this.#reading = this.#read(text);
+    this.#reading = this.#read(text ?? "");
+    this.#seen = text;
   }
 
   /** Adds the schemas of an owner's sections: path → schema, `*` for any key of a map. Undone by the result. */
@@ -159,12 +164,7 @@ export class ConfigStore {
   async watch(onChange: OnChange, log?: Logger): Promise<Dispose> {
     this.#onChange = onChange;
     this.#log = log;
-    const apply = (text: string | undefined) =>
-      this.#inTurn(async () => {
-        // While this waited for its turn, `set` may have written: what was read before that is no longer true.
-        if ((await this.#onDisk()) === text) await this.#reload(text);
-      });
-    const stop = await watchFile(this.file, apply, (text) => this.#isSettled(text));
+    const stop = await watchFiles([this.file], () => this.#look());
     return async () => {
       this.#onChange = undefined;
       await stop();
@@ -196,8 +196,18 @@ export class ConfigStore {
     if (problems.length > 0) throw new ConfigError(problems, this.#name);
   }
 
-  /** False while the text looks like one that is still being written. */
-  #isSettled(text: string | undefined): boolean {
+  /** Editors write in place, swap files, or remove and make them anew: a text that looks half done gets a moment. */
+  async #look(): Promise<void> {
+    const text = await this.#onDisk();
+    if (text === this.#seen) return;
+    if (!this.#isWhole(text)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+    await this.#inTurn(async () => {
+      // While this waited, the file may have been written again: there is a hint for that too.
+      if ((await this.#onDisk()) === text) await this.#reload(text);
+    });
+  }
+
+  #isWhole(text: string | undefined): boolean {
     try {
       return Boolean(text?.trim() && this.#read(text));
     } catch {
@@ -230,6 +240,7 @@ export class ConfigStore {
 
   /** Resolves with why the text is not active: a `ConfigError` where it is wrong, another where somebody refused it. */
   async #reload(text: string | undefined): Promise<Error | undefined> {
+    this.#seen = text;
     if ((text ?? "") === this.#reading.text && this.#problem === undefined) return undefined;
     try {
       if (text === undefined) this.#complain([{ key: "", message: "the file is gone or cannot be read" }]);

@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PorticoError } from "../errors.ts";
+import { reasonOf } from "../files/reason.ts";
 
 /** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read. */
 export async function readText(file: string): Promise<string | undefined> {
@@ -62,16 +63,6 @@ async function openAlone(temporary: string): Promise<FileHandle> {
   }
 }
 
-/** Changes when the file may have changed: another file in its place, another size or time. */
-export async function fingerprint(file: string): Promise<string> {
-  try {
-    const { ino, size, mtimeMs, ctimeMs } = await stat(file);
-    return `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
-  } catch {
-    return "gone";
-  }
-}
-
 // The rename itself is only safe once the directory is on the disk. Not every file system lets a directory be synced.
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r").catch(() => undefined);
@@ -80,18 +71,6 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unusable(what: "read" | "written", file: string, cause: unknown): PorticoError {
-  const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-  const hints: Record<string, string> = {
-    EACCES: "permission denied",
-    EPERM: "permission denied",
-    EISDIR: "it is a directory",
-    EROFS: "the disk is read-only",
-    ENOSPC: "the disk is full",
-    ENOTDIR: "a part of its path is not a directory",
-  };
-  return new PorticoError(
-    "invalid_config",
-    `The configuration ${basename(file)} cannot be ${what}: ${hints[reason] ?? reason}.`,
-    { status: 500, cause },
-  );
+  const message = `The configuration ${basename(file)} cannot be ${what}: ${reasonOf(cause)}.`;
+  return new PorticoError("invalid_config", message, { status: 500, cause });
 }

@@ -3,7 +3,7 @@
  * edits that keep comments. The only importer of momoa, which takes a little more than JSON5 and says little about a
  * fault: what it lets pass is refused here, and its faults are told in words.
  */
-import { evaluate, parse as parseJson5, tokenize, type ValueNode } from "@humanwhocodes/momoa";
+import { evaluate, parse as parseJson5, type ValueNode } from "@humanwhocodes/momoa";
 
 export type Node = ValueNode;
 
@@ -31,14 +31,13 @@ export class SyntaxFault extends Error {
 
 /** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */
 export function parse(text: string): Node {
-  checkLexemes(text);
+  const lexemes = lexemesIn(text);
   let root: Node;
   try {
     root = parseJson5(text, { mode: "json5" }).body;
   } catch (error) {
     if (error instanceof RangeError) throw new SyntaxFault("this is nested too deeply", text, 0);
-    const { offset, message } = error as Error & { offset: number };
-    throw faultAt(text, message.includes("end of input") ? text.length : offset);
+    throw faultAt(text, (error as Error & { offset: number }).offset, lexemes);
   }
   checkValues(root, text, 0);
   return root;
@@ -83,75 +82,57 @@ export function isBlank(text: string): boolean {
 }
 
 const LEXEME =
-  /\/\/[^\n\r\u2028\u2029]*|\/\*(?:[\s\S]*?\*\/)?|"(?:\\(?:\r\n|[\s\S])|[^"\\\r\n])*"?|'(?:\\(?:\r\n|[\s\S])|[^'\\\r\n])*'?/g;
+  /\/\/[^\n\r\u2028\u2029]*|\/\*(?:[\s\S]*?\*\/)?|"(?:\\(?:\r\n|[\s\S])|[^"\\\r\n])*"?|'(?:\\(?:\r\n|[\s\S])|[^'\\\r\n])*'?|[{}[\],:]|[^\s\uFEFF{}[\],:"'/]+/g;
 const BAD_ESCAPE = /\\(?:([1-9]|0\d)|(x)(?![\da-f]{2})|(u)(?![\da-f]{4})|[\s\S])/gi;
 
-/** Comments and strings: momoa lets a string run on over the end of its line. */
-function checkLexemes(text: string): void {
-  for (const { 0: lexeme, index } of text.matchAll(LEXEME)) {
-    if (lexeme === "/*") throw new SyntaxFault("this comment is never closed", text, index);
-    if (lexeme.startsWith("/")) continue;
-    if (lexeme.length === 1 || !lexeme.endsWith(lexeme[0] as string))
-      throw new SyntaxFault("this string is never closed", text, index);
-    for (const { 1: octal, 2: x, 3: u, index: at } of lexeme.matchAll(BAD_ESCAPE)) {
-      if (octal) throw new SyntaxFault("an octal escape is not allowed", text, index + at);
-      if (x ?? u) throw new SyntaxFault(`\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`, text, index + at);
+interface Lexeme {
+  word: string;
+  at: number;
+}
+
+/** Words, strings and signs, without comments. Momoa lets a string run on over the end of its line: refused here. */
+function lexemesIn(text: string): Lexeme[] {
+  const lexemes: Lexeme[] = [];
+  for (const { 0: word, index: at } of text.matchAll(LEXEME)) {
+    if (word === "/*") throw new SyntaxFault("this comment is never closed", text, at);
+    if (word.startsWith("/")) continue;
+    lexemes.push({ word, at });
+    if (word[0] !== '"' && word[0] !== "'") continue;
+    if (word.length === 1 || word.at(-1) !== word[0]) throw new SyntaxFault("this string is never closed", text, at);
+    for (const { 1: octal, 2: x, 3: u, index } of word.matchAll(BAD_ESCAPE)) {
+      if (octal) throw new SyntaxFault("an octal escape is not allowed", text, at + index);
+      if (x ?? u) throw new SyntaxFault(`\\${x ?? u} needs ${x ? 2 : 4} hexadecimal digits`, text, at + index);
     }
   }
+  const open = opensOf(lexemes).at(-1);
+  if (open) throw new SyntaxFault(`the ${open.word} that opens here is never closed`, text, open.at);
+  return lexemes;
 }
 
-const MAX_DEPTH = 200;
-
-function checkValues(node: Node, text: string, depth: number): void {
-  if (depth > MAX_DEPTH) throw new SyntaxFault("this is nested too deeply", text, placeOf(node).start);
-  if (node.type === "Number" && Number.isNaN(node.value))
-    throw new SyntaxFault("this is not a number", text, placeOf(node).start);
-  const keys = new Set<string | number>();
-  for (const { key, start, node: below } of entriesOf(node)) {
-    if (keys.has(key)) throw new SyntaxFault(`"${key}" is given twice in one object`, text, start);
-    keys.add(key);
-    checkValues(below, text, depth + 1);
+/** The brackets that are open at the end, outermost first. */
+function opensOf(lexemes: readonly Lexeme[]): Lexeme[] {
+  const open: Lexeme[] = [];
+  for (const lexeme of lexemes) {
+    if (lexeme.word === "{" || lexeme.word === "[") open.push(lexeme);
+    else if (lexeme.word === "}" || lexeme.word === "]") open.pop();
   }
+  return open;
 }
-
-const wordsIn = (text: string) =>
-  tokenize(text, { mode: "json5" })
-    .filter(({ type }) => !type.endsWith("Comment"))
-    .map(({ loc }) => loc.start.offset);
 
 /** Says in words what was expected where momoa stopped: what stands before it tells. */
-function faultAt(text: string, offset: number): SyntaxFault {
-  const fault = (message: string, at = offset) => new SyntaxFault(message, text, at);
+function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): SyntaxFault {
+  const fault = (message: string) => new SyntaxFault(message, text, offset);
+  const behind = lexemes.filter(({ at }) => at < offset);
+  const [before, last] = [behind.at(-2)?.word ?? "", behind.at(-1)?.word];
+  const inside = opensOf(behind).at(-1)?.word;
   const rest = text.slice(offset);
   const found = rest === "" ? "the end of the file" : JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
-  const open: number[] = [];
-  let [before, last] = [-1, -1];
-  try {
-    for (const start of wordsIn(text.slice(0, offset))) {
-      if (/[{[]/.test(text[start]!)) open.push(start);
-      if (/[}\]]/.test(text[start]!)) open.pop();
-      [before, last] = [last, start];
-    }
-  } catch {
-    return fault(`this is not understood: ${found}`); // in the middle of a word
-  }
-  const inside = text[open.at(-1) ?? -1];
-  const isNext = text[last] === "," || text[last] === inside;
-  if (isCutOff(rest) && inside) {
-    const unclosed = /^[{[]/.test(rest) ? offset : open.at(-1)!;
-    return fault(`the ${text[unclosed]} that opens here is never closed`, unclosed);
-  }
-  if (!inside && last >= 0) return fault(`expected the end of the file, found ${found}`);
+  const isNext = last === "," || last === inside;
+  if (!inside && last) return fault(`expected the end of the file, found ${found}`);
   if (inside === "{" && isNext) return fault(`expected a key or }, found ${found}`);
-  if (inside === "{" && /[,{]/.test(text[before]!) && text[last] !== ":")
-    return fault(
-      `expected : after the key "${text
-        .slice(last, offset)
-        .trim()
-        .replace(/^["']|["']$/g, "")}", found ${found}`,
-    );
-  if (last >= 0 && text[last] !== ":" && !isNext)
-    return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
+  if (inside === "{" && last !== ":" && (before === "," || before === "{"))
+    return fault(`expected : after the key "${last?.replace(/^["']|["']$/g, "")}", found ${found}`);
+  if (last && last !== ":" && !isNext) return fault(`expected , or ${inside === "{" ? "}" : "]"}, found ${found}`);
   // the one thing of JSON5 that momoa does not take
   if (/^[-+]\./.test(rest)) return fault(`write a digit before the point: ${rest[0]}0.…`);
   if (/^[-+.\d]/.test(rest)) return fault("this is not a number");
@@ -159,11 +140,16 @@ function faultAt(text: string, offset: number): SyntaxFault {
   return fault(word ? `"${word}" is not a value; put text in quotes` : `expected a value, found ${found}`);
 }
 
-/** momoa stops at the last word of a text that ends too early. */
-function isCutOff(rest: string): boolean {
-  try {
-    return !/^[}\]]/.test(rest) && wordsIn(rest).length < 2;
-  } catch {
-    return false;
+const MAX_DEPTH = 200;
+
+function checkValues(node: Node, text: string, depth: number): void {
+  const fault = (message: string, at = placeOf(node).start) => new SyntaxFault(message, text, at);
+  if (depth > MAX_DEPTH) throw fault("this is nested too deeply");
+  if (node.type === "Number" && Number.isNaN(node.value)) throw fault("this is not a number");
+  const keys = new Set<string | number>();
+  for (const { key, start, node: below } of entriesOf(node)) {
+    if (keys.has(key)) throw fault(`"${key}" is given twice in one object`, start);
+    keys.add(key);
+    checkValues(below, text, depth + 1);
   }
 }

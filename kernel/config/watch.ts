@@ -2,85 +2,38 @@ import { type FSWatcher, watch } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { Dispose } from "../types.ts";
-import { fingerprint, readText } from "./file.ts";
 
 const QUIET_MS = 25;
-const GRACE_MS = 250;
 const SLOW_MS = 2_000;
 
 /**
- * Hands over the file's text whenever it may have changed; undefined where the file is gone. Editors that write in place,
- * swap files or remove and make them anew all come out as one call with the finished text: a text that `isWhole` doubts
- * is only handed over when it still looks the same a moment later.
+ * Calls `look` at once, whenever one of the files may have changed (by whatever way an editor writes it), and every 2 s
+ * in any case: what the operating system tells is only a hint. Calls never overlap. Resolves after the first.
  */
-export async function watchFile(
-  file: string,
-  onText: (text: string | undefined) => Promise<void>,
-  isWhole: (text: string | undefined) => boolean,
-): Promise<Dispose> {
-  let seen = "never"; // what was written since the caller last read it must not be missed
+export async function watchFiles(files: readonly string[], look: () => Promise<void>): Promise<Dispose> {
   let timer: NodeJS.Timeout | undefined;
   let busy: Promise<void> | undefined;
   let again = false;
   let stopped = false;
-  const watchers: FSWatcher[] = [];
 
-  const soon = (ms: number) => {
+  const hint = () => {
     clearTimeout(timer);
-    if (!stopped) timer = setTimeout(look, ms).unref();
+    if (!stopped) timer = setTimeout(start, QUIET_MS).unref();
   };
-
-  const look = (): void => {
-    if (busy) {
-      again = true;
-      return;
-    }
-    busy = settle().finally(() => {
+  const start = (): void => {
+    if (busy) return void (again = true);
+    busy = look().finally(() => {
       busy = undefined;
-      if (again && !stopped) soon(QUIET_MS);
+      if (again) hint();
       again = false;
     });
   };
 
-  async function settle(): Promise<void> {
-    const mark = await fingerprint(file);
-    if (mark === seen) return;
-    let text = await readQuietly();
-    if (!isWhole(text)) {
-      await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
-      const later = await fingerprint(file);
-      if (later !== mark) {
-        again = true;
-        return;
-      }
-      text = await readQuietly();
-    }
-    seen = mark;
-    if (!stopped) await onText(text);
-  }
-
-  // A file that just cannot be read (its rights are being changed) is as good as gone.
-  const readQuietly = () => readText(file).catch(() => undefined);
-
-  const listen = (path: string) => {
-    const directory = dirname(path);
-    const name = basename(path);
-    try {
-      const watcher = watch(directory, { persistent: false }, (_event, changed) => {
-        if (changed === null || changed === name) soon(QUIET_MS);
-      });
-      watcher.on("error", () => watcher.close()); // the slow look stays
-      watchers.push(watcher);
-    } catch {
-      // No such directory (yet), or no watches left: the slow look stays.
-    }
-  };
-
-  listen(file);
-  const target = await realpath(file).catch(() => file);
-  if (target !== file && dirname(target) !== dirname(file)) listen(target);
-  const slow = setInterval(look, SLOW_MS).unref();
-  look();
+  // A link is swapped in its own directory, its target in another.
+  const targets = await Promise.all(files.map((file) => realpath(file).catch(() => file)));
+  const watchers = [...new Set([...files, ...targets])].flatMap((file) => listen(file, hint));
+  const slow = setInterval(start, SLOW_MS).unref();
+  start();
   await busy;
 
   return async () => {
@@ -90,4 +43,16 @@ export async function watchFile(
     for (const watcher of watchers) watcher.close();
     await busy;
   };
+}
+
+function listen(file: string, hint: () => void): FSWatcher[] {
+  try {
+    const watcher = watch(dirname(file), { persistent: false }, (_event, name) => {
+      if (name === null || name === basename(file)) hint();
+    });
+    watcher.on("error", () => watcher.close());
+    return [watcher];
+  } catch {
+    return []; // no such directory (yet), or no watches left
+  }
 }

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PorticoError } from "../errors.ts";
 import type { Paths } from "../types.ts";
+import { reasonOf } from "./reason.ts";
 
 /** The options of the command line that say where things lie. */
 export interface PathOptions {
@@ -42,20 +43,10 @@ async function makeDirectory(path: string, what: string, mode: number): Promise<
     if (!(await stat(path)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code ?? "";
-    const reasons: Record<string, string> = {
-      EACCES: "permission denied",
-      ENOENT: "it cannot be made there",
-      EPERM: "permission denied",
-      EEXIST: "a file is in its place",
-      ENOTDIR: "a file is in its place",
-      EROFS: "the disk is read-only",
-      ENOSPC: "the disk is full",
-    };
     const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
     throw new PorticoError(
       "invalid_home",
-      `The ${what} ${path} cannot be used: ${reasons[code] ?? (cause as Error).message}. Make it readable and writable, or choose another with ${option}.`,
+      `The ${what} ${path} cannot be used: ${reasonOf(cause)}. Make it readable and writable, or choose another with ${option}.`,
       { status: 500, cause },
     );
   }

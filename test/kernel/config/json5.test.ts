@@ -49,7 +49,8 @@ const broken: [text: string, line: number, column: number, says: RegExp][] = [
   ["{ a: 1 } /* x", 1, 10, /comment/],
   ["[,]", 1, 2, /expected a value/],
   ["{,}", 1, 2, /expected a key/],
-  ["[".repeat(5000), 1, 1, /deeply/],
+  ["[".repeat(5000), 1, 5000, /never closed/],
+  ["[".repeat(9000) + "]".repeat(9000), 1, 1, /deeply/],
   ["[".repeat(500) + "]".repeat(500), 1, 202, /deeply/],
 ];
 
