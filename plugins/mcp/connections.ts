@@ -45,7 +45,7 @@ export function createConnections(options: ConnectionsOptions) {
     const state: ServerState = {
       name,
       state: error !== undefined ? "wrong" : server.enabled ? "connecting" : "disabled",
-      ...(error === undefined ? {} : { error }),
+      error,
       tools: [],
     };
     const ended =

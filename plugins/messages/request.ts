@@ -14,6 +14,7 @@ import {
   optionalObject,
   optionalString,
   refused,
+  streamFields,
   stringAt,
 } from "portico/chat";
 import { readTurn, textOfSystem } from "./content.ts";
@@ -39,10 +40,6 @@ export function readMessages(body: JsonObject): ReadRequest {
   const messages = list.flatMap((message, i) => readTurn(message, `messages[${i}]`));
   const system = textOfSystem(body.system, "system");
   if (system !== undefined) messages.unshift({ role: "system", content: system });
-  const stream = optionalBoolean(body.stream, "stream") === true;
-  const temperature = optionalNumber(body.temperature, "temperature", 0, 1);
-  const topP = optionalNumber(body.top_p, "top_p", 0, 1);
-  const topK = optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER);
   const stops = body.stop_sequences == null ? [] : listAt(body.stop_sequences, "stop_sequences");
   const user = optionalString(optionalObject(body.metadata, "metadata")?.user_id, "metadata.user_id");
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
@@ -53,16 +50,16 @@ export function readMessages(body: JsonObject): ReadRequest {
       messages,
       // 0 fills Anthropic's cache; elsewhere one token does.
       max_tokens: Math.max(1, maxTokens),
-      ...(stream && { stream: true, stream_options: { include_usage: true } }),
-      ...(temperature !== undefined && { temperature }),
-      ...(topP !== undefined && { top_p: topP }),
-      ...(topK !== undefined && { top_k: topK }),
-      ...(stops.length > 0 && { stop: stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`)) }),
-      ...(tools.length > 0 && { tools, ...readToolChoice(body.tool_choice) }),
-      ...readThinking(body),
-      ...readFormat(body),
-      ...(user !== undefined && { user: shortUser(user) }),
-      ...(body.service_tier === "standard_only" && { service_tier: "default" }),
+      ...streamFields(optionalBoolean(body.stream, "stream") === true),
+      temperature: optionalNumber(body.temperature, "temperature", 0, 1),
+      top_p: optionalNumber(body.top_p, "top_p", 0, 1),
+      top_k: optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER),
+      stop: stops.length > 0 ? stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`)) : undefined,
+      ...(tools.length > 0 ? { tools, ...readToolChoice(body.tool_choice) } : {}),
+      reasoning_effort: readThinking(body),
+      response_format: readFormat(body),
+      user: user === undefined ? undefined : shortUser(user),
+      service_tier: body.service_tier === "standard_only" ? "default" : undefined,
     },
     dropped: ONLY_ANTHROPIC.filter((name) => body[name] != null),
   };
@@ -81,7 +78,7 @@ function readToolChoice(value: unknown): JsonObject {
   const choice = optionalObject(value, "tool_choice");
   if (choice === undefined) return {};
   const single = optionalBoolean(choice.disable_parallel_tool_use, "tool_choice.disable_parallel_tool_use");
-  return { tool_choice: choiceOf(choice), ...(single === true && { parallel_tool_calls: false }) };
+  return { tool_choice: choiceOf(choice), parallel_tool_calls: single === true ? false : undefined };
 }
 
 function choiceOf(choice: JsonObject): unknown {
@@ -99,26 +96,26 @@ function choiceOf(choice: JsonObject): unknown {
 }
 
 /** `thinking` and `output_config.effort` as `reasoning_effort`. */
-function readThinking(body: JsonObject): JsonObject {
+function readThinking(body: JsonObject): string | undefined {
   const thinking = optionalObject(body.thinking, "thinking");
   const effort = optionalString(optionalObject(body.output_config, "output_config")?.effort, "output_config.effort");
   if (thinking?.type === "enabled") {
     const budget = optionalNumber(thinking.budget_tokens, "thinking.budget_tokens", 1024, Number.MAX_SAFE_INTEGER);
     if (budget === undefined) throw refused("thinking.budget_tokens", "`thinking.budget_tokens` is missing");
-    return { reasoning_effort: effortOfBudget(budget) };
+    return effortOfBudget(budget);
   }
-  if (thinking?.type === "disabled" || effort === undefined) return {};
-  return { reasoning_effort: effort === "max" ? "high" : effort };
+  if (thinking?.type === "disabled") return undefined;
+  return effort === "max" ? "high" : effort;
 }
 
-function readFormat(body: JsonObject): JsonObject {
+function readFormat(body: JsonObject): JsonObject | undefined {
   const format = optionalObject(
     optionalObject(body.output_config, "output_config")?.format ?? body.output_format,
     "output_config.format",
   );
-  if (format?.type !== "json_schema") return {};
+  if (format?.type !== "json_schema") return undefined;
   const schema = objectAt(format.schema, "output_config.format.schema");
-  return { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict: true } } };
+  return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
 
 /** Longer ids are refused by OpenAI. */

@@ -1,15 +1,11 @@
 import {
-  assistantMessage,
-  carryThinking,
   type ChatCompletion,
-  type ChatMessage,
-  clientCallId,
+  collectBlocks,
+  completionFrom,
   errorInResponse,
   parseObject,
   type Target,
-  type ThinkingBlock,
   tokenUsage,
-  type ToolCallPart,
   type Usage,
   type WireRequest,
 } from "portico/chat";
@@ -45,42 +41,26 @@ export interface MessageUsage {
   output_tokens_details?: { thinking_tokens?: number | null } | null;
 }
 
-/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const message = parseObject(body) as Message | undefined;
   if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
     throw errorInResponse(readProblem(200, body));
   }
-  const { origin } = sent.state as Sent;
-  const text: string[] = [];
-  const reasoning: string[] = [];
-  const thinking: ThinkingBlock[] = [];
-  const calls: ToolCallPart[] = [];
+  const blocks = collectBlocks(sent.state as Sent);
   for (const block of message.content) {
-    if (block.type === "text") text.push(block.text ?? "");
-    else if (block.type === "thinking") {
-      if (block.thinking) reasoning.push(block.thinking);
-      if (block.signature) thinking.push({ text: block.thinking ?? "", signature: block.signature });
-    } else if (block.type === "redacted_thinking") thinking.push({ sealed: block.data ?? "" });
-    else if (block.type === "tool_use") {
-      const fn = { name: block.name ?? "", arguments: JSON.stringify(block.input ?? {}) };
-      calls.push({ id: clientCallId(block.id), type: "function", function: fn });
-    }
+    if (block.type === "text") blocks.text(block.text ?? "");
+    else if (block.type === "thinking") blocks.reasoning(block.thinking, block.signature);
+    else if (block.type === "redacted_thinking") blocks.sealed(block.data ?? "");
+    else if (block.type === "tool_use") blocks.call(block.id, block.name, block.input);
   }
-  const answer: ChatMessage = {
-    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
-    // Only a loop of calls needs the signatures again.
-    ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
-  };
-  const reason = finishReason(message.stop_reason, calls.length > 0);
-  return {
-    id: message.id ? `chatcmpl-${message.id}` : target.id,
-    object: "chat.completion",
-    created: target.created,
-    model: message.model ?? target.model,
-    choices: [{ index: 0, message: answer, logprobs: null, finish_reason: reason }],
-    ...(message.usage && { usage: readUsage(message.usage) }),
-  };
+  const finish = finishReason(message.stop_reason, blocks.called);
+  return completionFrom(target, {
+    id: message.id,
+    model: message.model,
+    choices: [{ message: blocks.message(), finish }],
+    usage: message.usage && readUsage(message.usage),
+  });
 }
 
 export function finishReason(reason: string | null | undefined, called: boolean): string {

@@ -7,6 +7,7 @@ import {
   type FilePart,
   hasContent,
   type ImagePart,
+  isBrokenLoop,
   isWebUrl,
   parseDataUrl,
   type Part,
@@ -24,10 +25,7 @@ type Block = Record<string, unknown>;
 export interface EncodedTurns {
   system: SystemText[];
   messages: { role: "user" | "assistant"; content: unknown }[];
-  /** The last turn holds results of tools. */
-  endsInToolLoop: boolean;
-  /** The assistant turn before them has signed thinking. */
-  hasThinking: boolean;
+  brokenLoop: boolean;
 }
 
 const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -43,14 +41,12 @@ export async function encodeTurns(
   for (const path of conversation.dropped) fields.drop(path);
   const { system, turns } = alternate(conversation.turns);
   const messages: EncodedTurns["messages"] = [];
-  let hasThinking = false;
   for (const [i, turn] of turns.entries()) {
     if (turn.role === "user") {
       messages.push({ role: "user", content: await userContent(turn, target) });
       continue;
     }
     const thinking = thinkingBlocks(turn, origin);
-    hasThinking = thinking.length > 0;
     const said = await blocks(turn.parts, target);
     // A prefill may not end in white space.
     const last = said.at(-1);
@@ -67,8 +63,7 @@ export async function encodeTurns(
     const content = [...thinking, ...said, ...calls];
     if (content.length > 0) messages.push({ role: "assistant", content: plainText(content) });
   }
-  const end = turns.at(-1);
-  return { system, messages, endsInToolLoop: end?.role === "user" && end.results.length > 0, hasThinking };
+  return { system, messages, brokenLoop: isBrokenLoop(turns, origin) };
 }
 
 async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
@@ -78,7 +73,7 @@ async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
     results.push({
       type: "tool_result",
       tool_use_id: upstreamCallId(result.callId),
-      ...(content.length > 0 && { content: plainText(content) }),
+      content: content.length > 0 ? plainText(content) : undefined,
     });
   }
   return plainText([...results, ...(await blocks(turn.parts, target))]);
@@ -102,8 +97,7 @@ async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> 
   const out: Block[] = [];
   for (const part of parts) {
     const block = await encodePart(part, target);
-    const cache = "cache" in part ? part.cache : undefined;
-    out.push(cache === undefined ? block : { ...block, cache_control: cache });
+    out.push({ ...block, cache_control: "cache" in part ? part.cache : undefined });
   }
   return out;
 }
@@ -131,21 +125,20 @@ async function imageSource(part: ImagePart, target: Target): Promise<Block> {
 
 function fileBlock(part: FilePart): Block {
   if (part.data === undefined) throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
-  const title = part.filename === undefined ? {} : { title: part.filename };
   const file = part.data.startsWith("data:") ? parseDataUrl(part.data) : pdfOf(part.data);
   const type = file?.mediaType;
   if (file !== undefined && type === "application/pdf") {
     return {
       type: "document",
       source: { type: "base64", media_type: type, data: file.data.toString("base64") },
-      ...title,
+      title: part.filename,
     };
   }
   if (file !== undefined && type?.startsWith("text/")) {
     return {
       type: "document",
       source: { type: "text", media_type: "text/plain", data: file.data.toString("utf8") },
-      ...title,
+      title: part.filename,
     };
   }
   if (file !== undefined && type !== undefined && IMAGES.includes(type)) {

@@ -10,8 +10,10 @@ import {
   notJson,
   originOf,
   parseObject,
+  postJson,
   type StreamDecoder,
   type Target,
+  UNCHANGED_NAMES,
   type WireRequest,
   withHeaders,
 } from "portico/chat";
@@ -25,15 +27,11 @@ type Block = Record<string, unknown>;
 export const nativeMessages: NativeForm = { encode, decode: decodeMessage, decoder };
 
 function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
-  const state: Sent = { includeUsage: false, origin: originOf({ model: target.model }) };
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/v1/messages`,
-    headers: withHeaders({ ...headersFor(target), ...headers, "content-type": "application/json" }, target.headers),
-    body: JSON.stringify({ ...body, model: target.model, messages: (body.messages as Block[]).map(withoutForeign) }),
-    dropped: [],
-    state,
-  };
+  const origin = originOf({ model: target.model });
+  const state: Sent = { includeUsage: false, origin, names: UNCHANGED_NAMES };
+  const sent = { ...body, model: target.model, messages: (body.messages as Block[]).map(withoutForeign) };
+  const ours = withHeaders({ ...headersFor(target), ...headers }, target.headers);
+  return postJson(`${target.baseUrl}/v1/messages`, ours, sent, { state });
 }
 
 /** Reasoning that another provider answered has no signature that Anthropic would take. */

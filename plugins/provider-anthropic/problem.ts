@@ -20,5 +20,5 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const type = plain.type;
   // Anthropic's types say more than a status that a proxy between may have changed.
   const kind = (type === undefined ? undefined : KINDS[type]) ?? kindOfStatus(status);
-  return { message: plain.message, kind, ...(type !== undefined && { code: type }) };
+  return { message: plain.message, kind, code: type };
 }

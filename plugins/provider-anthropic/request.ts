@@ -1,4 +1,5 @@
 import {
+  type BlockOptions,
   type ChatRequest,
   type ClaudeModel,
   claudeModel,
@@ -6,9 +7,13 @@ import {
   claudeStops,
   claudeThinking,
   type Fields,
+  filled,
+  filledObject,
+  fitToolNames,
   jsonInstruction,
   onlyOneChoice,
   originOf,
+  postJson,
   readFields,
   readResponseFormat,
   readTools,
@@ -22,14 +27,13 @@ import {
 import { encodeTurns } from "./messages.ts";
 
 /** What `decode` and `decoder` remember of the request. */
-export interface Sent {
+export interface Sent extends BlockOptions {
   includeUsage: boolean;
-  /** For whom the signatures of the answer's reasoning are good. */
-  origin: string;
 }
 
 /** The Messages request. Throws 400 with `param` for what it cannot express. */
-export async function encodeMessages(request: ChatRequest, target: Target): Promise<WireRequest> {
+export async function encodeMessages(asked: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(asked);
   const fields = readFields(request);
   const model = claudeModel(target.model);
   const origin = originOf({ model: target.model });
@@ -37,18 +41,14 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
 
   const use = readTools(request);
   const choice = encodeToolChoice(use, fields, model);
-  const { system, messages, endsInToolLoop, hasThinking } = await encodeTurns(request.messages, target, origin, fields);
+  const { system, messages, brokenLoop } = await encodeTurns(request.messages, target, origin, fields);
   const maxTokens = fields.maxTokens() ?? model.maxOutput;
   const forced = choice?.type === "any" || choice?.type === "tool";
   const { thinking, effort } = claudeThinking(fields, model, maxTokens, {
     forced,
-    // A loop of calls that began without (signed) thinking cannot go on with it.
-    brokenLoop: endsInToolLoop && !hasThinking,
+    brokenLoop,
   });
-  const output: Record<string, unknown> = effort === undefined ? {} : { effort };
-  encodeFormat(fields, model, system, output);
-
-  const stopSequences = claudeStops(fields);
+  const format = encodeFormat(fields, model, system);
   const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
   const user = fields.string("safety_identifier") ?? fields.string("user");
   fields.take("user");
@@ -56,29 +56,22 @@ export async function encodeMessages(request: ChatRequest, target: Target): Prom
   const body = {
     model: target.model,
     max_tokens: maxTokens,
-    ...(system.length > 0 && { system: joinSystem(system) }),
+    system: system.length > 0 ? joinSystem(system) : undefined,
     messages,
-    ...(request.stream === true && { stream: true }),
-    ...encodeTools(use, model, fields),
-    ...(choice !== undefined && { tool_choice: choice }),
-    ...(thinking !== undefined && { thinking }),
-    ...(Object.keys(output).length > 0 && { output_config: output }),
-    ...(stopSequences.length > 0 && { stop_sequences: stopSequences }),
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { top_p: topP }),
-    ...(topK !== undefined && { top_k: topK }),
-    ...(user !== undefined && { metadata: { user_id: user } }),
-    ...encodeServiceTier(fields),
+    stream: request.stream === true || undefined,
+    tools: encodeTools(use, model, fields),
+    tool_choice: choice,
+    thinking,
+    output_config: filledObject({ effort, format }),
+    stop_sequences: filled(claudeStops(fields)),
+    temperature,
+    top_p: topP,
+    top_k: topK,
+    metadata: filledObject({ user_id: user }),
+    service_tier: encodeServiceTier(fields),
   };
-  const state: Sent = { includeUsage: wantsUsage(request), origin };
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/v1/messages`,
-    headers: { ...headersFor(target), "content-type": "application/json" },
-    body: JSON.stringify(body),
-    dropped: fields.dropped(),
-    state,
-  };
+  const state: Sent = { includeUsage: wantsUsage(request), origin, names };
+  return postJson(`${target.baseUrl}/v1/messages`, headersFor(target), body, { fields, state });
 }
 
 export function headersFor(target: Target): Record<string, string> {
@@ -97,11 +90,7 @@ export interface SystemText {
 /** One string, as most clients send it; blocks only where a cache mark must stay on its part. */
 function joinSystem(system: readonly SystemText[]): unknown {
   if (!system.some((part) => part.cache !== undefined)) return system.map((part) => part.text).join("\n");
-  return system.map(({ text, cache }) => ({
-    type: "text",
-    text,
-    ...(cache !== undefined && { cache_control: cache }),
-  }));
+  return system.map(({ text, cache }) => ({ type: "text", text, cache_control: cache }));
 }
 
 type Choice = { type: "auto" | "any" | "none" | "tool"; name?: string; disable_parallel_tool_use?: true };
@@ -126,37 +115,35 @@ function encodeToolChoice(use: ToolUse, fields: Fields, model: ClaudeModel): Cho
   }
 }
 
-function encodeTools(use: ToolUse, model: ClaudeModel, fields: Fields): { tools?: unknown[] } {
-  if (use.tools.length === 0) return {};
-  const tools = use.tools.map((tool) => {
+function encodeTools(use: ToolUse, model: ClaudeModel, fields: Fields): unknown[] | undefined {
+  if (use.tools.length === 0) return undefined;
+  return use.tools.map((tool) => {
     const strict = tool.strict && model.schemas;
     if (tool.strict && !strict) fields.drop(`${tool.path}.function.strict`);
     const schema = { type: "object", ...(tool.parameters ?? { properties: {} }) };
     return {
       name: tool.name,
-      ...(tool.description !== undefined && { description: tool.description }),
+      description: tool.description,
       input_schema: strict ? strictSchema(schema) : schema,
-      ...(strict && { strict: true }),
-      ...(tool.cache !== undefined && { cache_control: tool.cache }),
+      strict: strict || undefined,
+      cache_control: tool.cache,
     };
   });
-  return { tools };
 }
 
-function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[], output: Record<string, unknown>): void {
+/** Models that take no schema get an instruction. */
+function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[]): unknown {
   const format = readResponseFormat(fields);
-  if (format === undefined) return;
-  if (format.kind === "schema" && model.schemas) {
-    output.format = { type: "json_schema", schema: strictSchema(format.schema) };
-    return;
-  }
+  if (format === undefined) return undefined;
+  if (format.kind === "schema" && model.schemas) return { type: "json_schema", schema: strictSchema(format.schema) };
   system.push({ text: jsonInstruction(format) });
   if (format.kind === "schema") fields.drop("response_format.json_schema");
+  return undefined;
 }
 
-function encodeServiceTier(fields: Fields): { service_tier?: string } {
+function encodeServiceTier(fields: Fields): string | undefined {
   const tier = fields.string("service_tier");
-  if (tier === "default" || tier === "standard_only") return { service_tier: "standard_only" };
+  if (tier === "default" || tier === "standard_only") return "standard_only";
   if (tier !== undefined && tier !== "auto") fields.drop("service_tier");
-  return {};
+  return undefined;
 }

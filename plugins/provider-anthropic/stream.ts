@@ -1,8 +1,7 @@
 import type { PorticoError } from "portico";
 import {
-  carryThinking,
   type ChunkWriter,
-  clientCallId,
+  createBlockStream,
   createChunkWriter,
   createDecoder,
   createSseParser,
@@ -13,7 +12,6 @@ import {
   parseObject,
   type StreamDecoder,
   type Target,
-  type ThinkingBlock,
   type Usage,
   type WireRequest,
 } from "portico/chat";
@@ -38,24 +36,10 @@ interface Event {
   usage?: MessageUsage;
 }
 
-/** A block whose end has not come yet. */
-interface OpenBlock {
-  type: string;
-  /** Of a tool call: its place among the calls, what came with the start, and whether fragments followed. */
-  call: number;
-  input: unknown;
-  fragments: boolean;
-  thinking: string;
-  signature: string;
-}
-
 /** Translates one stream of Anthropic's events. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin } = sent.state as Sent;
-  const blocks = new Map<number, OpenBlock>();
-  const thinking: ThinkingBlock[] = [];
+  const { includeUsage, origin, names } = sent.state as Sent;
   let tokens: MessageUsage | undefined;
-  let calls = 0;
   let writer: ChunkWriter | undefined;
   let finish: string | undefined;
   let done = false;
@@ -65,6 +49,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer ??= createChunkWriter({ id: target.id, created: target.created, model: target.model, includeUsage });
     return writer;
   }
+
+  const blocks = createBlockStream(out, { origin, names });
 
   function onEvent(data: Buffer, name: string): void {
     if (done || failure !== undefined || name === "ping") return;
@@ -78,13 +64,13 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         begin(event);
         break;
       case "content_block_start":
-        openBlock(event.index ?? 0, event.content_block ?? { type: "" });
+        onBlock(event.index ?? 0, event.content_block ?? { type: "" });
         break;
       case "content_block_delta":
-        delta(event);
+        onDelta(event.index ?? 0, event.delta ?? {});
         break;
       case "content_block_stop":
-        closeBlock(event.index ?? 0);
+        blocks.end(event.index ?? 0);
         break;
       case "message_delta":
         if (event.usage !== undefined) tokens = { ...tokens, ...present(event.usage) };
@@ -114,61 +100,27 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer.role();
   }
 
-  function openBlock(index: number, block: ContentBlock): void {
-    const open: OpenBlock = {
-      type: block.type,
-      call: -1,
-      input: block.input,
-      fragments: false,
-      thinking: block.thinking ?? "",
-      signature: block.signature ?? "",
-    };
-    blocks.set(index, open);
-    if (block.type === "tool_use") {
-      open.call = calls++;
-      out().toolCall(open.call, clientCallId(block.id), block.name ?? "");
-    } else if (block.type === "text" && block.text) {
-      out().text(block.text);
-    } else if (block.type === "thinking" && block.thinking) {
-      out().reasoning(block.thinking);
-    } else if (block.type === "redacted_thinking") {
-      thinking.push({ sealed: block.data ?? "" });
-    }
+  function onBlock(index: number, block: ContentBlock): void {
+    if (block.type === "tool_use") blocks.toolCall(index, block.id, block.name, block.input);
+    else if (block.type === "text" && block.text) out().text(block.text);
+    else if (block.type === "thinking" && block.thinking) blocks.reasoning(index, block.thinking);
+    else if (block.type === "redacted_thinking") blocks.sealed(block.data ?? "");
+    if (block.signature) blocks.signature(index, block.signature);
   }
 
-  function delta(event: Event): void {
-    const { type, text, partial_json, thinking: thought, signature } = event.delta ?? {};
-    const open = blocks.get(event.index ?? 0);
+  function onDelta(index: number, delta: NonNullable<Event["delta"]>): void {
+    const { type, text, partial_json, thinking, signature } = delta;
     if (type === "text_delta" && typeof text === "string") {
       lane.learn();
       if (text !== "") out().text(text);
-    } else if (type === "thinking_delta" && typeof thought === "string") {
-      if (open !== undefined) open.thinking += thought;
-      if (thought !== "") out().reasoning(thought);
-    } else if (type === "signature_delta" && open !== undefined) {
-      open.signature += signature ?? "";
-    } else if (type === "input_json_delta" && open !== undefined && open.call >= 0 && partial_json) {
-      open.fragments = true;
-      out().toolArguments(open.call, partial_json);
-    }
-  }
-
-  function closeBlock(index: number): void {
-    const open = blocks.get(index);
-    if (open === undefined) return;
-    blocks.delete(index);
-    if (open.type === "tool_use" && !open.fragments) out().toolArguments(open.call, JSON.stringify(open.input ?? {}));
-    if (open.type === "thinking" && open.signature !== "") {
-      thinking.push({ text: open.thinking, signature: open.signature });
-    }
+    } else if (type === "thinking_delta" && thinking) blocks.reasoning(index, thinking);
+    else if (type === "signature_delta" && signature) blocks.signature(index, signature);
+    else if (type === "input_json_delta" && partial_json) blocks.toolArguments(index, partial_json);
   }
 
   function end(reason: string): void {
     if (finish !== undefined) return;
-    // Blocks that were never closed: their calls still need arguments.
-    for (const index of [...blocks.keys()]) closeBlock(index);
-    if (calls > 0 && thinking.length > 0) out().delta({ extra_content: carryThinking(origin, thinking) });
-    finish = finishReason(reason, calls > 0);
+    finish = finishReason(reason, blocks.endAll());
     out().finish(finish);
   }
 

@@ -65,7 +65,7 @@ export function authorize(
     region: regionOf(target, surroundings),
     accessKeyId: env.AWS_ACCESS_KEY_ID,
     secretAccessKey: env.AWS_SECRET_ACCESS_KEY,
-    ...(env.AWS_SESSION_TOKEN && { sessionToken: env.AWS_SESSION_TOKEN }),
+    sessionToken: env.AWS_SESSION_TOKEN || undefined,
     date: now(),
   });
   return withHeaders(signed, target.headers);

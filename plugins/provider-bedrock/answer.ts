@@ -1,15 +1,11 @@
 import {
-  assistantMessage,
-  carryThinking,
   type ChatCompletion,
-  type ChatMessage,
-  clientCallId,
+  collectBlocks,
+  completionFrom,
   errorInResponse,
   parseObject,
   type Target,
-  type ThinkingBlock,
   tokenUsage,
-  type ToolCallPart,
   upstreamError,
   type Usage,
   type WireRequest,
@@ -36,45 +32,24 @@ export interface TokenUsage {
   cacheWriteInputTokens?: number;
 }
 
-/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
+/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Converse | undefined;
-  const blocks = answer?.output?.message?.content;
-  if (answer === undefined || !Array.isArray(blocks)) {
-    throw errorInResponse(readException(undefined, body));
+  const content = answer?.output?.message?.content;
+  if (answer === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
+  const blocks = collectBlocks(sent.state as Sent);
+  for (const { text, reasoningContent, toolUse } of content) {
+    if (text !== undefined) blocks.text(text);
+    const { reasoningText, redactedContent } = reasoningContent ?? {};
+    if (reasoningText !== undefined) blocks.reasoning(reasoningText.text, reasoningText.signature);
+    if (redactedContent) blocks.sealed(redactedContent);
+    if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
   }
-  const { origin } = sent.state as Sent;
-  const text: string[] = [];
-  const reasoning: string[] = [];
-  const thinking: ThinkingBlock[] = [];
-  const calls: ToolCallPart[] = [];
-  for (const block of blocks) {
-    if (block.text !== undefined) text.push(block.text);
-    const { reasoningText, redactedContent } = block.reasoningContent ?? {};
-    if (reasoningText?.text) reasoning.push(reasoningText.text);
-    if (reasoningText?.signature) thinking.push({ text: reasoningText.text ?? "", signature: reasoningText.signature });
-    if (redactedContent) thinking.push({ sealed: redactedContent });
-    if (block.toolUse !== undefined) {
-      const { toolUseId, name = "", input } = block.toolUse;
-      calls.push({
-        id: clientCallId(toolUseId),
-        type: "function",
-        function: { name, arguments: JSON.stringify(input ?? {}) },
-      });
-    }
-  }
-  const message: ChatMessage = {
-    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join("\n"), calls }),
-    ...(calls.length > 0 && thinking.length > 0 && { extra_content: carryThinking(origin, thinking) }),
-  };
-  return {
-    id: target.id,
-    object: "chat.completion",
-    created: target.created,
-    model: target.model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer.stopReason, calls.length > 0) }],
-    ...(answer.usage && { usage: readUsage(answer.usage) }),
-  };
+  const finish = finishReason(answer.stopReason, blocks.called);
+  return completionFrom(target, {
+    choices: [{ message: blocks.message(), finish }],
+    usage: answer.usage && readUsage(answer.usage),
+  });
 }
 
 /** Throws where the model broke its own format: such an answer is no answer. */

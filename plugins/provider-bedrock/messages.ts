@@ -19,28 +19,25 @@ interface Message {
   content: Block[];
 }
 
-/** Turns in Converse's form. `hasThinking`: the last assistant turn brings its signed reasoning. */
+/** Turns in Converse's form. */
 export async function encodeTurns(
   turns: readonly (UserTurn | AssistantTurn)[],
   target: Target,
   origin: string,
-): Promise<{ messages: Message[]; hasThinking: boolean }> {
+): Promise<Message[]> {
   const messages: Message[] = [];
-  let hasThinking = false;
   for (const turn of turns) {
     if (turn.role === "user") {
       messages.push({ role: "user", content: await userContent(turn, target) });
       continue;
     }
-    const reasoning = reasoningBlocks(turn, origin);
-    hasThinking = reasoning.length > 0;
     const calls = turn.calls.map((call) => ({
       toolUse: { toolUseId: upstreamCallId(call.id), name: call.name, input: call.args },
     }));
-    const content = [...reasoning, ...(await blocks(turn.parts, target)), ...calls];
+    const content = [...reasoningBlocks(turn, origin), ...(await blocks(turn.parts, target)), ...calls];
     messages.push({ role: "assistant", content });
   }
-  return { messages, hasThinking };
+  return messages;
 }
 
 async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {

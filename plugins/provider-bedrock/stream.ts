@@ -1,7 +1,6 @@
 import type { PorticoError } from "portico";
 import {
-  carryThinking,
-  clientCallId,
+  createBlockStream,
   createChunkWriter,
   createDecoder,
   cutShort,
@@ -10,7 +9,6 @@ import {
   parseObject,
   type StreamDecoder,
   type Target,
-  type ThinkingBlock,
   type Usage,
   type WireRequest,
 } from "portico/chat";
@@ -33,21 +31,11 @@ interface Payload {
   usage?: TokenUsage;
 }
 
-/** A block whose end has not come yet. */
-interface OpenBlock {
-  call: number;
-  fragments: boolean;
-  thinking: string;
-  signature: string;
-}
-
 /** Translates one stream of Converse's binary events. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin } = sent.state as Sent;
+  const { includeUsage, origin, names } = sent.state as Sent;
   const writer = createChunkWriter({ id: target.id, created: target.created, model: target.model, includeUsage });
-  const blocks = new Map<number, OpenBlock>();
-  const thinking: ThinkingBlock[] = [];
-  let calls = 0;
+  const blocks = createBlockStream(() => writer, { origin, names });
   let usage: Usage | undefined;
   let finish: string | undefined;
   let done = false;
@@ -77,13 +65,13 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         writer.role();
         break;
       case "contentBlockStart":
-        startBlock(index, payload);
+        onStart(index, payload.start?.toolUse);
         break;
       case "contentBlockDelta":
         onDelta(index, payload.delta ?? {});
         break;
       case "contentBlockStop":
-        closeBlock(index);
+        blocks.end(index);
         break;
       case "messageStop":
         stop(payload.stopReason);
@@ -98,52 +86,25 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
   }
 
-  function startBlock(index: number, payload: Payload): void {
-    const use = payload.start?.toolUse;
-    if (use === undefined) return;
-    openBlock(index).call = calls;
-    writer.toolCall(calls++, clientCallId(use.toolUseId), use.name ?? "");
-  }
-
-  /** Texts and reasoning begin without a start of their own. */
-  function openBlock(index: number): OpenBlock {
-    const open = blocks.get(index) ?? { call: -1, fragments: false, thinking: "", signature: "" };
-    blocks.set(index, open);
-    return open;
+  function onStart(index: number, use: NonNullable<Payload["start"]>["toolUse"]): void {
+    if (use !== undefined) blocks.toolCall(index, use.toolUseId, use.name);
   }
 
   function onDelta(index: number, { text, toolUse, reasoningContent: reasoning }: NonNullable<Payload["delta"]>): void {
     if (text) writer.text(text);
-    const open = openBlock(index);
-    if (toolUse?.input && open.call >= 0) {
-      open.fragments = true;
-      writer.toolArguments(open.call, toolUse.input);
-    }
-    if (reasoning?.text) {
-      open.thinking += reasoning.text;
-      writer.reasoning(reasoning.text);
-    }
-    if (reasoning?.signature) open.signature += reasoning.signature;
-    if (reasoning?.redactedContent) thinking.push({ sealed: reasoning.redactedContent });
-  }
-
-  function closeBlock(index: number): void {
-    const open = blocks.get(index);
-    if (open === undefined) return;
-    blocks.delete(index);
-    if (open.call >= 0 && !open.fragments) writer.toolArguments(open.call, "{}");
-    if (open.signature !== "") thinking.push({ text: open.thinking, signature: open.signature });
+    if (toolUse?.input) blocks.toolArguments(index, toolUse.input);
+    if (reasoning?.text) blocks.reasoning(index, reasoning.text);
+    if (reasoning?.signature) blocks.signature(index, reasoning.signature);
+    if (reasoning?.redactedContent) blocks.sealed(reasoning.redactedContent);
   }
 
   function stop(reason: string | undefined): void {
-    for (const index of [...blocks.keys()]) closeBlock(index);
     try {
-      finish = finishReason(reason, calls > 0);
+      finish = finishReason(reason, blocks.endAll());
     } catch (error) {
       failure = error as PorticoError;
       return;
     }
-    if (calls > 0 && thinking.length > 0) writer.delta({ extra_content: carryThinking(origin, thinking) });
     writer.finish(finish);
   }
 

@@ -17,7 +17,7 @@ export function encodeTools(
   const tools = use.tools.map((tool) => {
     const strict = tool.strict && claude?.schemas === true;
     if (tool.strict && !strict) fields.drop(`${tool.path}.function.strict`);
-    const schema = { ...(tool.parameters === undefined ? NOTHING : { type: "object", ...tool.parameters }) };
+    const schema = { type: "object", ...(tool.parameters ?? NOTHING) };
     return toolSpec(tool.name, strict ? strictSchema(schema) : schema, tool.description, strict);
   });
   if (tools.length === 0 || use.choice?.kind === "none") {
@@ -43,16 +43,10 @@ export function encodeTools(
     required: { any: {} },
     named: { tool: { name: choice?.kind === "named" ? choice.name : "" } },
   }[choice?.kind ?? "none"];
-  return { config: { tools, ...(toolChoice !== undefined && { toolChoice }) }, forced };
+  return { config: { tools, toolChoice }, forced };
 }
 
 function toolSpec(name: string, schema: Record<string, unknown>, description?: string, strict = false): unknown {
-  return {
-    toolSpec: {
-      name,
-      ...(description && { description }),
-      inputSchema: { json: schema },
-      ...(strict && { strict }),
-    },
-  };
+  const shown = description === "" ? undefined : description;
+  return { toolSpec: { name, description: shown, inputSchema: { json: schema }, strict: strict || undefined } };
 }

@@ -1,10 +1,13 @@
 import {
   assistantMessage,
+  type BlockOptions,
   carrySignature,
   type ChatCompletion,
   type ChatMessage,
   clientCallId,
+  completionFrom,
   errorInResponse,
+  filled,
   parseObject,
   type Target,
   tokenUsage,
@@ -54,54 +57,47 @@ export interface UsageMetadata {
 export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Generated | undefined;
   if (answer === undefined || answer.error !== undefined) throw errorInResponse(readProblem(200, body));
-  const { origin } = sent.state as Sent;
-  const choices = (answer.candidates ?? []).map((candidate, i) => readCandidate(candidate, i, origin));
+  const options = sent.state as Sent;
+  const choices = (answer.candidates ?? []).map((candidate) => readCandidate(candidate, options));
   if (choices.length === 0) {
     if (answer.promptFeedback === undefined) {
       throw upstreamError({ kind: "upstream", message: "The upstream's answer holds no candidates." }, 200);
     }
-    choices.push(choice(0, { role: "assistant", content: "", refusal: null }, "content_filter"));
+    choices.push({ message: { role: "assistant", content: "", refusal: null }, finish: "content_filter" });
   }
-  return {
-    id: answer.responseId ? `chatcmpl-${answer.responseId}` : target.id,
-    object: "chat.completion",
-    created: target.created,
-    model: answer.modelVersion ?? target.model,
-    choices,
-    ...(answer.usageMetadata && { usage: readUsage(answer.usageMetadata) }),
-  };
+  const { responseId: id, modelVersion: model, usageMetadata } = answer;
+  return completionFrom(target, { id, model, choices, usage: usageMetadata && readUsage(usageMetadata) });
 }
 
-function readCandidate(candidate: Candidate, i: number, origin: string): ChatCompletion["choices"][number] {
+interface Choice {
+  index?: number | undefined;
+  message: ChatMessage;
+  finish: string;
+}
+
+function readCandidate(candidate: Candidate, options: BlockOptions): Choice {
   const text: string[] = [];
   const reasoning: string[] = [];
   const calls: ToolCallPart[] = [];
   const images: unknown[] = [];
   for (const part of candidate.content?.parts ?? []) {
-    if (part.functionCall !== undefined) calls.push(readCall(part, origin));
+    if (part.functionCall !== undefined) calls.push(readCall(part, options));
     else if (part.inlineData !== undefined) images.push(imagePart(part.inlineData));
     else if (part.text) (part.thought === true ? reasoning : text).push(part.text);
   }
+  const message = assistantMessage({ text: text.join(""), reasoning: reasoning.join(""), calls });
   const finish = finishReason(candidate, calls.length > 0);
-  const message: ChatMessage = {
-    ...assistantMessage({ text: text.join(""), reasoning: reasoning.join(""), calls }),
-    ...(images.length > 0 && { images }),
-  };
-  return choice(candidate.index ?? i, message, finish);
-}
-
-function choice(index: number, message: ChatMessage, finish: string): ChatCompletion["choices"][number] {
-  return { index, message, logprobs: null, finish_reason: finish };
+  return { index: candidate.index, message: { ...message, images: filled(images) }, finish };
 }
 
 /** A function call with whole arguments; its signature rides along. */
-export function readCall(part: GeneratedPart, origin: string): ToolCallPart & { extra_content?: unknown } {
+export function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCallPart {
   const call = part.functionCall ?? {};
   return {
     id: clientCallId(call.id),
     type: "function",
-    function: { name: call.name ?? "", arguments: JSON.stringify(call.args ?? {}) },
-    ...(part.thoughtSignature && { extra_content: carrySignature(origin, part.thoughtSignature) }),
+    function: { name: names.original(call.name ?? ""), arguments: JSON.stringify(call.args ?? {}) },
+    extra_content: part.thoughtSignature ? carrySignature(origin, part.thoughtSignature) : undefined,
   };
 }
 

@@ -43,7 +43,7 @@ async function userParts(turn: UserTurn, target: Target): Promise<Record<string,
   for (const result of turn.results) {
     parts.push({
       functionResponse: {
-        ...upstreamId(result.callId),
+        id: upstreamId(result.callId),
         name: result.name,
         response: { output: outputOf(result) },
       },
@@ -67,15 +67,16 @@ async function modelParts(
     const none = i === 0 && model.needsSignatures ? NO_SIGNATURE : undefined;
     const signature = carriedSignature(call.extra, origin) ?? none;
     parts.push({
-      functionCall: { ...upstreamId(call.id), name: call.name, args: call.args },
-      ...(signature !== undefined && { thoughtSignature: signature }),
+      functionCall: { id: upstreamId(call.id), name: call.name, args: call.args },
+      thoughtSignature: signature,
     });
   }
   return parts;
 }
 
-function upstreamId(id: string): { id?: string } {
-  return isMintedCallId(id) ? {} : { id: upstreamCallId(id) };
+/** None for a call that the upstream gave none. */
+function upstreamId(id: string): string | undefined {
+  return isMintedCallId(id) ? undefined : upstreamCallId(id);
 }
 
 /** JSON of a tool is given as what it is; all else as text. */

@@ -1,4 +1,12 @@
-import { errorInResponse, parseObject, refused, type Target, type WireProvider, type WireRequest } from "portico/chat";
+import {
+  errorInResponse,
+  parseObject,
+  postJson,
+  refused,
+  type Target,
+  type WireProvider,
+  type WireRequest,
+} from "portico/chat";
 import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 
@@ -12,18 +20,10 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
     throw refused("input", "input must be a text or a list of texts");
   }
   const model = `models/${target.model.replace(/^models\//, "")}`;
-  const requests = input.map((text) => ({
-    model,
-    content: { parts: [{ text }] },
-    ...(typeof request.dimensions === "number" && { outputDimensionality: request.dimensions }),
-  }));
-  return {
-    method: "POST",
-    url: methodUrl(target, "batchEmbedContents"),
-    headers: { ...headersFor(target), "content-type": "application/json" },
-    body: JSON.stringify({ requests }),
-    dropped: typeof request.user === "string" ? ["user"] : [],
-  };
+  const outputDimensionality = typeof request.dimensions === "number" ? request.dimensions : undefined;
+  const requests = input.map((text) => ({ model, content: { parts: [{ text }] }, outputDimensionality }));
+  const dropped = typeof request.user === "string" ? ["user"] : [];
+  return postJson(methodUrl(target, "batchEmbedContents"), headersFor(target), { requests }, { dropped });
 }
 
 function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {

@@ -34,8 +34,8 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   return {
     message,
     kind: kindOf(error, status, message),
-    ...(typeof error.status === "string" && { code: error.status }),
-    ...(retryAfter !== undefined && { retryAfter }),
+    code: typeof error.status === "string" ? error.status : undefined,
+    retryAfter,
   };
 }
 

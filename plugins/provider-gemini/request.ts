@@ -1,15 +1,20 @@
 import {
+  type BlockOptions,
   type ChatRequest,
   type Fields,
+  filled,
+  filledObject,
+  fitToolNames,
   type GeminiModel,
   geminiModel,
   jsonInstruction,
+  onlyOneChoice,
   originOf,
+  postJson,
   readConversation,
   readFields,
   readResponseFormat,
   readTools,
-  refused,
   type ResponseFormat,
   type Target,
   type ToolUse,
@@ -21,21 +26,20 @@ import { encodeTurns } from "./contents.ts";
 import { encodeThinking } from "./thinking.ts";
 
 /** What `decode` and `decoder` remember of the request. */
-export interface Sent {
+export interface Sent extends BlockOptions {
   includeUsage: boolean;
-  /** For whom the signatures of the answer's calls are good. */
-  origin: string;
-  /** Several answers were asked for: their texts arrive mixed. */
-  many: boolean;
 }
 
+/** As Google writes it; one pattern for AI Studio and Vertex, whose lists of further characters differ. */
+const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
+
 /** The `generateContent` request. Throws 400 with `param` for what it cannot express. */
-export async function encodeGenerate(request: ChatRequest, target: Target): Promise<WireRequest> {
+export async function encodeGenerate(asked: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(asked, TOOL_NAME);
   const fields = readFields(request);
   const model = geminiModel(target.model);
   const origin = originOf(target);
-  const n = fields.number("n") ?? 1;
-  if (!Number.isInteger(n) || n < 1) throw refused("n", "n must be a whole number from 1");
+  onlyOneChoice(fields);
 
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
@@ -44,45 +48,34 @@ export async function encodeGenerate(request: ChatRequest, target: Target): Prom
   if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0) fields.drop("parallel_tool_calls");
   const format = readResponseFormat(fields);
   const json = encodeFormat(format, use, model, fields, system);
-  const safety = fields.take("safety_settings") ?? fields.take("safetySettings");
-  const cached = fields.string("cached_content");
-  const generation = { ...encodeGeneration(fields), ...(n > 1 && { candidateCount: n }), ...json };
-  const thinking = encodeThinking(fields, model);
-  if (thinking !== undefined) Object.assign(generation, { thinkingConfig: thinking });
-
   const body = {
-    ...(system.length > 0 && { systemInstruction: { parts: system.map((text) => ({ text })) } }),
+    systemInstruction: system.length > 0 ? { parts: system.map((text) => ({ text })) } : undefined,
     contents,
     ...encodeTools(use, fields),
-    ...(safety !== undefined && { safetySettings: safety }),
-    ...(cached !== undefined && { cachedContent: cached }),
-    ...(Object.keys(generation).length > 0 && { generationConfig: generation }),
+    safetySettings: fields.take("safety_settings") ?? fields.take("safetySettings"),
+    cachedContent: fields.string("cached_content"),
+    generationConfig: filledObject({
+      ...encodeGeneration(fields),
+      ...json,
+      thinkingConfig: encodeThinking(fields, model),
+    }),
   };
-  const state: Sent = { includeUsage: wantsUsage(request), origin, many: n > 1 };
+  const state: Sent = { includeUsage: wantsUsage(request), origin, names };
   const method = request.stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
-  return {
-    method: "POST",
-    url: methodUrl(target, method),
-    headers: { ...headersFor(target), "content-type": "application/json" },
-    body: JSON.stringify(body),
-    dropped: fields.dropped(),
-    state,
-  };
+  return postJson(methodUrl(target, method), headersFor(target), body, { fields, state });
 }
 
 function encodeGeneration(fields: Fields): Record<string, unknown> {
-  const stops = fields.stops();
-  const all = {
+  return {
     temperature: fields.number("temperature"),
     topP: fields.number("top_p"),
     topK: fields.number("top_k"),
     maxOutputTokens: fields.maxTokens(),
-    stopSequences: stops.length > 0 ? stops : undefined,
+    stopSequences: filled(fields.stops()),
     seed: fields.number("seed"),
     presencePenalty: fields.number("presence_penalty"),
     frequencyPenalty: fields.number("frequency_penalty"),
   };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
 function encodeFormat(
@@ -106,11 +99,8 @@ function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown> {
   if (use.tools.length === 0) return {};
   const functionDeclarations = use.tools.map((tool) => {
     if (tool.strict) fields.drop(`${tool.path}.function.strict`);
-    return {
-      name: tool.name,
-      ...(tool.description !== undefined && { description: tool.description }),
-      ...(hasProperties(tool.parameters) && { parametersJsonSchema: tool.parameters }),
-    };
+    const parametersJsonSchema = hasProperties(tool.parameters) ? tool.parameters : undefined;
+    return { name: tool.name, description: tool.description, parametersJsonSchema };
   });
   const tools = [{ functionDeclarations }];
   const choice = use.choice;

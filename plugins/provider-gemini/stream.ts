@@ -21,7 +21,7 @@ import type { Sent } from "./request.ts";
 
 /** Translates one stream of `streamGenerateContent?alt=sse`. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage, origin, many } = sent.state as Sent;
+  const { includeUsage, origin, names } = sent.state as Sent;
   /** Choice → how many calls it made so far: parallel calls come one per event. */
   const calls = new Map<number, number>();
   const seen = new Set<number>();
@@ -58,7 +58,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (event.promptFeedback?.blockReason !== undefined) blocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
       onCandidate(candidate, candidate.index ?? i, writer);
-    if (!many && isPlainText(event)) lane.learn();
+    if (isPlainText(event)) lane.learn();
   }
 
   function onCandidate(candidate: Candidate, choice: number, out: ChunkWriter): void {
@@ -67,7 +67,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (part.functionCall !== undefined) {
         const index = calls.get(choice) ?? 0;
         calls.set(choice, index + 1);
-        out.delta({ tool_calls: [{ index, ...readCall(part, origin) }] }, choice);
+        out.delta({ tool_calls: [{ index, ...readCall(part, { origin, names }) }] }, choice);
       } else if (part.inlineData !== undefined) {
         out.delta({ images: [imagePart(part.inlineData)] }, choice);
       } else if (part.text) {

@@ -2,16 +2,19 @@ import {
   assistantMessage,
   type ChatCompletion,
   clientCallId,
+  completionFrom,
   errorInResponse,
   parseObject,
   type Target,
   tokenUsage,
   type ToolCallPart,
+  type ToolNames,
   upstreamError,
   type Usage,
   type WireRequest,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
+import type { Sent } from "./request.ts";
 
 /** A whole answer, or one event of a stream. */
 export interface Answer {
@@ -55,24 +58,22 @@ interface MistralUsage {
   completion_tokens_details?: { reasoning_tokens?: number } | null;
 }
 
-/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
-export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
+/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const answer = parseObject(body) as Answer | undefined;
   if (!Array.isArray(answer?.choices)) throw errorInResponse(readProblem(200, body));
-  return {
-    id: answer.id ? `chatcmpl-${answer.id}` : target.id,
-    object: "chat.completion",
-    created: target.created,
-    model: answer.model ?? target.model,
-    choices: answer.choices.map((choice, i) => {
-      const { text, reasoning } = readContent(choice.message?.content);
-      const calls = (choice.message?.tool_calls ?? []).map(readCall);
-      const message = assistantMessage({ text, reasoning, calls });
-      const reason = finishReason(choice.finish_reason, calls.length > 0);
-      return { index: choice.index ?? i, message, logprobs: null, finish_reason: reason };
+  const { names } = sent.state as Sent;
+  return completionFrom(target, {
+    id: answer.id,
+    model: answer.model,
+    choices: answer.choices.map(({ index, message, finish_reason }) => {
+      const { text, reasoning } = readContent(message?.content);
+      const calls = (message?.tool_calls ?? []).map((call) => readCall(call, names));
+      const finish = finishReason(finish_reason, calls.length > 0);
+      return { index, message: assistantMessage({ text, reasoning, calls }), finish };
     }),
-    ...(answer.usage && { usage: readUsage(answer.usage) }),
-  };
+    usage: answer.usage && readUsage(answer.usage),
+  });
 }
 
 /** Content may be text, or a list in which thinking stands apart. */
@@ -87,8 +88,11 @@ export function readContent(content: Message["content"]): { text: string; reason
   return { text: text.join(""), reasoning: reasoning.join("") };
 }
 
-function readCall(call: MistralCall): ToolCallPart {
-  const fn = { name: call.function?.name ?? "", arguments: readArguments(call.function?.arguments) || "{}" };
+function readCall(call: MistralCall, names: ToolNames): ToolCallPart {
+  const fn = {
+    name: names.original(call.function?.name ?? ""),
+    arguments: readArguments(call.function?.arguments) || "{}",
+  };
   return { id: clientCallId(call.id === "null" ? undefined : call.id), type: "function", function: fn };
 }
 

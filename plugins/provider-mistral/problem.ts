@@ -9,7 +9,7 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const detail = firstDetail(body);
   if (detail === undefined) return plain;
   const param = detail.loc?.filter((one) => one !== "body").join(".");
-  return { ...plain, message: detail.msg, ...(param && { param }) };
+  return { ...plain, message: detail.msg, param: param || plain.param };
 }
 
 function firstDetail(body: Buffer): { msg: string; loc?: (string | number)[] } | undefined {
@@ -21,7 +21,7 @@ function firstDetail(body: Buffer): { msg: string; loc?: (string | number)[] } |
     const list = parsed?.message?.detail ?? parsed?.detail;
     const first = Array.isArray(list) ? (list[0] as { msg?: unknown; loc?: unknown }) : undefined;
     if (typeof first?.msg !== "string") return undefined;
-    return { msg: first.msg, ...(Array.isArray(first.loc) && { loc: first.loc as (string | number)[] }) };
+    return { msg: first.msg, loc: Array.isArray(first.loc) ? (first.loc as (string | number)[]) : undefined };
   } catch {
     return undefined;
   }

@@ -2,8 +2,12 @@ import {
   bearerHeaders,
   type ChatRequest,
   type Fields,
+  filled,
+  fitToolNames,
+  functionTool,
   isWebUrl,
   type Part,
+  postJson,
   readConversation,
   readEffort,
   readFields,
@@ -14,6 +18,7 @@ import {
   shortCallId,
   type Target,
   textOf,
+  type ToolNames,
   type ToolUse,
   type Turn,
   wantsUsage,
@@ -23,47 +28,39 @@ import {
 /** What `decoder` remembers of the request. */
 export interface Sent {
   includeUsage: boolean;
+  names: ToolNames;
 }
 
 /** Mistral refuses ids of any other length. */
 const ID_LENGTH = 9;
 
 /** The chat completions request. Fields that Mistral does not know are refused by it, so they are dropped here. */
-export async function encodeChat(request: ChatRequest, target: Target): Promise<WireRequest> {
+export async function encodeChat(asked: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(asked);
   const fields = readFields(request);
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
   const messages = [];
   for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
-  const use = readTools(request);
-
   const body = {
     model: target.model,
     messages,
-    ...(request.stream === true && { stream: true }),
+    stream: request.stream === true || undefined,
     ...encodeSettings(fields),
-    ...encodeFormat(fields),
-    ...encodeTools(use, fields),
+    response_format: encodeFormat(fields),
+    ...encodeTools(readTools(request), fields),
   };
-  const state: Sent = { includeUsage: wantsUsage(request) };
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/v1/chat/completions`,
-    headers: { ...bearerHeaders(target), "content-type": "application/json" },
-    body: JSON.stringify(body),
-    dropped: fields.dropped(),
-    state,
-  };
+  const state: Sent = { includeUsage: wantsUsage(request), names };
+  return postJson(`${target.baseUrl}/v1/chat/completions`, bearerHeaders(target), body, { fields, state });
 }
 
 function encodeSettings(fields: Fields): Record<string, unknown> {
-  const stops = fields.stops();
   const effort = readEffort(fields);
-  const all = {
+  return {
     temperature: fields.number("temperature"),
     top_p: fields.number("top_p"),
     max_tokens: fields.maxTokens(),
-    stop: stops.length > 0 ? stops : undefined,
+    stop: filled(fields.stops()),
     random_seed: fields.number("random_seed") ?? fields.number("seed"),
     presence_penalty: fields.number("presence_penalty"),
     frequency_penalty: fields.number("frequency_penalty"),
@@ -76,35 +73,28 @@ function encodeSettings(fields: Fields): Record<string, unknown> {
     prompt_cache_key: fields.string("prompt_cache_key"),
     guardrails: fields.take("guardrails"),
   };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
-function encodeFormat(fields: Fields): Record<string, unknown> {
+function encodeFormat(fields: Fields): unknown {
   const format = readResponseFormat(fields);
-  if (format === undefined) return {};
-  if (format.kind === "json") return { response_format: { type: "json_object" } };
+  if (format === undefined) return undefined;
+  if (format.kind === "json") return { type: "json_object" };
   const { name, description, schema, strict } = format;
-  const json_schema = { name, ...(description !== undefined && { description }), schema, strict };
-  return { response_format: { type: "json_schema", json_schema } };
+  return { type: "json_schema", json_schema: { name, description, schema, strict } };
 }
 
 function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown> {
   const parallel = fields.boolean("parallel_tool_calls");
   if (use.tools.length === 0) return {};
-  const tools = use.tools.map((tool) => ({
-    type: "function",
-    function: {
-      name: tool.name,
-      ...(tool.description !== undefined && { description: tool.description }),
-      ...(tool.strict && { strict: true }),
-      parameters: tool.parameters ?? { type: "object", properties: {} },
-    },
-  }));
+  const tools = use.tools.map((tool) => {
+    const { type, function: fn } = functionTool(tool);
+    return { type, function: { ...fn, strict: tool.strict || undefined } };
+  });
   const choice = use.choice;
   return {
     tools,
-    ...(choice !== undefined && { tool_choice: encodeChoice(choice) }),
-    ...(parallel !== undefined && { parallel_tool_calls: parallel }),
+    tool_choice: choice && encodeChoice(choice),
+    parallel_tool_calls: parallel,
   };
 }
 
@@ -122,7 +112,7 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
       type: "function",
       function: { name: call.name, arguments: JSON.stringify(call.args) },
     }));
-    return [{ role: "assistant", content: text, ...(calls.length > 0 && { tool_calls: calls }) }];
+    return [{ role: "assistant", content: text, tool_calls: filled(calls) }];
   }
   if (turn.results.length === 0) return [{ role: "user", content: await encodeParts(turn.parts, target) }];
   const results = [];
@@ -160,10 +150,6 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
         const at = part.data === undefined ? "file_id" : "file_data";
         throw refused(`${part.path}.${at}`, "Send the file itself in file_data as a data URL");
       }
-      return {
-        type: "document_url",
-        document_url: part.data,
-        ...(part.filename !== undefined && { document_name: part.filename }),
-      };
+      return { type: "document_url", document_url: part.data, document_name: part.filename };
   }
 }

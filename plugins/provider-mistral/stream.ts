@@ -29,7 +29,7 @@ interface Calls {
 
 /** Translates one stream of Mistral's chunks. */
 export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
-  const { includeUsage } = sent.state as Sent;
+  const { includeUsage, names } = sent.state as Sent;
   const choices = new Map<number, Calls>();
   const finished = new Set<number>();
   let writer: ChunkWriter | undefined;
@@ -86,7 +86,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
         out.toolCall(
           index,
           clientCallId(call.id === "null" ? undefined : call.id),
-          call.function?.name ?? "",
+          names.original(call.function?.name ?? ""),
           args,
           choice,
         );

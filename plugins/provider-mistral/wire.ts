@@ -2,6 +2,7 @@ import {
   bearerHeaders,
   errorInResponse,
   parseObject,
+  postJson,
   readModelList,
   type Target,
   type WireProvider,
@@ -32,17 +33,10 @@ export const mistral: WireProvider = {
 
 function encodeEmbeddings(request: Record<string, unknown>, target: Target): WireRequest {
   const { input, dimensions } = request;
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/v1/embeddings`,
-    headers: { ...bearerHeaders(target), "content-type": "application/json" },
-    body: JSON.stringify({
-      model: target.model,
-      input,
-      ...(typeof dimensions === "number" && { output_dimension: dimensions }),
-    }),
-    dropped: typeof request.user === "string" ? ["user"] : [],
-  };
+  const output_dimension = typeof dimensions === "number" ? dimensions : undefined;
+  const dropped = typeof request.user === "string" ? ["user"] : [];
+  const body = { model: target.model, input, output_dimension };
+  return postJson(`${target.baseUrl}/v1/embeddings`, bearerHeaders(target), body, { dropped });
 }
 
 function decodeEmbeddings(body: Buffer): Record<string, unknown> {

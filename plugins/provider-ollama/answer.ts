@@ -1,6 +1,7 @@
 import {
   assistantMessage,
   type ChatCompletion,
+  completionFrom,
   errorInResponse,
   mintCallId,
   parseObject,
@@ -33,21 +34,12 @@ export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): 
   if (answer?.message === undefined) throw failureIn(body, 200);
   const { content = "", thinking, tool_calls: list = [] } = answer.message;
   const calls = list.map(readCall);
-  return {
-    id: target.id,
-    object: "chat.completion",
-    created: target.created,
-    model: answer.model ?? target.model,
-    choices: [
-      {
-        index: 0,
-        message: assistantMessage({ text: content, reasoning: thinking, calls }),
-        logprobs: null,
-        finish_reason: finishReason(answer.done_reason, calls.length > 0),
-      },
-    ],
-    ...(answer.eval_count !== undefined && { usage: readUsage(answer) }),
-  };
+  const message = assistantMessage({ text: content, reasoning: thinking, calls });
+  return completionFrom(target, {
+    model: answer.model,
+    choices: [{ message, finish: finishReason(answer.done_reason, calls.length > 0) }],
+    usage: answer.eval_count === undefined ? undefined : readUsage(answer),
+  });
 }
 
 /** The upstream gives calls no ids, and arguments as an object. */

@@ -3,8 +3,12 @@ import {
   type ChatRequest,
   type Effort,
   type Fields,
+  filled,
+  filledObject,
+  functionTool,
   onlyOneChoice,
   type Part,
+  postJson,
   readConversation,
   readEffort,
   readFields,
@@ -33,59 +37,42 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
   for (const path of conversation.dropped) fields.drop(path);
   const messages = [];
   for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
-  const tools = encodeTools(readTools(request), fields);
   const format = readResponseFormat(fields);
-  const think = encodeThink(readEffort(fields), fields, target.model);
-  const options = encodeOptions(fields, target);
-  const keepAlive = fields.take("keep_alive") ?? target.options.keepAlive;
 
   const body = {
     model: target.model,
     messages,
     // The upstream's default is true.
     stream: request.stream === true,
-    ...(tools.length > 0 && { tools }),
-    ...(format !== undefined && { format: format.kind === "json" ? "json" : format.schema }),
-    ...(think !== undefined && { think }),
-    ...(keepAlive !== undefined && { keep_alive: keepAlive }),
-    ...(Object.keys(options).length > 0 && { options }),
+    tools: filled(encodeTools(readTools(request), fields)),
+    format: format?.kind === "json" ? "json" : format?.schema,
+    think: encodeThink(readEffort(fields), fields, target.model),
+    keep_alive: fields.take("keep_alive") ?? target.options.keepAlive,
+    options: filledObject(encodeOptions(fields, target)),
   };
   const state: Sent = { includeUsage: wantsUsage(request) };
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/api/chat`,
-    headers: { ...bearerHeaders(target), "content-type": "application/json" },
-    body: JSON.stringify(body),
-    dropped: fields.dropped(),
-    state,
-  };
+  return postJson(`${target.baseUrl}/api/chat`, bearerHeaders(target), body, { fields, state });
 }
 
 async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, unknown>[]> {
   if (turn.role === "system") return [{ role: "system", content: textOf(turn.parts) }];
   if (turn.role === "assistant") {
     const calls = turn.calls.map((call) => ({ function: { name: call.name, arguments: call.args } }));
-    return [
-      {
-        role: "assistant",
-        content: textOf(turn.parts),
-        ...(turn.reasoning !== undefined && { thinking: turn.reasoning }),
-        ...(calls.length > 0 && { tool_calls: calls }),
-      },
-    ];
+    const content = textOf(turn.parts);
+    return [{ role: "assistant", content, thinking: turn.reasoning, tool_calls: filled(calls) }];
   }
   if (turn.results.length > 0) {
     const results = [];
     for (const result of turn.results) {
       const images = await imagesOf(result.parts, target);
-      results.push({ role: "tool", content: textOf(result.parts), tool_name: result.name, ...images });
+      results.push({ role: "tool", content: textOf(result.parts), tool_name: result.name, images });
     }
     return results;
   }
-  return [{ role: "user", content: textOf(turn.parts), ...(await imagesOf(turn.parts, target)) }];
+  return [{ role: "user", content: textOf(turn.parts), images: await imagesOf(turn.parts, target) }];
 }
 
-async function imagesOf(parts: readonly Part[], target: Target): Promise<{ images?: string[] }> {
+async function imagesOf(parts: readonly Part[], target: Target): Promise<readonly string[] | undefined> {
   const images: string[] = [];
   for (const part of parts) {
     if (part.kind === "text") continue;
@@ -94,11 +81,11 @@ async function imagesOf(parts: readonly Part[], target: Target): Promise<{ image
     }
     images.push((await readImage(part, target)).base64);
   }
-  return images.length > 0 ? { images } : {};
+  return filled(images);
 }
 
 /** There is no `tool_choice`: without tools none can be called; a forced call cannot be asked for. */
-function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown>[] {
+function encodeTools(use: ToolUse, fields: Fields): unknown[] {
   if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0) fields.drop("parallel_tool_calls");
   const choice = use.choice;
   if (choice?.kind === "none") return [];
@@ -106,14 +93,7 @@ function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown>[] {
   const offered = choice?.kind === "named" ? use.tools.filter((tool) => tool.name === choice.name) : use.tools;
   return offered.map((tool) => {
     if (tool.strict) fields.drop(`${tool.path}.function.strict`);
-    return {
-      type: "function",
-      function: {
-        name: tool.name,
-        ...(tool.description !== undefined && { description: tool.description }),
-        parameters: tool.parameters ?? { type: "object", properties: {} },
-      },
-    };
+    return functionTool(tool);
   });
 }
 
@@ -131,7 +111,6 @@ function encodeThink(effort: Effort | undefined, fields: Fields, model: string):
 }
 
 function encodeOptions(fields: Fields, target: Target): Record<string, unknown> {
-  const stops = fields.stops();
   const asked = {
     num_predict: fields.maxTokens(),
     temperature: fields.number("temperature"),
@@ -143,8 +122,9 @@ function encodeOptions(fields: Fields, target: Target): Record<string, unknown> 
     presence_penalty: fields.number("presence_penalty"),
     repeat_penalty: fields.number("repeat_penalty"),
     num_ctx: fields.number("num_ctx"),
-    stop: stops.length > 0 ? stops : undefined,
+    stop: filled(fields.stops()),
   };
+  // What the request leaves open is the channel's to say.
   const set = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
   return { ...(target.options.options as object | undefined), ...fields.object("options"), ...set };
 }

@@ -1,6 +1,7 @@
 import {
   bearerHeaders,
   parseObject,
+  postJson,
   readOpenAiProblem,
   refused,
   type Target,
@@ -40,18 +41,14 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
   if (!input.every((one) => typeof one === "string")) {
     throw refused("input", "input must be a text or a list of texts");
   }
-  const body = {
-    model: target.model,
-    input,
-    ...(typeof request.dimensions === "number" && { dimensions: request.dimensions }),
-  };
-  return {
-    method: "POST",
-    url: `${target.baseUrl}/api/embed`,
-    headers: { ...bearerHeaders(target), "content-type": "application/json" },
-    body: JSON.stringify(body),
-    dropped: typeof request.user === "string" ? ["user"] : [],
-  };
+  const dimensions = typeof request.dimensions === "number" ? request.dimensions : undefined;
+  const dropped = typeof request.user === "string" ? ["user"] : [];
+  return postJson(
+    `${target.baseUrl}/api/embed`,
+    bearerHeaders(target),
+    { model: target.model, input, dimensions },
+    { dropped },
+  );
 }
 
 function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
@@ -65,6 +62,6 @@ function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<s
     embedding: values,
   }));
   const tokens = answer.prompt_eval_count;
-  const usage = tokens === undefined ? {} : { usage: { prompt_tokens: tokens, total_tokens: tokens } };
-  return { object: "list", data, model: target.model, ...usage };
+  const usage = tokens === undefined ? undefined : { prompt_tokens: tokens, total_tokens: tokens };
+  return { object: "list", data, model: target.model, usage };
 }

@@ -12,7 +12,7 @@ export interface Kept {
   /** What the request itself brought. */
   input: JsonObject[];
   /** The response before it. */
-  previous?: string;
+  previous?: string | undefined;
 }
 
 export interface Archive {

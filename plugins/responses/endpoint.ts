@@ -23,9 +23,8 @@ export async function createResponse({ chat, archive, log }: Parts, call: Call):
   const response = newResponse(`resp_${randomBytes(16).toString("hex")}`, body, stored);
 
   async function keep(ended: JsonObject): Promise<void> {
-    const { previous } = settings;
     try {
-      await archive.put(call.client, { response: ended, input, ...(previous !== undefined && { previous }) });
+      await archive.put(call.client, { response: ended, input, previous: settings.previous });
     } catch (error) {
       // The answer is there; only going on from it by its id will not be possible.
       log.warn({ id: call.id, err: error }, "a response could not be stored");
@@ -99,7 +98,7 @@ export async function listInputItems(archive: Archive, call: Call): Promise<Json
 function listed(item: JsonObject, id: string): JsonObject {
   const type = item.type ?? "message";
   const content = typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
-  return { id, ...item, type, ...(content !== undefined && { content }) };
+  return { id, ...item, type, content };
 }
 
 function idOf(call: Call): string {

@@ -120,7 +120,7 @@ function readPart(part: JsonObject, path: string): ContentPart {
       if (part.image_url == null) throw refused(`${path}.image_url`, "Send the image itself in image_url");
       const detail = optionalString(part.detail, `${path}.detail`);
       const url = stringAt(part.image_url, `${path}.image_url`);
-      return { type: "image_url", image_url: { url, ...(detail !== undefined && { detail }) } };
+      return { type: "image_url", image_url: { url, detail } };
     }
     case "input_file": {
       if (part.file_data == null) throw refused(`${path}.file_data`, "Send the file itself in file_data as a data URL");

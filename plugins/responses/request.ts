@@ -12,6 +12,7 @@ import {
   optionalObject,
   optionalString,
   refused,
+  streamFields,
   stringAt,
 } from "portico/chat";
 
@@ -51,29 +52,21 @@ export function readSettings(body: JsonObject): ReadSettings {
     );
   }
   const stream = optionalBoolean(body.stream, "stream") === true;
-  const maxTokens = optionalNumber(body.max_output_tokens, "max_output_tokens", 1, Number.MAX_SAFE_INTEGER);
-  const temperature = optionalNumber(body.temperature, "temperature", 0, 2);
-  const topP = optionalNumber(body.top_p, "top_p", 0, 1);
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
   const effort = optionalString(optionalObject(body.reasoning, "reasoning")?.effort, "reasoning.effort");
-  const passed = PASSED.flatMap((name) => {
-    const value = optionalString(body[name], name);
-    return value === undefined ? [] : [[name, value]];
-  });
+  const passed = PASSED.map((name) => [name, optionalString(body[name], name)]);
   return {
     request: {
       model,
-      ...(stream && { stream: true, stream_options: { include_usage: true } }),
-      ...(maxTokens !== undefined && { max_completion_tokens: maxTokens }),
-      ...(temperature !== undefined && { temperature }),
-      ...(topP !== undefined && { top_p: topP }),
-      ...(tools.length > 0 && {
-        tools,
-        ...(body.tool_choice != null && { tool_choice: readToolChoice(body.tool_choice) }),
-        ...(parallel !== undefined && { parallel_tool_calls: parallel }),
-      }),
-      ...(effort !== undefined && { reasoning_effort: effort }),
+      ...streamFields(stream),
+      max_completion_tokens: optionalNumber(body.max_output_tokens, "max_output_tokens", 1, Number.MAX_SAFE_INTEGER),
+      temperature: optionalNumber(body.temperature, "temperature", 0, 2),
+      top_p: optionalNumber(body.top_p, "top_p", 0, 1),
+      ...(tools.length > 0
+        ? { tools, tool_choice: readToolChoice(body.tool_choice), parallel_tool_calls: parallel }
+        : {}),
+      reasoning_effort: effort,
       ...readText(body.text),
       ...readLogprobs(body),
       ...Object.fromEntries(passed),
@@ -106,8 +99,10 @@ function readTool(value: unknown, i: number): ChatTool {
     throw refused(`${path}.type`, `Tools of type ${JSON.stringify(tool.type)} are not supported here: use functions`);
   }
   const named = functionAt(tool, path);
-  const parameters = optionalObject(tool.parameters, `${path}.parameters`);
-  return { type: "function", function: { ...named, ...(parameters !== undefined && { parameters }) } };
+  return {
+    type: "function",
+    function: { ...named, parameters: optionalObject(tool.parameters, `${path}.parameters`) },
+  };
 }
 
 function customName(tool: JsonObject): string[] {
@@ -126,7 +121,7 @@ function readCustom(tool: JsonObject, path: string): ChatTool {
     type: "function",
     function: {
       name,
-      ...(description !== "" && { description }),
+      description: description || undefined,
       parameters: {
         type: "object",
         properties: { input: { type: "string", description: "The input of the tool, as plain text" } },
@@ -138,6 +133,7 @@ function readCustom(tool: JsonObject, path: string): ChatTool {
 }
 
 function readToolChoice(value: unknown): unknown {
+  if (value == null) return undefined;
   if (value === "none" || value === "auto" || value === "required") return value;
   const choice = objectAt(value, "tool_choice");
   if (choice.type === "function" || choice.type === "custom") return functionNamed(choice, "tool_choice");
@@ -159,23 +155,22 @@ function readText(value: unknown): JsonObject {
   const text = optionalObject(value, "text");
   const verbosity = optionalString(text?.verbosity, "text.verbosity");
   const format = optionalObject(text?.format, "text.format");
-  const out: JsonObject = verbosity === undefined ? {} : { verbosity };
-  if (format === undefined || format.type === "text") return out;
-  if (format.type === "json_object") return { ...out, response_format: { type: "json_object" } };
+  if (format === undefined || format.type === "text") return { verbosity };
+  if (format.type === "json_object") return { verbosity, response_format: { type: "json_object" } };
   if (format.type !== "json_schema") {
     throw refused("text.format.type", "`text.format.type` must be text, json_object or json_schema");
   }
   const description = optionalString(format.description, "text.format.description");
   const strict = optionalBoolean(format.strict, "text.format.strict");
   return {
-    ...out,
+    verbosity,
     response_format: {
       type: "json_schema",
       json_schema: {
         name: stringAt(format.name, "text.format.name"),
         schema: objectAt(format.schema, "text.format.schema"),
-        ...(description !== undefined && { description }),
-        ...(strict !== undefined && { strict }),
+        description,
+        strict,
       },
     },
   };
@@ -185,5 +180,5 @@ function readLogprobs(body: JsonObject): JsonObject {
   const include = body.include == null ? [] : listAt(body.include, "include");
   const top = optionalNumber(body.top_logprobs, "top_logprobs", 0, 20);
   if (!include.includes("message.output_text.logprobs") && !top) return {};
-  return { logprobs: true, ...(top !== undefined && { top_logprobs: top }) };
+  return { logprobs: true, top_logprobs: top };
 }

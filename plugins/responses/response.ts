@@ -52,7 +52,7 @@ export function endResponse(response: JsonObject, { model, items, finish, usage 
   return {
     ...response,
     status: reason === undefined ? "completed" : "incomplete",
-    ...(reason === undefined && { completed_at: Math.floor(Date.now() / 1000) }),
+    completed_at: reason === undefined ? Math.floor(Date.now() / 1000) : undefined,
     incomplete_details: reason === undefined ? null : { reason },
     model,
     output: items,

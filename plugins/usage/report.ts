@@ -45,12 +45,12 @@ export async function report(store: Store, question: Question): Promise<Report> 
 function rowOf(sum: UsageSum, by: readonly Group[]): Row {
   const at = sum.at === undefined ? "" : new Date(sum.at).toISOString();
   return {
-    ...(by.includes("day") && { day: at.slice(0, 10) }),
-    ...(by.includes("hour") && { hour: at.slice(0, 16) + "Z" }),
-    ...(by.includes("channel") && { channel: sum.channel ?? "" }),
-    ...(by.includes("model") && { model: sum.model ?? "" }),
+    day: by.includes("day") ? at.slice(0, 10) : undefined,
+    hour: by.includes("hour") ? `${at.slice(0, 16)}Z` : undefined,
+    channel: by.includes("channel") ? (sum.channel ?? "") : undefined,
+    model: by.includes("model") ? (sum.model ?? "") : undefined,
     // The owner has no key.
-    ...(by.includes("key") && { key: sum.key === undefined || sum.key === "" ? null : sum.key }),
+    key: by.includes("key") ? sum.key || null : undefined,
     ...amountsOf(sum),
   };
 }

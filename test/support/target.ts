@@ -67,3 +67,8 @@ export function decodeCutAnywhere(make: () => StreamDecoder, stream: Buffer): Ch
   if (bytes !== whole) throw new Error(`byte by byte:\n${bytes}\ninstead of\n${whole}`);
   return readChunks(whole);
 }
+
+/** As it goes over the wire: without members that are undefined. */
+export function asJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}

@@ -60,7 +60,7 @@ export async function requestPage(store: Store, question: RequestsQuestion): Pro
     from: new Date(from).toISOString(),
     to: new Date(to).toISOString(),
     requests: found.slice(0, limit).map(viewOf),
-    ...(last && { next: placeText(last) }),
+    next: last && placeText(last),
   };
 }
 

@@ -1,5 +1,6 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { asJson } from "../../support/target.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { obligingHook } from "../../support/hook-files.ts";
@@ -273,7 +274,8 @@ test("a request that is wrong is told where", () => {
 });
 
 test("settings are said in OpenAI's words", () => {
-  const read = (body: object) => readMessages({ model: "m", max_tokens: 5, messages: user("Hi"), ...body }).request;
+  const read = (body: object) =>
+    asJson(readMessages({ model: "m", max_tokens: 5, messages: user("Hi"), ...body }).request);
   const tools = [{ name: "a", description: "d", input_schema: { type: "object" } }];
   const choice = (tool_choice: object) => read({ tools, tool_choice })["tool_choice"];
   assert.equal(read({ tools }).tools, [

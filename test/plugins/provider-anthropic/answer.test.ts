@@ -2,7 +2,7 @@ import { type ChatRequest, isUpstreamError, type WireRequest } from "portico/cha
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
 
 const target = makeTarget({ model: "claude-sonnet-4-5" });
 const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "Hi" }] };
@@ -14,7 +14,7 @@ const sentWithUsage = await anthropic.encode(
 
 function decode(message: Record<string, unknown>) {
   const whole = { id: "msg_1", type: "message", role: "assistant", model: "claude-real", content: [], ...message };
-  return anthropic.decode!(Buffer.from(JSON.stringify(whole)), sent, target);
+  return asJson(anthropic.decode!(Buffer.from(JSON.stringify(whole)), sent, target));
 }
 const decoder = (from: WireRequest = sentWithUsage) => anthropic.decoder!(from, target);
 

@@ -2,14 +2,15 @@ import { type ChatRequest, isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
 
 const target = makeTarget({ model: "gemini-3-flash" });
 const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "Hi" }] };
 const sent = await gemini.encode(request, target);
 const streamed = await gemini.encode({ ...request, stream: true, stream_options: { include_usage: true } }, target);
 const decoder = () => gemini.decoder!(streamed, target);
-const decode = (answer: Record<string, unknown>) => gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target);
+const decode = (answer: Record<string, unknown>) =>
+  asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
 
 const meta = { modelVersion: "gemini-real", responseId: "r1" };
 const usageMetadata = {
@@ -115,7 +116,7 @@ test("errors by status and by what they say", () => {
     [504, "DEADLINE_EXCEEDED", "timeout"],
   ];
   for (const [status, code, kind] of kinds) {
-    assert.equal(gemini.error(status, {}, body(code)), { message: "why", kind, code });
+    assert.equal(asJson(gemini.error(status, {}, body(code))), { message: "why", kind, code });
   }
   const bad = body("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", [
     { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" },
@@ -215,25 +216,6 @@ test("parallel calls one per event keep their places", () => {
     "sig",
   );
   assert.equal(finishes(chunks), ["tool_calls"]);
-});
-
-test("several answers do not mix", () => {
-  const event = (index: number, text: string, finishReason?: string) => ({
-    candidates: [{ content: { parts: [{ text }] }, index, ...(finishReason && { finishReason }) }],
-    ...meta,
-  });
-  const many = { ...streamed, state: { ...(streamed.state as object), many: true } };
-  const one = gemini.decoder!(many, target);
-  const stream = sse([event(0, "a"), event(1, "b"), event(0, "c", "STOP"), event(1, "d", "STOP")]);
-  const chunks = readChunks(decodeAll(one, [stream]));
-  const said = (choice: number) =>
-    chunks
-      .flatMap((chunk) => chunk.choices)
-      .filter((part) => part.index === choice)
-      .map((part) => part.delta.content ?? "")
-      .join("");
-  assert.equal([said(0), said(1)], ["ac", "bd"]);
-  assert.equal(finishes(chunks), ["stop", "stop"]);
 });
 
 test("blocked, failed, unfinished and empty streams", () => {

@@ -2,7 +2,7 @@ import type { ChatMessage, ChatRequest, Target } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";
-import { makeTarget } from "../../support/target.ts";
+import { makeTarget, refusedParam } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 
@@ -32,7 +32,7 @@ test("a plain request, unary and streamed", async () => {
     seed: 3,
     presence_penalty: 0.1,
     frequency_penalty: 0.2,
-    n: 2,
+    n: 1,
     logit_bias: { "1": 1 },
     user: "u",
   });
@@ -50,7 +50,6 @@ test("a plain request, unary and streamed", async () => {
       seed: 3,
       presencePenalty: 0.1,
       frequencyPenalty: 0.2,
-      candidateCount: 2,
     },
   });
   assert.equal(sent.dropped.sort(), ["logit_bias", "user"]);
@@ -193,6 +192,10 @@ test("reasoning_effort by model", async () => {
   assert.equal(await on("gemini-2.5-flash", "high"), [{ includeThoughts: true, thinkingBudget: 24_576 }, []]);
   assert.equal(await on("gemini-2.5-pro", "none"), [{ thinkingBudget: 128 }, ["reasoning_effort"]]);
   assert.equal(await on("gemini-2.0-flash", "low"), [undefined, ["reasoning_effort"]]);
+});
+
+test("more than one answer is refused", async () => {
+  for (const n of [2, 8]) assert.is(await refusedParam(encode({ n })), "n");
 });
 
 test("orphan results are refused with their path", async () => {

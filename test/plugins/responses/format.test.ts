@@ -4,6 +4,7 @@ import OpenAI from "openai";
 import { zodTextFormat } from "openai/helpers/zod";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { asJson } from "../../support/target.ts";
 import { z } from "zod";
 import { readItems } from "../../../plugins/responses/items.ts";
 import { readSettings } from "../../../plugins/responses/request.ts";
@@ -291,7 +292,7 @@ test("a request that is wrong is told where", () => {
 });
 
 test("settings are said in chat's words", () => {
-  const read = (body: object) => readSettings({ model: "m", input: "Hi", ...body }).request;
+  const read = (body: object) => asJson(readSettings({ model: "m", input: "Hi", ...body }).request);
   const tools = [{ type: "function", name: "a", parameters: { type: "object" }, strict: true }];
   assert.equal(read({ tools }).tools, [
     { type: "function", function: { name: "a", parameters: { type: "object" }, strict: true } },
@@ -339,7 +340,7 @@ test("what an assistant said in a row is one message; results and their images f
     (i) => `input[${i}]`,
   );
   const fn = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } });
-  assert.equal(messages, [
+  assert.equal(asJson(messages), [
     { role: "developer", content: "D" },
     { role: "user", content: "U" },
     { role: "assistant", content: "A", reasoning_content: "hm", tool_calls: [fn("1", "f"), fn("2", "g")] },

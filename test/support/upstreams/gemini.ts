@@ -14,7 +14,6 @@ const GENERATION = [
   "temperature",
   "topP",
   "topK",
-  "candidateCount",
   "maxOutputTokens",
   "stopSequences",
   "seed",

@@ -1,7 +1,9 @@
 /** OpenAI's settings as Claude takes them, by model; whoever serves the model. */
 import type { ClaudeModel } from "./capabilities.ts";
 import type { Fields } from "../request/fields.ts";
+import type { Turn } from "../request/conversation.ts";
 import { type Effort, readEffort } from "../request/tools.ts";
+import { carriedThinking } from "../response/carry.ts";
 
 export interface ClaudeThinking {
   type: "enabled" | "disabled" | "adaptive" | "between_tools";
@@ -50,6 +52,14 @@ export function claudeThinking(
     return {};
   }
   return { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+/** The turns end with results of calls that were made without (signed) thinking: such a loop cannot go on with it. */
+export function isBrokenLoop(turns: readonly Turn[], origin: string): boolean {
+  const last = turns.at(-1);
+  if (last?.role !== "user" || last.results.length === 0) return false;
+  const before = turns.at(-2);
+  return before?.role !== "assistant" || carriedThinking(before.extra, origin).length === 0;
 }
 
 function adaptive(effort: Effort, fields: Fields, model: ClaudeModel): { thinking?: ClaudeThinking; effort?: string } {

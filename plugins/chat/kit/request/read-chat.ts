@@ -24,13 +24,26 @@ export function modelAt(body: JsonObject): string {
   return model;
 }
 
+/** What a stream that is translated asks for: its usage too. */
+export function streamFields(stream: boolean) {
+  return stream ? { stream, stream_options: { include_usage: true } } : {};
+}
+
+export interface ReadFunction {
+  name: string;
+  description: string | undefined;
+  strict: boolean | undefined;
+}
+
 /** Name, description and strictness of a tool; its parameters stand elsewhere in each format. */
-export function functionAt(tool: JsonObject, path: string): { name: string; description?: string; strict?: boolean } {
+export function functionAt(tool: JsonObject, path: string): ReadFunction {
   const name = stringAt(tool.name, `${path}.name`);
   if (name === "") throw refused(`${path}.name`, "A tool needs a name");
-  const description = optionalString(tool.description, `${path}.description`);
-  const strict = optionalBoolean(tool.strict, `${path}.strict`);
-  return { name, ...(description !== undefined && { description }), ...(strict !== undefined && { strict }) };
+  return {
+    name,
+    description: optionalString(tool.description, `${path}.description`),
+    strict: optionalBoolean(tool.strict, `${path}.strict`),
+  };
 }
 
 /** The one text that these parts are; undefined where one of them is something else. */

@@ -108,6 +108,11 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   };
 }
 
+/** A tool in OpenAI's form, for upstreams that take it nearly so. */
+export function functionTool({ name, description, parameters = { type: "object", properties: {} } }: ToolSpec) {
+  return { type: "function", function: { name, description, parameters } };
+}
+
 /** What tells a model to answer in JSON where its format has no other way. */
 export function jsonInstruction(format: ResponseFormat): string {
   if (format.kind === "json")

@@ -1,4 +1,6 @@
 /** Pieces of a response in OpenAI's form, for the formats that are translated into it. */
+import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
+import type { Target } from "../types/provider.ts";
 
 export interface Answered<C> {
   text: string;
@@ -38,5 +40,30 @@ export function tokenUsage({ prompt, completion, total, cached, written, reasoni
       prompt_tokens_details: { cached_tokens: cached, ...(written !== undefined && { cache_write_tokens: written }) },
     }),
     ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+/** A completion of one target; what the upstream does not tell is the target's own. */
+export function completionFrom(
+  target: Pick<Target, "id" | "created" | "model">,
+  told: {
+    id?: string | undefined;
+    model?: string | undefined;
+    choices: { index?: number; message: ChatMessage; finish: string }[];
+    usage: Usage | undefined;
+  },
+): ChatCompletion {
+  return {
+    id: told.id ? `chatcmpl-${told.id}` : target.id,
+    object: "chat.completion",
+    created: target.created,
+    model: told.model ?? target.model,
+    choices: told.choices.map(({ index, message, finish }, i) => ({
+      index: index ?? i,
+      message,
+      logprobs: null,
+      finish_reason: finish,
+    })),
+    usage: told.usage,
   };
 }

@@ -1,0 +1,51 @@
+/** A whole response in content blocks (Anthropic's Messages, Bedrock's Converse) as one message in OpenAI's form. */
+import { clientCallId } from "./call-ids.ts";
+import { carryThinking, type ThinkingBlock } from "./carry.ts";
+import { assistantMessage } from "./write-completion.ts";
+import type { ToolNames } from "../request/tool-names.ts";
+import type { ChatMessage, ToolCallPart } from "../types/format.ts";
+
+/** What a response in blocks needs to know of its request. */
+export interface BlockOptions {
+  /** For whom the signatures of its reasoning are good. */
+  origin: string;
+  names: ToolNames;
+}
+
+export interface CollectedBlocks {
+  text(text: string): void;
+  /** Reasoning with its signature, where it has one. */
+  reasoning(text: string | undefined, signature: string | undefined): void;
+  /** Reasoning that nobody but the upstream can read. */
+  sealed(data: string): void;
+  call(id: string | undefined, name: string | undefined, input: unknown): void;
+  readonly called: boolean;
+  message(): ChatMessage;
+}
+
+export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks {
+  const texts: string[] = [];
+  const reasoning: string[] = [];
+  const thinking: ThinkingBlock[] = [];
+  const calls: ToolCallPart[] = [];
+  return {
+    text: (text) => texts.push(text),
+    reasoning(text, signature) {
+      if (text) reasoning.push(text);
+      if (signature) thinking.push({ text: text ?? "", signature });
+    },
+    sealed: (data) => thinking.push({ sealed: data }),
+    call(id, name = "", input = {}) {
+      const fn = { name: names.original(name), arguments: JSON.stringify(input ?? {}) };
+      calls.push({ id: clientCallId(id), type: "function", function: fn });
+    },
+    get called() {
+      return calls.length > 0;
+    },
+    message: () => ({
+      ...assistantMessage({ text: texts.join(""), reasoning: reasoning.join("\n"), calls }),
+      // Only a loop of calls needs the signatures again.
+      extra_content: calls.length > 0 && thinking.length > 0 ? carryThinking(origin, thinking) : undefined,
+    }),
+  };
+}
