@@ -90,7 +90,7 @@ function rule(error: ValueError): string {
     case T.StringMaxLength:
       return `must have at most ${schema["maxLength"]} characters`;
     case T.StringPattern:
-      return `must match ${schema["pattern"]}`;
+      return `must ${schema["expected"] ? `be ${schema["expected"]}` : `match ${schema["pattern"]}`}`;
     case T.StringFormat:
       return `must be a valid ${schema["format"]}`;
     case T.ArrayMinItems:

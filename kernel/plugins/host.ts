@@ -1,6 +1,6 @@
 /** The plugins of a gateway: found, loaded, set up in the order of their needs, reloaded, replaced and taken down. */
 import { endOrLate, withDeadline } from "../timing/deadline.ts";
-import { PorticoError } from "../errors.ts";
+import { isPorticoError, PorticoError } from "../errors.ts";
 import { discover, type Found, type Root } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load.ts";
 import { UnsafeError } from "../extensions/safety.ts";
@@ -37,6 +37,7 @@ export function createPluginHost(options: PluginHostOptions) {
   const inTurn = createTurns();
   let stopping = false;
   let settled = false;
+  let refusal: PorticoError | undefined;
 
   /** Brings definitions in line with the disk; the configuration can be checked afterwards. */
   async function refresh(force?: string): Promise<void> {
@@ -109,6 +110,9 @@ export function createPluginHost(options: PluginHostOptions) {
       slot.setupError = undefined;
     } catch (thrown) {
       slot.setupError = (thrown as Error).message;
+      // what the configuration says cannot be: a gateway does not start with that
+      const { cause } = thrown as Error;
+      if (!settled && isPorticoError(cause) && cause.code === "config_error") refusal ??= cause;
       return;
     }
     const plugin = nameOf(slot);
@@ -179,6 +183,7 @@ export function createPluginHost(options: PluginHostOptions) {
       inTurn(async () => {
         await activate();
         settled = true;
+        if (refusal) throw refusal;
       }),
     /** Something below the roots may have changed. */
     rescan: () =>

@@ -1,42 +1,47 @@
 /** Opens the store that `store.url` names. */
-import { mkdirSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
 import { sqliteEngine } from "./sqlite/engine.ts";
+import { makePrivateDir } from "./private-files.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./types.ts";
 
 export interface StoreOptions {
-  /** `file:<path>` or a plain absolute path. */
+  /** `file:<absolute path>` or an absolute path. */
   url: string;
   log: Logger;
   /** Milliseconds since 1970; tests hand in their own. */
   clock?: () => number;
 }
 
-/** Cheap: nothing is opened before the first call (or `open()`). Throws `invalid_request_error` for a URL of no engine. */
+/** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
 export function openStore({ url, log, clock = Date.now }: StoreOptions): Store {
   const file = fileOf(url);
-  if (file === undefined) {
-    throw new PorticoError(
-      "invalid_request_error",
-      `store.url: ${schemeOf(url)} is not a store: use file:<absolute path>`,
-      {
-        param: "store.url",
-      },
-    );
+  try {
+    makePrivateDir(dirname(file));
+  } catch (error) {
+    throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
   return createStore(sqliteEngine({ file, log, clock }));
 }
 
-function fileOf(url: string): string | undefined {
-  if (url.startsWith("file://")) return fileURLToPath(url);
-  const path = url.startsWith("file:") ? url.slice("file:".length) : url;
-  return isAbsolute(path) ? path : undefined;
+function fileOf(url: string): string {
+  const path = url.startsWith("file://") ? pathOf(url) : url.replace(/^file:/, "");
+  if (isAbsolute(path)) return path;
+  throw wrongUrl("use file:<absolute path>");
 }
 
-function schemeOf(url: string): string {
-  return /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0] ?? "this";
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch {
+    throw wrongUrl("use file:<absolute path>");
+  }
+}
+
+function wrongUrl(why: string): PorticoError {
+  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url" });
 }

@@ -1,7 +1,7 @@
 /** The store over HTTP. */
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
+import { makePrivateDir } from "./private-files.ts";
 
 const owner = { access: "gateway" } as const;
 
@@ -18,7 +18,7 @@ export function mountRoutes(ctx: PluginContext): void {
   });
   ctx.route("POST", "/store/backup", owner, async () => {
     const directory = join(ctx.paths.state, "backups");
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makePrivateDir(directory);
     const name = `portico-${new Date().toISOString().replaceAll(":", "-")}.db`;
     const { bytes } = await ctx.use("store").backup(join(directory, name));
     return { ok: true, name, bytes };

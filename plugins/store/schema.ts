@@ -15,7 +15,8 @@ export const storeSchema = Type.Object(
   {
     url: Type.Optional(
       Type.String({
-        pattern: "^(file:|/)",
+        pattern: "^(file:)?/",
+        expected: "file:<absolute path> or an absolute path",
         description: "file:PATH or an absolute path; by default a file under <home>/state.",
         atNextStart: true,
       }),

@@ -1,6 +1,7 @@
 /** Connections to the file. The only importer of `libsql`. */
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { migrate } from "./migrate.ts";
+import { makePrivateFile } from "../private-files.ts";
 
 type Row = Record<string, unknown>;
 
@@ -52,6 +53,7 @@ const NO_ROWS: Row[] = [];
 export async function connect(file: string): Promise<Connection> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   const { default: Background } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
+  makePrivateFile(file);
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
   const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }), Background.prototype.exec);
   try {

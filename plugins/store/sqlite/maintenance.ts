@@ -6,6 +6,7 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import { PorticoError } from "portico";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf } from "./failures.ts";
+import { makePrivateFile } from "../private-files.ts";
 
 export interface Maintenance {
   /** What `integrity_check` finds; nothing: empty. */
@@ -53,6 +54,7 @@ export function createMaintenance(file: string): Maintenance {
       await inTurn("The store could not be copied", async (connection) => {
         rmSync(part, { force: true });
         try {
+          makePrivateFile(part); // an empty one may be written into
           await connection.exec(`VACUUM INTO '${part.replaceAll("'", "''")}'`);
           renameSync(part, target);
         } catch (error) {

@@ -1,0 +1,84 @@
+/** Who else may read the store, and what becomes of an address that cannot be right. */
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { openStore } from "../../../plugins/store/open.ts";
+import { makePrivateDir } from "../../../plugins/store/private-files.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { suite } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+
+const test = suite("the store's files and address");
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+let umask: number;
+test.before(() => {
+  umask = process.umask(0);
+});
+test.after(() => void process.umask(umask));
+
+test("file, log and copies are the user's own, and so are the directories made for them", async () => {
+  const dir = join(temporaryDir("portico-modes-"), "made", "for it");
+  const store = openStore({ url: `file:${dir}/a.db`, log: quietLog() });
+  await store.kv.set("n", "k", 1);
+  assert.equal(
+    ["", "-wal", "-shm"].map((end) => modeOf(join(dir, `a.db${end}`))),
+    ["600", "600", "600"],
+  );
+  makePrivateDir(join(dir, "copies"));
+  await store.backup(join(dir, "copies", "b.db"));
+  assert.is(modeOf(join(dir, "copies", "b.db")), "600");
+  assert.equal([dir, join(dir, ".."), join(dir, "copies")].map(modeOf), ["700", "700", "700"]);
+  await store.close();
+  const copy = openStore({ url: `file:${dir}/copies/b.db`, log: quietLog() });
+  assert.is(await copy.kv.get("n", "k"), 1);
+  await copy.close();
+});
+
+test("a file that others could read is closed to them when it is opened", async () => {
+  const file = join(temporaryDir("portico-modes-"), "a.db");
+  for (const end of ["", "-wal", "-shm"]) closeSync(openSync(`${file}${end}`, "w", 0o666));
+  chmodSync(file, 0o644);
+  const store = openStore({ url: file, log: quietLog() });
+  await store.kv.set("n", "k", 1);
+  assert.equal(
+    ["", "-wal", "-shm"].map((end) => modeOf(`${file}${end}`)),
+    ["600", "600", "600"],
+  );
+  await store.close();
+});
+
+test("a directory that was there keeps its mode: it may be shared", async () => {
+  const dir = join(temporaryDir("portico-modes-"), "shared");
+  mkdirSync(dir, { mode: 0o755 });
+  const store = openStore({ url: join(dir, "a.db"), log: quietLog() });
+  await store.open();
+  assert.is(modeOf(dir), "755");
+  await store.close();
+});
+
+const taken = join(temporaryDir("portico-modes-"), "a file");
+closeSync(openSync(taken, "w"));
+
+for (const [what, url, says] of [
+  ["a scheme that is no engine", "mysql://localhost/portico", /store\.url must be file:/],
+  ["a relative path", "file:portico.db", /store\.url must be file:/],
+  ["nothing", "", /store\.url must be file:/],
+  ["a host in a file's address", "file://elsewhere/portico.db", /store\.url/],
+  ["a directory", "/tmp", /names a directory/],
+  ["a path below a file", `${taken}/portico.db`, /cannot be made \((EEXIST|ENOTDIR)\)/],
+  ["a path that cannot be made", "/proc/nowhere/portico.db", /cannot be made/],
+] as const) {
+  test(`a gateway does not start with a store.url that is ${what}`, async () => {
+    try {
+      await (await startGateway({ config: { store: { url } } })).stop();
+    } catch (error) {
+      assert.match((error as Error).message, says);
+      return;
+    }
+    assert.unreachable("it has started");
+  });
+}
+
+test.run();
