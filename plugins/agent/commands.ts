@@ -2,7 +2,7 @@
 import type { AgentService } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
-import type { Parts } from "./parts.ts";
+import type { AgentContext } from "./context.ts";
 import type { Worker } from "./turns/worker.ts";
 
 export interface Command {
@@ -18,38 +18,38 @@ export function parseCommand(message: string): Command | undefined {
 }
 
 interface Scope {
-  parts: Parts;
+  agent: AgentContext;
   service: AgentService;
   worker: Worker;
 }
 
 /** Does it, tells the handlers of `command:*`, and answers what to say. */
 export async function runCommand(scope: Scope, command: Command, sessionId: string, source: string): Promise<string> {
-  const { parts } = scope;
+  const { agent } = scope;
   const { name, args } = command;
   const stopped = await stopSession(scope, sessionId);
-  const previous = name === "stop" ? undefined : await previousMessages(parts, sessionId);
-  const result = await parts.ctx.emit(
+  const previous = name === "stop" ? undefined : await previousMessages(agent, sessionId);
+  const result = await agent.ctx.emit(
     `command:${name}`,
     {
       sessionKey: sessionId,
       command: name,
       args,
-      workspace: parts.settings(undefined).workspace,
+      workspace: agent.settings(undefined).workspace,
       source,
-      ...(previous === undefined ? {} : { previousSession: { messages: previous } }),
+      previousSession: previous && { messages: previous },
     },
     { sessionKey: sessionId },
   );
   if (previous !== undefined) {
-    await parts.store().sessions.clear(sessionId);
-    await parts.store().sessions.put(sessionId, { summary: null, summaryUpTo: null });
+    await agent.store().sessions.clear(sessionId);
+    await agent.store().sessions.put(sessionId, { summary: null, summaryUpTo: null });
   }
   return [...result.messages, sayDone(name, stopped)].join("\n\n");
 }
 
-async function stopSession({ parts, service, worker }: Scope, sessionId: string): Promise<number> {
-  const store = parts.store();
+async function stopSession({ agent, service, worker }: Scope, sessionId: string): Promise<number> {
+  const store = agent.store();
   const queued = await store.items.list({ kind: "turn", lane: sessionId, state: "queued", limit: 1000 });
   const ids = new Set([...queued.map((item) => item.id), ...worker.runningIn(sessionId)]);
   const elsewhere = await store.items.list({ kind: "turn", lane: sessionId, state: "running" });
@@ -63,8 +63,8 @@ async function stopSession({ parts, service, worker }: Scope, sessionId: string)
   return stopped;
 }
 
-async function previousMessages(parts: Parts, sessionId: string): Promise<{ role: string; content: string }[]> {
-  const stored = await parts.store().sessions.transcript(sessionId);
+async function previousMessages(agent: AgentContext, sessionId: string): Promise<{ role: string; content: string }[]> {
+  const stored = await agent.store().sessions.transcript(sessionId);
   return stored.map(({ role, body }) => ({ role, content: textOf(body as ChatMessage) }));
 }
 

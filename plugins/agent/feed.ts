@@ -42,8 +42,8 @@ export function eventFeed(ctx: Pick<PluginContext, "onAny">): (call: Call) => vo
       if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
       const { name, type, action, sessionKey, timestamp } = event;
       const outcome = {
-        ...(result.reply === undefined ? {} : { reply: result.reply }),
-        ...(result.block === undefined ? {} : { block: result.block }),
+        reply: result.reply,
+        block: result.block,
       };
       sse.send(name, { name, type, action, sessionKey, timestamp, context: shown(result.context), ...outcome });
     };

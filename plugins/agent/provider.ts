@@ -2,7 +2,7 @@
 import { isPorticoError, newId, PorticoError } from "portico";
 import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
-import { MAIN_AGENT, type Parts, shownError } from "./parts.ts";
+import { MAIN_AGENT, type AgentContext, shownError } from "./context.ts";
 import type { Listen } from "./turns/progress.ts";
 import { runTurn, type TurnBody, type TurnEnd } from "./turns/turn.ts";
 
@@ -21,22 +21,27 @@ const PASSED = [
   "response_format",
 ];
 
-export function agentProvider(parts: Parts): ChatProvider {
+export function agentProvider(agent: AgentContext): ChatProvider {
   return {
     name: "agent",
     description: "A full turn of the agent, with its tools",
     builtinChannel: "agent",
     composite: true,
-    models: () => parts.agentIds(),
-    complete: async (request, info) => completion(await chatTurn(parts, request, info, undefined), info),
-    stream: (request, info) => streamTurn(parts, request, info),
+    models: () => agent.agentIds(),
+    complete: async (request, info) => completion(await chatTurn(agent, request, info, undefined), info),
+    stream: (request, info) => streamTurn(agent, request, info),
   };
 }
 
-async function chatTurn(parts: Parts, request: ChatRequest, info: Info, onDelta: Listen | undefined): Promise<TurnEnd> {
+async function chatTurn(
+  agent: AgentContext,
+  request: ChatRequest,
+  info: Info,
+  onDelta: Listen | undefined,
+): Promise<TurnEnd> {
   const turnId = newId("turn");
   const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
-  const settings = parts.settings(agentId);
+  const settings = agent.settings(agentId);
   const sessionId = sessionOf(info);
   const { history, prompt } = split(request.messages);
   if (typeof request["n"] === "number" && request["n"] > 1) {
@@ -46,11 +51,11 @@ async function chatTurn(parts: Parts, request: ChatRequest, info: Info, onDelta:
   const body: TurnBody = { message: textOf(prompt), source: "chat", agent: agentId, received: true };
   const names = { turnId, sessionId, agentId, source: "chat" };
   const began = performance.now();
-  const { ctx } = parts;
+  const { ctx } = agent;
   const late = AbortSignal.timeout(settings.timeoutMs);
   try {
     const end = await ctx.busy(
-      runTurn(parts, {
+      runTurn(agent, {
         turnId,
         sessionId,
         body,
@@ -64,7 +69,7 @@ async function chatTurn(parts: Parts, request: ChatRequest, info: Info, onDelta:
       }),
     );
     const messages = end.messages.map((each) => ({ role: each.role, body: each, turnId }));
-    await parts
+    await agent
       .store()
       .enqueue({ messages: [{ session: sessionId, messages, meta: { agent: agentId, source: "chat" } }] });
     const { prompt_tokens, completion_tokens, total_tokens } = end.usage;
@@ -106,8 +111,8 @@ function asOwn(thrown: unknown): unknown {
   const { code, message, status, param, type, headers } = thrown;
   return new PorticoError(code, message, {
     status,
-    ...(param === undefined ? {} : { param }),
-    ...(type === undefined ? {} : { type }),
+    param,
+    type,
     headers: { ...headers, "x-should-retry": "false" },
     cause: thrown,
   });
@@ -139,10 +144,10 @@ function modelName(info: Info): string {
   return info.model === "agent" ? "agent" : `agent/${info.model}`;
 }
 
-async function* streamTurn(parts: Parts, request: ChatRequest, info: Info): AsyncGenerator<ChatChunk | string> {
+async function* streamTurn(agent: AgentContext, request: ChatRequest, info: Info): AsyncGenerator<ChatChunk | string> {
   const pieces: string[] = [];
   let wake = () => {};
-  const turn = chatTurn(parts, request, info, (text) => {
+  const turn = chatTurn(agent, request, info, (text) => {
     pieces.push(text);
     wake();
   });

@@ -4,15 +4,15 @@ import type { AgentService } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import type { Session, StoredMessage, WorkItem } from "portico/store";
 import { parseCommand, runCommand } from "./commands.ts";
-import { MAIN_SESSION, type Parts } from "./parts.ts";
+import { MAIN_SESSION, type AgentContext } from "./context.ts";
 import type { ListenToAttempts, Progress } from "./turns/progress.ts";
 import { agentRequest } from "./schema.ts";
-import { iso, turnStatus } from "./service.ts";
+import { iso, turnStatus } from "./turns/status.ts";
 import { received, type TurnBody } from "./turns/turn.ts";
 import type { Worker } from "./turns/worker.ts";
 
 interface RouteParts {
-  parts: Parts;
+  agent: AgentContext;
   service: AgentService;
   worker: Worker;
   progress: Progress;
@@ -20,23 +20,23 @@ interface RouteParts {
 
 const owner = { access: "gateway" } as const;
 
-export function mountRoutes({ parts, service, worker, progress }: RouteParts): void {
-  const { ctx } = parts;
+export function mountRoutes({ agent, service, worker, progress }: RouteParts): void {
+  const { ctx } = agent;
   const check = compile(agentRequest);
 
   ctx.route("POST", "/agent", { ...owner, summary: "Start a turn" }, async (call) => {
     const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
     const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
-    parts.settings(request.agent);
-    const body: TurnBody = await received(parts, session, { ...request, source });
+    agent.settings(request.agent);
+    const body: TurnBody = await received(agent, session, { ...request, source });
     const command = body.reply === undefined ? parseCommand(body.message) : undefined;
     if (command) {
-      const result = await runCommand({ parts, service, worker }, command, session, source);
+      const result = await runCommand({ agent, service, worker }, command, session, source);
       return { status: 200, message: result, sessionId: session, command: command.name, result };
     }
     const { turnId, item } = service.turnItem({ ...body, session });
-    if (stream) return streamTurn(call, turnId, session, () => parts.store().enqueue({ items: [item] }));
-    await parts.store().enqueue({ items: [item] });
+    if (stream) return streamTurn(call, turnId, session, () => agent.store().enqueue({ items: [item] }));
+    await agent.store().enqueue({ items: [item] });
     if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
     return service.endOf(await service.waitFor(turnId, { signal: call.signal }));
   });
@@ -89,10 +89,10 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
   ctx.route("GET", "/turns", owner, async ({ query }) => {
     const state = query.get("state");
     const session = query.get("session");
-    const items = await parts.store().items.list({
+    const items = await agent.store().items.list({
       kind: "turn",
-      ...(isState(state) ? { state } : {}),
-      ...(session === null ? {} : { lane: session }),
+      state: isState(state) ? state : undefined,
+      lane: session ?? undefined,
       limit: limitOf(query),
     });
     return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
@@ -103,27 +103,27 @@ export function mountRoutes({ parts, service, worker, progress }: RouteParts): v
   });
   ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
     if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
-    if (await parts.store().items.replay(params["id"] ?? "")) return { ok: true };
+    if (await agent.store().items.replay(params["id"] ?? "")) return { ok: true };
     throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
   });
 
   ctx.route("GET", "/sessions", owner, async ({ query }) => {
     const prefix = query.get("prefix");
-    const sessions = await parts
-      .store()
-      .sessions.list({ limit: limitOf(query), ...(prefix === null ? {} : { prefix }) });
+    const sessions = await agent.store().sessions.list({ limit: limitOf(query), prefix: prefix ?? undefined });
     return { sessions: sessions.map(shownSession) };
   });
   ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
     const id = params["id"] ?? "";
-    const session = (await parts.store().sessions.get(id)) ?? notFound("session", id);
+    const session = (await agent.store().sessions.get(id)) ?? notFound("session", id);
     const last = query.get("last");
-    const transcript = await parts.store().sessions.transcript(id, last === null ? {} : { last: Number(last) || 50 });
+    const transcript = await agent
+      .store()
+      .sessions.transcript(id, { last: last === null ? undefined : Number(last) || 50 });
     return { ...shownSession(session), messages: transcript.map(shownMessage) };
   });
   ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
     const id = params["id"] ?? "";
-    if (!(await parts.store().sessions.delete(id))) notFound("session", id);
+    if (!(await agent.store().sessions.delete(id))) notFound("session", id);
     void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
     return { ok: true, id };
   });
@@ -143,7 +143,7 @@ function shownSession(session: Session) {
 }
 
 function shownMessage({ seq, at, turnId, body }: StoredMessage) {
-  return { seq, at: iso(at), ...(turnId === undefined ? {} : { turnId }), ...(body as ChatMessage) };
+  return { seq, at: iso(at), turnId, ...(body as ChatMessage) };
 }
 
 function limitOf(query: URLSearchParams): number {

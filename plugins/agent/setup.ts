@@ -1,9 +1,9 @@
-/** Puts the agent's parts together. */
+/** Puts the agent together. */
 import type { PluginContext } from "portico";
 import { eventFeed } from "./feed.ts";
 import { isActive } from "./heartbeat/active-hours.ts";
 import { createHeartbeat, everyMsOf } from "./heartbeat/heartbeat.ts";
-import { type AgentConfig, createParts } from "./parts.ts";
+import { type AgentConfig, createAgentContext } from "./context.ts";
 import { createProgress } from "./turns/progress.ts";
 import { agentProvider } from "./provider.ts";
 import { mountRoutes } from "./routes.ts";
@@ -12,16 +12,16 @@ import { createWorker } from "./turns/worker.ts";
 
 export function setUp(ctx: PluginContext, initial: AgentConfig): void {
   let config = initial;
-  refuseNonsense(config);
-  const parts = createParts(ctx, () => config);
+  checkConfig(config);
+  const agent = createAgentContext(ctx, () => config);
   const progress = createProgress();
-  const heartbeat = createHeartbeat(parts);
-  const worker = createWorker(parts, heartbeat, progress);
-  const service = createService(parts, { worker, heartbeat, progress });
+  const heartbeat = createHeartbeat(agent);
+  const worker = createWorker(agent, heartbeat, progress);
+  const service = createService(agent, { worker, heartbeat, progress });
 
   ctx.provide("agent", service);
-  ctx.add("provider", agentProvider(parts));
-  mountRoutes({ parts, service, worker, progress });
+  ctx.add("provider", agentProvider(agent));
+  mountRoutes({ agent, service, worker, progress });
   ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, eventFeed(ctx));
 
   // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
@@ -29,20 +29,20 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
     worker.start();
     heartbeat.start();
   }, 150);
-  ctx.on("gateway:shutdown", () => worker.rest());
+  ctx.on("gateway:shutdown", () => worker.drain());
   ctx.defer(async () => {
     clearTimeout(starting);
     await Promise.all([heartbeat.stop(), worker.stop()]);
   });
   ctx.onConfig((next: AgentConfig) => {
-    refuseNonsense(next);
+    checkConfig(next);
     config = next;
     heartbeat.plan();
   });
 }
 
 /** What a schema cannot say. Throws `invalid_request_error`. */
-function refuseNonsense(config: AgentConfig): void {
+function checkConfig(config: AgentConfig): void {
   const defaults = config["agents.defaults"];
   everyMsOf(defaults);
   isActive(defaults.heartbeat.activeHours, new Date(0));

@@ -100,7 +100,7 @@ export interface AgentService {
   cancel(turnId: string): Promise<boolean>;
   /** Posts a text to the main session and the event feed. */
   announce(text: string, from: { source: string; turnId?: string; sessionId?: string }): Promise<void>;
-  /** Runs the heartbeat now, whatever the hour. Answers its turn, or nothing where there was nothing to do. */
+  /** Runs the heartbeat now, whatever the hour. Returns its turn, or nothing where there was nothing to do. */
   heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
   /** The session's id of the agent's own conversation: `main`. */
   readonly mainSession: string;

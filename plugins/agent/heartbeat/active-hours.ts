@@ -16,7 +16,7 @@ function timeIn(tz: string | undefined, at: Date): string {
       hour: "2-digit",
       minute: "2-digit",
       hourCycle: "h23",
-      ...(tz === undefined ? {} : { timeZone: tz }),
+      timeZone: tz,
     }).format(at);
   } catch {
     throw new PorticoError(

@@ -1,7 +1,7 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
 import { newId } from "portico";
 import type { NewItem, Store, WorkItem } from "portico/store";
-import { MAIN_SESSION } from "../parts.ts";
+import { MAIN_SESSION } from "../context.ts";
 
 /** Wakes that wait for the next beat, and those that cannot. */
 export const WAKE = "wake";
@@ -68,7 +68,7 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   if (cut === words.length) return { text: shown };
   const body: WakeBody = {
     text: words.slice(cut),
-    ...(source === undefined ? {} : { source }),
+    source,
     part: { ...part, number: part.number + 1 },
   };
   // of the kind that is taken first: one part comes after the other

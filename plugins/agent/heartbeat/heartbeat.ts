@@ -5,7 +5,7 @@ import { createRounds, parseDuration } from "portico/cron";
 import type { NewItem } from "portico/store";
 import { isActive } from "./active-hours.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
-import { MAIN_SESSION, type Parts } from "../parts.ts";
+import { MAIN_SESSION, type AgentContext } from "../context.ts";
 import type { Defaults } from "../schema.ts";
 import type { TurnBody } from "../turns/turn.ts";
 import { readText } from "../turns/workspace.ts";
@@ -52,15 +52,15 @@ export function everyMsOf({ heartbeat }: Defaults): number {
   return parseDuration(heartbeat.every, "agents.defaults.heartbeat.every", 0);
 }
 
-export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Heartbeat {
-  const { ctx } = parts;
+export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}): Heartbeat {
+  const { ctx } = agent;
   /** By a clock that is never set. */
   let lastStart = Number.NEGATIVE_INFINITY;
   let unsubscribe = () => {};
 
-  const settings = () => parts.defaults().heartbeat;
-  const now = () => parts.store().now();
-  const everyMs = () => everyMsOf(parts.defaults());
+  const settings = () => agent.defaults().heartbeat;
+  const now = () => agent.store().now();
+  const everyMs = () => everyMsOf(agent.defaults());
 
   const rounds = createRounds({
     round,
@@ -71,13 +71,13 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
   /** All that may be due, whatever the last round came to. */
   async function round(): Promise<number> {
     await schedule();
-    const idleMs = Math.min(await beat(), await hurry());
+    const idleMs = Math.min(await beat(), await beatForWakes());
     return Math.min(Math.max(idleMs, SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
   }
 
   /** Keeps the schedule as the settings have it. */
   async function schedule(): Promise<void> {
-    const { schedules } = parts.store();
+    const { schedules } = agent.store();
     const every = everyMs();
     const known = await schedules.get(SCHEDULE, MAIN_SESSION);
     if (every === 0) {
@@ -89,9 +89,9 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
     await schedules.put({ kind: SCHEDULE, id: MAIN_SESSION, enabled: true, nextAt: now() + every, body });
   }
 
-  /** The regular beat. Answers in how many ms the next one is due. */
+  /** The regular beat. Returns in how many ms the next one is due. */
   async function beat(): Promise<number> {
-    const store = parts.store();
+    const store = agent.store();
     const [due] = await store.schedules.due(SCHEDULE, now(), 1);
     if (due) {
       const wanted = isActive(settings().activeHours, new Date(now())) && (await anythingToDo());
@@ -104,8 +104,8 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
   }
 
   /** A wake that cannot wait starts a beat at once, but no two within the cooldown: the second takes along what came meanwhile. */
-  async function hurry(): Promise<number> {
-    if ((await parts.store().pending(MAIN_SESSION, WAKE_NOW)) === 0) return Number.POSITIVE_INFINITY;
+  async function beatForWakes(): Promise<number> {
+    if ((await agent.store().pending(MAIN_SESSION, WAKE_NOW)) === 0) return Number.POSITIVE_INFINITY;
     if (cooldown() > 0) return cooldown();
     await begin("wake");
     return Number.POSITIVE_INFINITY;
@@ -118,23 +118,23 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
     const known = await waiting();
     if (known !== undefined) return { turnId: known };
     const item = turnItem(reason);
-    await parts.store().enqueue({ items: [item] });
+    await agent.store().enqueue({ items: [item] });
     return { turnId: item.id };
   }
 
   /** A heartbeat's turn that has not begun (or waits for its next attempt): it will take all that is queued by then. */
   async function waiting(): Promise<string | undefined> {
-    const turns = await parts.store().items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
+    const turns = await agent.store().items.list({ kind: "turn", lane: MAIN_SESSION, state: "queued", limit: 1000 });
     return turns.find(({ body }) => (body as TurnBody).heartbeat !== undefined)?.id;
   }
 
   async function anythingToDo(): Promise<boolean> {
-    return (await isAnyQueued(parts.store())) || (await checklist()) !== undefined;
+    return (await isAnyQueued(agent.store())) || (await checklist()) !== undefined;
   }
 
   /** HEARTBEAT.md, where it holds more than headings and blank lines. */
   async function checklist(): Promise<string | undefined> {
-    const text = await readText(join(parts.settings(undefined).workspace, "HEARTBEAT.md"));
+    const text = await readText(join(agent.settings(undefined).workspace, "HEARTBEAT.md"));
     const substance = (text ?? "")
       .replace(/<!--[\s\S]*?-->/g, "")
       .split("\n")
@@ -148,21 +148,21 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
       message: "",
       source: "heartbeat",
       heartbeat: reason,
-      ...(model === undefined ? {} : { model }),
+      model,
     };
     return {
       id: newId("turn"),
       lane: MAIN_SESSION,
       kind: "turn",
       body,
-      maxAttempts: parts.defaults().maxAttempts,
+      maxAttempts: agent.defaults().maxAttempts,
     };
   }
 
   return {
     start() {
       // there is nothing to look at before the cooldown is over
-      unsubscribe = parts.store().onWork(WAKE_NOW, () => rounds.poke(cooldown()));
+      unsubscribe = agent.store().onWork(WAKE_NOW, () => rounds.poke(cooldown()));
       rounds.start();
     },
     plan: () => rounds.poke(),
@@ -176,9 +176,9 @@ export function createHeartbeat(parts: Parts, { retryMs = RETRY_MS } = {}): Hear
     async prepare(turnId, reason) {
       // half of what a session may hold before it is summed up, at four characters to a token
       const { count, text, rest, isMore } = await takeEvents(
-        parts.store(),
+        agent.store(),
         turnId,
-        parts.defaults().compactAtTokens * 2,
+        agent.defaults().compactAtTokens * 2,
       );
       const list = await checklist();
       if (count === 0 && (list === undefined || FOR_EVENTS.has(reason))) return "nothing";

@@ -3,25 +3,25 @@ import { PorticoError } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
 import type { Listen } from "./progress.ts";
 
-export interface Answer {
+export interface ModelResponse {
   message: ChatMessage;
   finishReason: string | null;
   model: string;
   usage: Usage | undefined;
 }
 
-/** Throws `upstream_error` for an answer without a choice. */
+/** Throws `upstream_error` for a response without a choice. */
 export async function ask(
   chat: ChatService,
   request: ChatRequest,
   options: ChatOptions,
   onDelta: Listen | undefined,
-): Promise<Answer> {
+): Promise<ModelResponse> {
   if (onDelta) return askStreaming(chat, request, options, onDelta);
-  const answer = await chat.complete(request, options);
-  const choice = answer.choices[0];
+  const response = await chat.complete(request, options);
+  const choice = response.choices[0];
   if (!choice) throw new PorticoError("upstream_error", "The model answered without a choice.");
-  return { message: choice.message, finishReason: choice.finish_reason, model: answer.model, usage: answer.usage };
+  return { message: choice.message, finishReason: choice.finish_reason, model: response.model, usage: response.usage };
 }
 
 async function askStreaming(
@@ -29,7 +29,7 @@ async function askStreaming(
   request: ChatRequest,
   options: ChatOptions,
   onDelta: Listen,
-): Promise<Answer> {
+): Promise<ModelResponse> {
   let content = "";
   let reasoning = "";
   let finishReason: string | null = null;

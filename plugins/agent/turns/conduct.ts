@@ -5,7 +5,7 @@ import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/st
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { loadHistory } from "./history.ts";
 import { outcomeOf } from "./outcome.ts";
-import { MAIN_SESSION, type Parts, shownError } from "../parts.ts";
+import { MAIN_SESSION, type AgentContext, shownError } from "../context.ts";
 import type { Progress } from "./progress.ts";
 import { channelOf, received, runTurn, type TurnBody, type TurnEnd } from "./turn.ts";
 
@@ -15,8 +15,8 @@ const FINISH_TRIES = 30;
 const FINISH_PAUSE_MS = 1000;
 
 /** Runs claimed turns. The returned function never rejects; a `Stopped` as the reason of its signal says why it is to end. */
-export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Progress) {
-  const { ctx } = parts;
+export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progress: Progress) {
+  const { ctx } = agent;
 
   /** Never rejects. */
   async function conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
@@ -28,7 +28,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
     let followUp: NewItem[] = [];
     progress.started(item.id);
     try {
-      const settings = parts.settings(body.agent);
+      const settings = agent.settings(body.agent);
       const timeoutMs = body.timeoutMs ?? settings.timeoutMs;
       const deadline = setTimeout(
         () => late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`)),
@@ -44,19 +44,19 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
           if (beat) {
             body = { ...body, message: beat.message, untrusted: beat.untrusted };
             followUp = beat.followUp;
-          } else body = await received(parts, item.lane, body);
+          } else body = await received(agent, item.lane, body);
           const history = await loadHistory({
-            store: parts.store(),
+            store: agent.store(),
             chat: ctx.use("chat"),
             settings: body.model === undefined ? settings : { ...settings, model: body.model },
             sessionId: item.lane,
-            ...channelOf(body, settings),
+            channel: channelOf(body, settings),
             log: ctx.log,
             signal,
           });
           const input = { turnId: item.id, sessionId: item.lane, body, settings, history, signal };
           return {
-            turn: await runTurn(parts, { ...input, onDelta: () => progress.listener(item.id, item.attempts) }),
+            turn: await runTurn(agent, { ...input, onDelta: () => progress.listener(item.id, item.attempts) }),
             history,
           };
         });
@@ -135,8 +135,8 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
     const error = stopped ? { code: stopped, message: `The turn was stopped (${stopped}).` } : shownError(reason);
     if (!stopped) ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
     const outcome = outcomeOf(item, reason, error, {
-      now: parts.store().now(),
-      retryDelayMs: parts.defaults().retryDelayMs,
+      now: agent.store().now(),
+      retryDelayMs: agent.defaults().retryDelayMs,
     });
     const ended =
       outcome.state === "retry" || body.heartbeat !== undefined ? undefined : failureNote(body, error, item.id);
@@ -157,7 +157,7 @@ export function createConductor(parts: Parts, heartbeat: Heartbeat, progress: Pr
   async function finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
-        const owned = await parts.store().finish(claim, outcome, batch);
+        const owned = await agent.store().finish(claim, outcome, batch);
         if (!owned) ctx.log.warn({ turn: claim.item.id }, "the end of this turn was refused: another worker has it");
         return owned;
       } catch (error) {
@@ -187,7 +187,7 @@ function namesOf(claim: Claim<TurnBody>, body: TurnBody) {
     sessionId: claim.item.lane,
     agentId: body.agent ?? "main",
     source: body.source,
-    ...(body.context === undefined ? {} : { context: body.context }),
+    context: body.context,
   };
 }
 
@@ -211,7 +211,7 @@ export function announcement(text: string, from: string, turnId: string | undefi
   const body = { role: "assistant", content: `[${from}] ${text}` };
   return {
     session: MAIN_SESSION,
-    messages: [{ role: "assistant", body, ...(turnId === undefined ? {} : { turnId }) }],
+    messages: [{ role: "assistant", body, turnId }],
   };
 }
 

@@ -3,7 +3,7 @@ import { clip, type Logger } from "portico";
 import type { ChatMessage, ChatService } from "portico/chat";
 import type { Store, StoredMessage } from "portico/store";
 import { ask, textOf } from "./ask.ts";
-import type { AgentSettings } from "../parts.ts";
+import type { AgentSettings } from "../context.ts";
 
 export interface History {
   messages: ChatMessage[];
@@ -62,7 +62,7 @@ async function compact(
       {
         signal: options.signal,
         sessionKey: options.sessionId,
-        ...(options.channel === undefined ? {} : { channel: options.channel }),
+        channel: options.channel,
       },
       undefined,
     );

@@ -27,15 +27,15 @@ export function fence(label: string, text: string): string {
 
 /** The user message of a turn: the task, then whatever came from outside in fences. */
 export function userMessage(request: Pick<TurnRequest, "message" | "untrusted" | "context">): string {
-  const parts = [request.message];
-  for (const { label, text } of request.untrusted ?? []) parts.push(fence(label, text));
+  const sections = [request.message];
+  for (const { label, text } of request.untrusted ?? []) sections.push(fence(label, text));
   if (request.context && Object.keys(request.context).length > 0) {
-    parts.push(fence("context", JSON.stringify(request.context, null, 2)));
+    sections.push(fence("context", JSON.stringify(request.context, null, 2)));
   }
-  return parts.join("\n\n");
+  return sections.join("\n\n");
 }
 
-export interface SystemParts {
+export interface SystemInput {
   systemPrompt: string;
   files: readonly BootstrapFile[];
   workspace: string;
@@ -46,15 +46,15 @@ export interface SystemParts {
   summary?: string;
 }
 
-export function systemMessage(parts: SystemParts): string {
+export function systemMessage(input: SystemInput): string {
   const sections = [
-    parts.systemPrompt,
-    `Now: ${parts.now.toISOString()}. Session: ${parts.sessionId}. Asked by: ${parts.source}. Workspace: ${parts.workspace}.`,
+    input.systemPrompt,
+    `Now: ${input.now.toISOString()}. Session: ${input.sessionId}. Asked by: ${input.source}. Workspace: ${input.workspace}.`,
   ];
-  for (const file of parts.files) {
+  for (const file of input.files) {
     if (file.content.trim() === "") continue;
     sections.push(`## ${file.name}\n\n${clip(file.content, FILE_CHARS)}`);
   }
-  if (parts.summary) sections.push(`## The conversation so far, summed up\n\n${parts.summary}`);
+  if (input.summary) sections.push(`## The conversation so far, summed up\n\n${input.summary}`);
   return sections.join("\n\n");
 }

@@ -4,7 +4,7 @@ import type { TurnRequest } from "portico/agent";
 import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
-import type { AgentSettings, Parts } from "../parts.ts";
+import type { AgentSettings, AgentContext } from "../context.ts";
 import { inParagraphs, type Listen } from "./progress.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools } from "./tools.ts";
@@ -49,16 +49,16 @@ export interface TurnEnd {
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook`. */
-export async function received(parts: Parts, sessionId: string, body: TurnBody): Promise<TurnBody> {
+export async function received(agent: AgentContext, sessionId: string, body: TurnBody): Promise<TurnBody> {
   if (body.received || body.heartbeat !== undefined) return body;
-  const { ctx } = parts;
+  const { ctx } = agent;
   if (!ctx.hasListeners("message:received")) return { ...body, received: true };
   const result = await ctx.emit(
     "message:received",
     {
       content: body.content ?? body.message,
       source: body.source,
-      ...(body.model === undefined ? {} : { model: body.model }),
+      model: body.model,
       metadata: { sessionId, ...body.context },
     },
     { sessionKey: sessionId },
@@ -69,8 +69,8 @@ export async function received(parts: Parts, sessionId: string, body: TurnBody):
     ...body,
     received: true,
     ...contentOf(body, typeof content === "string" ? content : undefined),
-    ...(result.reply === undefined ? {} : { reply: result.reply }),
-    ...(result.messages.length === 0 ? {} : { notes: [...(body.notes ?? []), ...result.messages] }),
+    reply: result.reply ?? body.reply,
+    notes: [...(body.notes ?? []), ...result.messages],
   };
 }
 
@@ -82,7 +82,7 @@ function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBod
 }
 
 /** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens. */
-export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> {
+export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd> {
   const { body, settings, signal } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const ended = (text: string, rest: Omit<TurnEnd, "text">): TurnEnd => ({
@@ -104,8 +104,8 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
       `An agent cannot be its own model: set agents.defaults.model to one of GET /v1/models other than ${model}.`,
     );
   }
-  const system = await systemFor(parts, input);
-  const { ctx } = parts;
+  const system = await systemFor(agent, input);
+  const { ctx } = agent;
   const result = await runLoop({
     chat: ctx.use("chat"),
     request: {
@@ -117,8 +117,8 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
     },
     chatOptions: {
       sessionKey: input.sessionId,
-      ...channelOf(body, settings),
-      ...(input.client === undefined ? {} : { client: input.client }),
+      channel: channelOf(body, settings),
+      client: input.client,
     },
     tools: allowedTools(ctx.list("tool"), settings.tools),
     maxSteps: settings.maxSteps,
@@ -130,11 +130,7 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
     onTool: (run) => {
       const { turnId, sessionId } = input;
       const { name: tool, ok, ms, error } = run;
-      void ctx.emit(
-        "agent:tool",
-        { turnId, sessionId, tool, ok, ms, ...(error === undefined ? {} : { error }) },
-        { sessionKey: sessionId },
-      );
+      void ctx.emit("agent:tool", { turnId, sessionId, tool, ok, ms, error }, { sessionKey: sessionId });
     },
     onDelta,
   });
@@ -142,15 +138,14 @@ export async function runTurn(parts: Parts, input: TurnInput): Promise<TurnEnd> 
   return ended(content, { ...rest, messages: [prompt, ...messages] });
 }
 
-export function channelOf(body: TurnBody, settings: AgentSettings): { channel?: string } {
+export function channelOf(body: TurnBody, settings: AgentSettings): string | undefined {
   // a model that the request names may well not be on the agent's own channel
-  const channel = body.channel ?? (body.model === undefined ? settings.channel : undefined);
-  return channel === undefined ? {} : { channel };
+  return body.channel ?? (body.model === undefined ? settings.channel : undefined);
 }
 
-async function systemFor(parts: Parts, input: TurnInput): Promise<ChatMessage> {
+async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
   const { settings, sessionId, turnId, body } = input;
-  const { context } = await parts.ctx.emit(
+  const { context } = await agent.ctx.emit(
     "agent:bootstrap",
     {
       bootstrapFiles: await bootstrapFiles(settings.workspace),
@@ -170,8 +165,8 @@ async function systemFor(parts: Parts, input: TurnInput): Promise<ChatMessage> {
       workspace: settings.workspace,
       sessionId,
       source: body.source,
-      now: new Date(parts.store().now()),
-      ...(input.history.summary === undefined ? {} : { summary: input.history.summary }),
+      now: new Date(agent.store().now()),
+      summary: input.history.summary,
     }),
   };
 }

@@ -2,7 +2,7 @@
 import { createClaimLoop } from "portico/cron";
 import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
-import type { Parts } from "../parts.ts";
+import type { AgentContext } from "../context.ts";
 import type { Progress } from "./progress.ts";
 import type { TurnBody } from "./turn.ts";
 
@@ -13,7 +13,7 @@ const RELOAD_GRACE_MS = 3000;
 export interface Worker {
   start(): void;
   /** Takes no more turns; running ones go on. */
-  rest(): void;
+  drain(): void;
   /** Stops running turns too: they are taken up again at the next start. */
   stop(): Promise<void>;
   /** Stops a turn that runs here; false where it does not. */
@@ -22,21 +22,21 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
-export function createWorker(parts: Parts, heartbeat: Heartbeat, progress: Progress): Worker {
-  const { ctx } = parts;
-  const conduct = createConductor(parts, heartbeat, progress);
+export function createWorker(agent: AgentContext, heartbeat: Heartbeat, progress: Progress): Worker {
+  const { ctx } = agent;
+  const conduct = createConductor(agent, heartbeat, progress);
   const loop = createClaimLoop<TurnBody>({
-    store: parts.store,
+    store: agent.store,
     log: ctx.log,
     kinds: ["turn"],
     leaseMs: LEASE_MS,
-    most: () => parts.defaults().maxConcurrentTurns,
+    most: () => agent.defaults().maxConcurrentTurns,
     run: (claim, signal) => ctx.busy(conduct(claim, signal)),
   });
   let shuttingDown = false;
   return {
     start: loop.start,
-    rest() {
+    drain() {
       shuttingDown = true;
       loop.rest();
     },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as assert from "uvu/assert";
 import type { NewItem, Store } from "portico/store";
 import { createHeartbeat } from "../../../plugins/agent/heartbeat/heartbeat.ts";
-import type { Parts } from "../../../plugins/agent/parts.ts";
+import type { AgentContext } from "../../../plugins/agent/context.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
@@ -21,7 +21,7 @@ function heartbeatOver(change: (store: Store) => Partial<Store>, every = "1h") {
     store: () => store,
     defaults: () => defaults,
     settings: () => ({ ...defaults, workspace: t.dir }),
-  } as unknown as Parts;
+  } as unknown as AgentContext;
   const heartbeat = createHeartbeat(parts, { retryMs: 5 });
   const turns = () => t.store.items.list({ kind: "turn" });
   return {

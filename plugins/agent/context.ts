@@ -1,4 +1,4 @@
-/** What the agent's files share: where they are, how they are set up, what they run. */
+/** What the agent's files share: the store, the settings of each agent, how errors are shown. */
 import { absolutePath, type PluginContext, PorticoError } from "portico";
 import type { Store } from "portico/store";
 import type { AgentList, Defaults } from "./schema.ts";
@@ -14,7 +14,7 @@ export interface AgentConfig {
   "agents.list": AgentList;
 }
 
-export interface Parts {
+export interface AgentContext {
   ctx: PluginContext;
   store(): Store;
   defaults(): Defaults;
@@ -26,7 +26,7 @@ export interface Parts {
 export const MAIN_AGENT = "main";
 export const MAIN_SESSION = "main";
 
-export function createParts(ctx: PluginContext, config: () => AgentConfig): Parts {
+export function createAgentContext(ctx: PluginContext, config: () => AgentConfig): AgentContext {
   return {
     ctx,
     store: () => ctx.use("store"),
