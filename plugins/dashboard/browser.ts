@@ -2,12 +2,12 @@
 import { reply } from "portico";
 import type { BrowserService } from "portico/browser";
 
-type Question = "profiles" | "tabs" | "screenshot" | "start" | "stop";
+type UsageQuery = "profiles" | "tabs" | "screenshot" | "start" | "stop";
 
 /** Light enough to be taken every second or two. */
 const PICTURE = { type: "jpeg", quality: 60 };
 
-export async function askBrowser(browser: BrowserService, what: Question, query: URLSearchParams): Promise<unknown> {
+export async function askBrowser(browser: BrowserService, what: UsageQuery, query: URLSearchParams): Promise<unknown> {
   const named = Object.fromEntries(
     ["profile", "targetId"].flatMap((name) => {
       const value = query.get(name);

@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 /** Tokens are known when they are used: they count however many there are. */
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
-export interface GateParts {
+export interface GateServices {
   store: () => Store;
   usage: () => UsageService | undefined;
   log: Logger;
@@ -18,7 +18,7 @@ export interface GateParts {
 
 type Headers = Record<string, string>;
 
-export function createGate({ store, usage, log }: GateParts): ChatGate & ChatMeter {
+export function createGate({ store, usage, log }: GateServices): ChatGate & ChatMeter {
   /** Tokens that are being counted, by key. */
   const charging = new Map<string, Promise<unknown>>();
 

@@ -8,21 +8,21 @@ import { type CallToolResult, CallToolRequestSchema, ListToolsRequestSchema } fr
 import type { Call, Tool } from "portico";
 import { runTool, toolParts } from "portico/agent";
 
-export interface McpParts {
+export interface McpServices {
   version: string;
   tools: () => readonly Tool[];
 }
 
-export async function serveMcp(call: Call, parts: McpParts): Promise<void> {
+export async function serveMcp(call: Call, services: McpServices): Promise<void> {
   const message = await call.json();
-  const server = createServer(call, parts);
+  const server = createServer(call, services);
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
   call.res.on("close", () => void server.close());
   await server.connect(transport as Parameters<Server["connect"]>[0]);
   await transport.handleRequest(call.req, call.res, message);
 }
 
-function createServer(call: Call, { version, tools }: McpParts): Server {
+function createServer(call: Call, { version, tools }: McpServices): Server {
   const server = new Server({ name: "portico", version }, { capabilities: { tools: {} } });
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: unique(tools()).map(({ name, description, parameters }) => ({

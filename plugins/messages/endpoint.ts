@@ -1,7 +1,7 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
 import { type ChatService, objectAt } from "portico/chat";
-import { messageOf } from "./answer.ts";
+import { messageOf } from "./response.ts";
 import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";
 import { createTranslator } from "./stream.ts";

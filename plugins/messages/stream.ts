@@ -1,7 +1,7 @@
 /** A stream of chunks as the Messages API's events. */
 import type { PorticoError } from "portico";
 import { type ChatChunk, isJson, sealExtras, type StreamTranslator, type ToolCallPart, type Usage } from "portico/chat";
-import { messageId, stopReason, usageOf } from "./answer.ts";
+import { messageId, stopReason, usageOf } from "./response.ts";
 import { errorType } from "./errors.ts";
 
 interface Call extends ToolCallPart {
@@ -56,14 +56,14 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     open = undefined;
   }
 
-  function write(type: "text" | "thinking", piece: string): void {
+  function write(type: "text" | "thinking", text: string): void {
     if (open?.type !== type) {
       close();
       closeCalls(true);
       const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
       open = { type, index: openBlock(empty) };
     }
-    const delta = type === "text" ? { type: "text_delta", text: piece } : { type: "thinking_delta", thinking: piece };
+    const delta = type === "text" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text };
     event("content_block_delta", { index: open.index, delta });
   }
 
@@ -80,16 +80,16 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     } else {
       if (part.extra_content != null) call.extra_content = part.extra_content;
     }
-    const piece = part.function?.arguments ?? "";
-    if (piece !== "" && call.open) argumentsDelta(call, piece);
+    const delta = part.function?.arguments ?? "";
+    if (delta !== "" && call.open) argumentsDelta(call, delta);
   }
 
-  function argumentsDelta(call: Call, piece: string): void {
-    call.args += piece;
-    event("content_block_delta", { index: call.block, delta: { type: "input_json_delta", partial_json: piece } });
+  function argumentsDelta(call: Call, delta: string): void {
+    call.args += delta;
+    event("content_block_delta", { index: call.block, delta: { type: "input_json_delta", partial_json: delta } });
   }
 
-  /** One block ends before the next begins; a call that is not whole yet (its pieces come mixed with another's) stays open. */
+  /** One block ends before the next begins; a call that is not whole yet (its fragments come mixed with another's) stays open. */
   function closeCalls(all: boolean): void {
     for (const call of calls.values()) {
       if (!call.open || (!all && !isJson(call.args))) continue;

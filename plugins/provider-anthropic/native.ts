@@ -17,7 +17,7 @@ import {
   type WireRequest,
   withHeaders,
 } from "portico/chat";
-import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./answer.ts";
+import { decodeMessage, finishReason, type MessageUsage, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { headersFor, type Sent } from "./request.ts";
 import { present } from "./stream.ts";

@@ -14,7 +14,7 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
   api_error: "upstream",
 };
 
-/** Reads `{type:"error",error:{type,message}}` of an answer (any status) or of an `error` event (status 0). */
+/** Reads `{type:"error",error:{type,message}}` of a response (any status) or of an `error` event (status 0). */
 export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const type = plain.type;

@@ -15,8 +15,8 @@ import {
   type Usage,
   type WireRequest,
 } from "portico/chat";
-import type { ContentBlock, MessageUsage } from "./answer.ts";
-import { finishReason, readUsage } from "./answer.ts";
+import type { ContentBlock, MessageUsage } from "./response.ts";
+import { finishReason, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -111,7 +111,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   function onDelta(index: number, delta: NonNullable<Event["delta"]>): void {
     const { type, text, partial_json, thinking, signature } = delta;
     if (type === "text_delta" && typeof text === "string") {
-      lane.learn();
+      fastPath.learn();
       if (text !== "") out().text(text);
     } else if (type === "thinking_delta" && thinking) blocks.reasoning(index, thinking);
     else if (type === "signature_delta" && signature) blocks.signature(index, signature);
@@ -136,7 +136,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return tokens === undefined ? undefined : readUsage(tokens);
   }
 
-  const lane = createFastPath({
+  const fastPath = createFastPath({
     key: "text",
     events: "blocks",
     parser: createSseParser(onEvent),
@@ -145,8 +145,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
   });
   return createDecoder({
-    push: lane.push,
-    flush: lane.end,
+    push: fastPath.push,
+    flush: fastPath.end,
     close() {
       if (finish === undefined) throw cutShort();
       close();

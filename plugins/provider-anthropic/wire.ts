@@ -1,5 +1,5 @@
 import { readModelList, type Target, type WireProvider, type WireRequest } from "portico/chat";
-import { decodeMessage } from "./answer.ts";
+import { decodeMessage } from "./response.ts";
 import { nativeMessages } from "./native.ts";
 import { readProblem } from "./problem.ts";
 import { encodeMessages, headersFor } from "./request.ts";

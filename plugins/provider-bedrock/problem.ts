@@ -23,13 +23,13 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
   internalserver: "upstream",
 };
 
-/** An error answer: `{"message"}` and the exception's name in a header. */
+/** An error response: `{"message"}` and the exception's name in a header. */
 export function readProblem(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem {
   const type = headers["x-amzn-errortype"];
   return named(typeof type === "string" ? type : textIn(body, "__type"), status, body);
 }
 
-/** An exception inside a stream; its payload is the same as an answer's. */
+/** An exception inside a stream; its payload is the same as a response's. */
 export function readException(type: string | undefined, payload: Buffer): UpstreamProblem {
   return named(type, 0, payload);
 }

@@ -12,8 +12,8 @@ import {
   type Usage,
   type WireRequest,
 } from "portico/chat";
-import type { TokenUsage } from "./answer.ts";
-import { finishReason, readUsage } from "./answer.ts";
+import type { TokenUsage } from "./response.ts";
+import { finishReason, readUsage } from "./response.ts";
 import type { Frame } from "./event-stream.ts";
 import { readFrames } from "./event-stream.ts";
 import { readException } from "./problem.ts";
@@ -124,7 +124,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       }
     },
     close() {
-      // The usage comes last; without it the answer is still whole.
+      // The usage comes last; without it the response is still whole.
       if (finish === undefined) throw cutShort();
       close();
     },

@@ -1,7 +1,7 @@
 import { parseObject, type WireProvider } from "portico/chat";
 import type { Surroundings } from "./address.ts";
 import { authorize, listUrl } from "./address.ts";
-import { decodeAnswer } from "./answer.ts";
+import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeConverse } from "./request.ts";
 import { decodeStream } from "./stream.ts";
@@ -10,7 +10,7 @@ import { decodeStream } from "./stream.ts";
 export function createBedrock(surroundings: Surroundings): WireProvider {
   return {
     encode: (request, target) => encodeConverse(request, target, surroundings),
-    decode: decodeAnswer,
+    decode: decodeResponse,
     decoder: decodeStream,
     error: readProblem,
     listModels: {

@@ -10,7 +10,7 @@ import type {
   ToolCallPart,
   Usage,
 } from "portico/chat";
-import { smallest } from "./smallest.ts";
+import { smallest } from "./smallest-value.ts";
 
 interface Said {
   text?: string;

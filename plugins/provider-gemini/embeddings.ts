@@ -27,9 +27,9 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
 }
 
 function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
-  const answer = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
-  if (!Array.isArray(answer?.embeddings)) throw errorInResponse(readProblem(200, body));
-  const data = answer.embeddings.map(({ values = [] }, index) => ({
+  const response = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
+  if (!Array.isArray(response?.embeddings)) throw errorInResponse(readProblem(200, body));
+  const data = response.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",
     index,
     embedding: values,

@@ -24,7 +24,7 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
   CANCELLED: "upstream",
 };
 
-/** Reads `{error:{code,message,status,details}}`, alone or in a list, of an answer or of an event (status 0). */
+/** Reads `{error:{code,message,status,details}}`, alone or in a list, of a response or of an event (status 0). */
 export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const error = googleError(body);

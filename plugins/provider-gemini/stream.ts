@@ -14,8 +14,8 @@ import {
   type Usage,
   type WireRequest,
 } from "portico/chat";
-import type { Candidate, Generated, UsageMetadata } from "./answer.ts";
-import { finishReason, imagePart, readCall, readUsage } from "./answer.ts";
+import type { Candidate, Generated, UsageMetadata } from "./response.ts";
+import { finishReason, imagePart, readCall, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -46,7 +46,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     if (event.usageMetadata !== undefined) {
       usage = event.usageMetadata;
-      lane.takeLast();
+      fastPath.takeLast();
     }
     if (event.candidates === undefined && event.promptFeedback === undefined) return;
     writer ??= createChunkWriter({
@@ -58,7 +58,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (event.promptFeedback?.blockReason !== undefined) blocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
       onCandidate(candidate, candidate.index ?? i, writer);
-    if (isPlainText(event)) lane.learn();
+    if (isPlainText(event)) fastPath.learn();
   }
 
   function onCandidate(candidate: Candidate, choice: number, out: ChunkWriter): void {
@@ -88,9 +88,10 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer?.finish(reason, choice);
   }
 
-  /** The format has no last event: a clean end of the body is the end of the answer. */
+  /** The format has no last event: a clean end of the body is the end of the response. */
   function close(): void {
-    if (writer === undefined) throw upstreamError({ kind: "upstream", message: "The upstream's answer is empty." }, 0);
+    if (writer === undefined)
+      throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
     if (blocked && finished.size === 0) finish(0, "content_filter");
     if (seen.size === 0 && finished.size === 0) seen.add(0);
     for (const choice of seen) {
@@ -104,12 +105,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
-    const unread = lane.takeLast();
+    const unread = fastPath.takeLast();
     if (unread !== undefined) usage = (parseObject(unread) as Generated | undefined)?.usageMetadata ?? usage;
     return usage === undefined ? undefined : readUsage(usage);
   }
 
-  const lane = createFastPath({
+  const fastPath = createFastPath({
     key: "text",
     events: "blocks",
     parser: createSseParser(onEvent),
@@ -118,8 +119,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
   });
   return createDecoder({
-    push: lane.push,
-    flush: lane.end,
+    push: fastPath.push,
+    flush: fastPath.end,
     close,
     take: () => writer?.take(),
     usage: usageSoFar,
@@ -129,7 +130,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   });
 }
 
-/** One candidate with one text and nothing that ends or explains the answer. */
+/** One candidate with one text and nothing that ends or explains the response. */
 function isPlainText(event: Generated): boolean {
   const candidate = event.candidates?.[0];
   const parts = candidate?.content?.parts;

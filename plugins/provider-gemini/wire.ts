@@ -1,6 +1,6 @@
 import type { Target, WireProvider, WireRequest } from "portico/chat";
 import { headersFor, listUrl } from "./address.ts";
-import { decodeAnswer } from "./answer.ts";
+import { decodeResponse } from "./response.ts";
 import { embeddings } from "./embeddings.ts";
 import { readProblem } from "./problem.ts";
 import { encodeGenerate } from "./request.ts";
@@ -11,7 +11,7 @@ export { AI_STUDIO } from "./address.ts";
 /** OpenAI's form to `generateContent` and back. */
 export const gemini: WireProvider = {
   encode: encodeGenerate,
-  decode: decodeAnswer,
+  decode: decodeResponse,
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   listModels: { encode: encodeModelList, decode: decodeModelList },

@@ -14,8 +14,8 @@ import {
   type Usage,
   type WireRequest,
 } from "portico/chat";
-import type { Answer, Message } from "./answer.ts";
-import { finishReason, readArguments, readContent, readUsage } from "./answer.ts";
+import type { ChatResponse, Message } from "./response.ts";
+import { finishReason, readArguments, readContent, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -44,7 +44,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       close();
       return;
     }
-    const event = parseObject(data) as Answer | undefined;
+    const event = parseObject(data) as ChatResponse | undefined;
     if (!Array.isArray(event?.choices)) {
       if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
         failure = errorInResponse(readProblem(0, data));
@@ -64,7 +64,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     }
     const only = event.choices.length === 1 ? event.choices[0] : undefined;
     const plain = typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;
-    if (plain && (only.index ?? 0) === 0) lane.learn();
+    if (plain && (only.index ?? 0) === 0) fastPath.learn();
   }
 
   function onDelta(delta: Message, choice: number, out: ChunkWriter): void {
@@ -119,10 +119,10 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     return calls;
   }
 
-  /** A choice that was never finished ends with what fits; there is no answer where nothing came. */
+  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
   function close(): void {
     if (writer === undefined) {
-      failure = upstreamError({ kind: "upstream", message: "The upstream's answer is empty." }, 0);
+      failure = upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
       return;
     }
     for (const choice of choices.keys()) if (!finished.has(choice)) onFinish("stop", choice, writer);
@@ -131,7 +131,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     done = true;
   }
 
-  const lane = createFastPath({
+  const fastPath = createFastPath({
     key: "content",
     events: "blocks",
     parser: createSseParser(onEvent),
@@ -140,8 +140,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
   });
   return createDecoder({
-    push: lane.push,
-    flush: lane.end,
+    push: fastPath.push,
+    flush: fastPath.end,
     close,
     take: () => writer?.take(),
     usage: () => usage,

@@ -8,7 +8,7 @@ import {
   type WireProvider,
   type WireRequest,
 } from "portico/chat";
-import { decodeAnswer } from "./answer.ts";
+import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";
@@ -16,7 +16,7 @@ import { decodeStream } from "./stream.ts";
 /** OpenAI's form to Mistral's, which is near it but strict, and back. */
 export const mistral: WireProvider = {
   encode: encodeChat,
-  decode: decodeAnswer,
+  decode: decodeResponse,
   decoder: decodeStream,
   error: (status, _headers, body) => readProblem(status, body),
   listModels: {
@@ -40,7 +40,7 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
 }
 
 function decodeEmbeddings(body: Buffer): Record<string, unknown> {
-  const answer = parseObject(body);
-  if (!Array.isArray(answer?.data)) throw errorInResponse(readProblem(200, body));
-  return answer;
+  const response = parseObject(body);
+  if (!Array.isArray(response?.data)) throw errorInResponse(readProblem(200, body));
+  return response;
 }

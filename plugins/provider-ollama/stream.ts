@@ -12,8 +12,8 @@ import {
   type Usage,
   type WireRequest,
 } from "portico/chat";
-import type { Answer } from "./answer.ts";
-import { failureIn, finishReason, readCall, readUsage } from "./answer.ts";
+import type { ChatResponse } from "./response.ts";
+import { failureIn, finishReason, readCall, readUsage } from "./response.ts";
 import { splitLines } from "./lines.ts";
 import type { Sent } from "./request.ts";
 
@@ -28,38 +28,38 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onLine(line: Buffer): void {
     if (failure !== undefined || finish !== undefined) return;
-    const answer = parseObject(line) as Answer | undefined;
-    if (answer === undefined || answer.error !== undefined) {
-      failure = answer === undefined ? notJson() : failureIn(line, 0);
+    const response = parseObject(line) as ChatResponse | undefined;
+    if (response === undefined || response.error !== undefined) {
+      failure = response === undefined ? notJson() : failureIn(line, 0);
       return;
     }
     writer ??= createChunkWriter({
       id: target.id,
       created: target.created,
-      model: answer.model ?? target.model,
+      model: response.model ?? target.model,
       includeUsage,
     });
-    onAnswer(answer, writer);
-    if (isPlainText(answer)) lane.learn();
+    onResponse(response, writer);
+    if (isPlainText(response)) fastPath.learn();
   }
 
-  function onAnswer(answer: Answer, out: ChunkWriter): void {
-    const { content, thinking, tool_calls: list = [] } = answer.message ?? {};
+  function onResponse(response: ChatResponse, out: ChunkWriter): void {
+    const { content, thinking, tool_calls: list = [] } = response.message ?? {};
     if (thinking) out.reasoning(thinking);
     if (content) out.text(content);
     for (const call of list) {
       const { id = "", function: fn } = readCall(call);
       out.toolCall(calls++, id, fn?.name ?? "", fn?.arguments);
     }
-    if (answer.done !== true) return;
-    if (answer.eval_count !== undefined) usage = readUsage(answer);
-    finish = finishReason(answer.done_reason, calls > 0);
+    if (response.done !== true) return;
+    if (response.eval_count !== undefined) usage = readUsage(response);
+    finish = finishReason(response.done_reason, calls > 0);
     out.finish(finish);
     if (usage !== undefined) out.usage(usage);
     out.done();
   }
 
-  const lane = createFastPath({
+  const fastPath = createFastPath({
     key: "content",
     events: "lines",
     // Each line has its own time in front of the text.
@@ -70,8 +70,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     },
   });
   return createDecoder({
-    push: lane.push,
-    flush: lane.end,
+    push: fastPath.push,
+    flush: fastPath.end,
     close() {
       throw cutShort();
     },
@@ -83,8 +83,8 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   });
 }
 
-/** One text and nothing that ends the answer. */
-function isPlainText(answer: Answer): boolean {
-  const { content, thinking, tool_calls } = answer.message ?? {};
-  return typeof content === "string" && !thinking && tool_calls === undefined && answer.done !== true;
+/** One text and nothing that ends the response. */
+function isPlainText(response: ChatResponse): boolean {
+  const { content, thinking, tool_calls } = response.message ?? {};
+  return typeof content === "string" && !thinking && tool_calls === undefined && response.done !== true;
 }

@@ -9,14 +9,14 @@ import {
   type WireProvider,
   type WireRequest,
 } from "portico/chat";
-import { decodeAnswer } from "./answer.ts";
+import { decodeResponse } from "./response.ts";
 import { encodeChat } from "./request.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to `/api/chat` and back. */
 export const ollama: WireProvider = {
   encode: encodeChat,
-  decode: decodeAnswer,
+  decode: decodeResponse,
   decoder: decodeStream,
   error: (status, _headers, body) => readOpenAiProblem(status, body),
   listModels: {
@@ -52,16 +52,16 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
 }
 
 function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
-  const answer = parseObject(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
-  if (!Array.isArray(answer?.embeddings)) {
+  const response = parseObject(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
+  if (!Array.isArray(response?.embeddings)) {
     throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
   }
-  const data = answer.embeddings.map((values, index) => ({
+  const data = response.embeddings.map((values, index) => ({
     object: "embedding",
     index,
     embedding: values,
   }));
-  const tokens = answer.prompt_eval_count;
+  const tokens = response.prompt_eval_count;
   const usage = tokens === undefined ? undefined : { prompt_tokens: tokens, total_tokens: tokens };
   return { object: "list", data, model: target.model, usage };
 }

@@ -48,7 +48,7 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
           throw upstreamError(
             {
               kind: "upstream",
-              message: `The upstream's answer has no embeddings. ${readOpenAiProblem(200, body).message}`,
+              message: `The upstream's response has no embeddings. ${readOpenAiProblem(200, body).message}`,
             },
             200,
           );

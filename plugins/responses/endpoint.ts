@@ -8,13 +8,16 @@ import { readSettings, type ReadSettings } from "./request.ts";
 import { newResponse, responseOf } from "./response.ts";
 import { createTranslator } from "./stream.ts";
 
-export interface Parts {
+export interface ResponsesServices {
   chat: ChatService;
   archive: Archive;
   log: Logger;
 }
 
-export async function createResponse({ chat, archive, log }: Parts, call: Call): Promise<JsonObject | undefined> {
+export async function createResponse(
+  { chat, archive, log }: ResponsesServices,
+  call: Call,
+): Promise<JsonObject | undefined> {
   const body = objectAt(await call.json(), "body");
   const settings = readSettings(body);
   const input = await withReferences(archive, call, settings.input);

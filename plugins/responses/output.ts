@@ -1,4 +1,4 @@
-/** Builds the items of an answer piece by piece, and tells each step as an event of the stream. */
+/** Builds the items of an answer delta by delta, and tells each step as an event of the stream. */
 import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico/chat";
 import { type ItemKind, itemId } from "./archive.ts";
 
@@ -13,10 +13,10 @@ interface Call extends ToolCallPart {
 
 export interface Output {
   readonly items: JsonObject[];
-  reasoning(piece: string): void;
-  text(piece: string, logprobs?: unknown[]): void;
-  refusal(piece: string): void;
-  /** A piece of a tool call in OpenAI's chat form. */
+  reasoning(delta: string): void;
+  text(delta: string, logprobs?: unknown[]): void;
+  refusal(delta: string): void;
+  /** A delta of a tool call in OpenAI's chat form. */
   call(part: ToolCallPart): void;
   /** `extra_content` of the message. */
   extra(value: unknown): void;
@@ -106,7 +106,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     done(index, item);
   }
 
-  /** A call that is not whole yet (its pieces come mixed with another's) stays open unless all must end. */
+  /** A call that is not whole yet (its fragments come mixed with another's) stays open unless all must end. */
   function closeCalls(all: boolean, status = "completed"): void {
     for (const call of calls.values()) {
       if (!call.open || (!all && !isJson(call.args))) continue;
@@ -134,27 +134,27 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     emit("response.custom_tool_call_input.done", { ...at, input });
   }
 
-  function write(kind: "text" | "refusal", piece: string, logprobs: unknown[]): void {
+  function write(kind: "text" | "refusal", delta: string, logprobs: unknown[]): void {
     if (open?.kind !== kind) open = openPart(kind);
     const part = open as Exclude<Open, { kind: "reasoning" }>;
-    part.text += piece;
+    part.text += delta;
     part.logprobs.push(...logprobs);
     const content_index = (part.item.content as unknown[]).length;
-    const at = { item_id: part.item.id, output_index: part.index, content_index, delta: piece };
+    const at = { item_id: part.item.id, output_index: part.index, content_index, delta };
     if (kind === "text") emit("response.output_text.delta", { ...at, logprobs });
     else emit("response.refusal.delta", at);
   }
 
   return {
     items,
-    reasoning(piece) {
+    reasoning(delta) {
       if (open?.kind !== "reasoning") open = openReasoning();
-      open.text += piece;
+      open.text += delta;
       const at = { item_id: open.item.id, output_index: open.index, summary_index: 0 };
-      emit("response.reasoning_summary_text.delta", { ...at, delta: piece });
+      emit("response.reasoning_summary_text.delta", { ...at, delta });
     },
-    text: (piece, logprobs = []) => write("text", piece, logprobs),
-    refusal: (piece) => write("refusal", piece, []),
+    text: (delta, logprobs = []) => write("text", delta, logprobs),
+    refusal: (delta) => write("refusal", delta, []),
     call(part) {
       const key = part.index ?? 0;
       let call = calls.get(key);
@@ -170,11 +170,11 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
         call = { ...part, ...added, args: "", open: true };
         calls.set(key, call);
       } else if (part.extra_content != null) call.extra_content = part.extra_content;
-      const piece = part.function?.arguments ?? "";
-      if (piece === "" || !call.open) return;
-      call.args += piece;
+      const delta = part.function?.arguments ?? "";
+      if (delta === "" || !call.open) return;
+      call.args += delta;
       if (call.item.type === "custom_tool_call") return;
-      emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta: piece });
+      emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta });
     },
     extra(value) {
       extra = value;

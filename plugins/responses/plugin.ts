@@ -18,9 +18,9 @@ export default definePlugin({
       () => ctx.use("store").kv,
       () => storeDays,
     );
-    const parts = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
+    const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
     ctx.route("POST", "/v1/responses", { access: "keys", summary: "A response, whole or streamed" }, (call) =>
-      createResponse(parts(), call),
+      createResponse(services(), call),
     );
     ctx.route("GET", "/v1/responses/:id", { access: "keys", summary: "A stored response" }, (call) =>
       getResponse(archive, call),

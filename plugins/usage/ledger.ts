@@ -15,7 +15,7 @@ const MOST_SUMS = 50_000;
 const SPENT_FRESH_MS = 5_000;
 const LONGEST_NAME = 200;
 
-export interface LedgerParts {
+export interface LedgerServices {
   store: () => Store;
   log: Logger;
   prices: OwnPrices;
@@ -34,7 +34,7 @@ interface Spent {
 }
 
 export class Ledger {
-  readonly #parts: LedgerParts;
+  readonly #services: LedgerServices;
   #pending: Pending[] = [];
   readonly #requests: RequestLog;
   #sums = new Map<string, Required<UsageRecord>>();
@@ -49,15 +49,15 @@ export class Ledger {
   #failing = false;
   #lost = 0;
 
-  constructor(parts: LedgerParts) {
-    this.#parts = parts;
-    this.#requests = new RequestLog(parts.log);
-    this.#costOf = createPrices(parts.prices, undefined);
+  constructor(services: LedgerServices) {
+    this.#services = services;
+    this.#requests = new RequestLog(services.log);
+    this.#costOf = createPrices(services.prices, undefined);
   }
 
   add(record: ChatRecord): void {
     if (record.channel === "") return;
-    const at = this.#parts.store().now();
+    const at = this.#services.store().now();
     // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
     if (this.#listed || !this.#wantsList(record)) this.#sum(record, at);
     else if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
@@ -77,10 +77,10 @@ export class Ledger {
   async spent(key: string, since: number): Promise<number> {
     await this.#count();
     const known = this.#spent.get(key);
-    const now = this.#parts.store().now();
+    const now = this.#services.store().now();
     if (known !== undefined && known.since === since && now - known.readAt < SPENT_FRESH_MS) return known.usd;
     return this.#inTurn(async () => {
-      const [row] = await this.#parts.store().usage.sum({ key, since });
+      const [row] = await this.#services.store().usage.sum({ key, since });
       let usd = row?.cost ?? 0;
       // Nothing is being written now: what is not in the store is in the sums.
       for (const sum of this.#sums.values()) if (sum.key === key && sum.at >= since) usd += sum.cost;
@@ -99,10 +99,10 @@ export class Ledger {
     if (this.#list === undefined && this.#pending.length > 0) {
       this.#list = loadList().then(
         (library) => {
-          this.#costOf = createPrices(this.#parts.prices, library);
+          this.#costOf = createPrices(this.#services.prices, library);
         },
         (error: unknown) =>
-          this.#parts.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
+          this.#services.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
       );
     }
     await this.#list;
@@ -113,14 +113,15 @@ export class Ledger {
   }
 
   #wantsList({ usage, composite, ...to }: ChatRecord): boolean {
-    return usage !== undefined && !composite && needsList(this.#parts.prices, to);
+    return usage !== undefined && !composite && needsList(this.#services.prices, to);
   }
 
   #sum(record: ChatRecord, at: number): void {
     const { usage, status, composite } = record;
     const key = keyOf(record.client);
     const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
-    if (this.#parts.keepRequests > 0 && this.#requests.add(record, { at, key, cost })) setImmediate(() => this.flush());
+    if (this.#services.keepRequests > 0 && this.#requests.add(record, { at, key, cost }))
+      setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
     const sum = this.#sumOf(minute, key, record.channel.slice(0, LONGEST_NAME), record.model.slice(0, LONGEST_NAME));
     if (sum === undefined) return;
@@ -145,7 +146,7 @@ export class Ledger {
     let sum = this.#sums.get(id);
     if (sum !== undefined) return sum;
     if (this.#sums.size >= MOST_SUMS) {
-      if (this.#lost++ === 0) this.#parts.log.error("usage is lost: the store has not taken any for too long");
+      if (this.#lost++ === 0) this.#services.log.error("usage is lost: the store has not taken any for too long");
       return undefined;
     }
     sum = { at, key, channel, model, ...NOTHING };
@@ -159,9 +160,9 @@ export class Ledger {
     const batch = this.#sums;
     this.#sums = new Map();
     try {
-      await this.#parts.store().usage.append([...batch.values()], { blocks, keep: this.#parts.keepRequests });
+      await this.#services.store().usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
       if (this.#failing)
-        this.#parts.log.info({ lost: this.#lost, lostRequests: this.#requests.lost }, "usage is written again");
+        this.#services.log.info({ lost: this.#lost, lostRequests: this.#requests.lost }, "usage is written again");
       this.#failing = false;
       this.#lost = 0;
       this.#requests.lost = 0;
@@ -173,7 +174,8 @@ export class Ledger {
         if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];
       }
       this.#requests.putBack(blocks);
-      if (!this.#failing) this.#parts.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
+      if (!this.#failing)
+        this.#services.log.error({ err: error }, "usage cannot be written: it is kept and tried again");
       this.#failing = true;
     }
   }

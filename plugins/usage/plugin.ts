@@ -11,10 +11,10 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { Ledger } = await import("./ledger.ts");
-    const { readQuestion } = await import("./range.ts");
+    const { readQuery } = await import("./range.ts");
     const { report } = await import("./report.ts");
     const { requestPage } = await import("./requests/page.ts");
-    const { readRequestsQuestion } = await import("./requests/question.ts");
+    const { readRequestsQuery } = await import("./requests/query.ts");
 
     const store = () => ctx.use("store");
     const ledger = new Ledger({
@@ -27,15 +27,15 @@ export default definePlugin({
     ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
     ctx.provide("usage", { spent: (key, since) => ledger.spent(key, since), flush: () => ledger.flush() });
-    ctx.route("GET", "/usage", { access: "gateway", summary: "Tokens and costs" }, async ({ query }) => {
-      const question = readQuestion(query, store().now());
+    ctx.route("GET", "/usage", { access: "gateway", summary: "Tokens and costs" }, async (call) => {
+      const query = readQuery(call.query, store().now());
       await ledger.flush();
-      return report(store(), question);
+      return report(store(), query);
     });
-    ctx.route("GET", "/usage/requests", { access: "gateway", summary: "Single requests" }, async ({ query }) => {
-      const question = readRequestsQuestion(query, store().now());
+    ctx.route("GET", "/usage/requests", { access: "gateway", summary: "Single requests" }, async (call) => {
+      const query = readRequestsQuery(call.query, store().now());
       await ledger.flush();
-      return requestPage(store(), question);
+      return requestPage(store(), query);
     });
   },
 });

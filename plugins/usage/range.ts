@@ -15,16 +15,16 @@ export interface Range {
   to: number;
   filter: Pick<UsageFilter, "channel" | "model" | "key">;
 }
-export interface Question extends Range {
+export interface UsageQuery extends Range {
   by: Group[];
 }
 
 /** Reads the query of `GET /usage`. Throws `invalid_request_error` with `param`. */
-export function readQuestion(query: URLSearchParams, now: number): Question {
+export function readQuery(query: URLSearchParams, now: number): UsageQuery {
   return { ...readRange(query, now), by: readGroups(query.getAll("by").join(",")) };
 }
 
-/** Reads the part of the query that all questions have. Throws as `readQuestion` does. */
+/** Reads the part of the query that both have. Throws as `readQuery` does. */
 export function readRange(query: URLSearchParams, now: number): Range {
   const since = query.get("since");
   if (since !== null && query.has("from")) refuse("Give `since` or `from`, not both.", "since");

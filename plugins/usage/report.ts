@@ -1,6 +1,6 @@
 /** Sums for people and programs. */
 import type { Store, UsageSum } from "portico/store";
-import type { Group, Question } from "./range.ts";
+import type { Group, UsageQuery } from "./range.ts";
 
 export interface Amounts {
   requests: number;
@@ -27,8 +27,8 @@ export interface Report {
   total: Amounts;
 }
 
-export async function report(store: Store, question: Question): Promise<Report> {
-  const { from, to, by, filter } = question;
+export async function report(store: Store, query: UsageQuery): Promise<Report> {
+  const { from, to, by, filter } = query;
   const sums = await store.usage.sum({ ...filter, since: from, until: to + 1, by });
   const rows = by.length === 0 ? [] : sums.map((sum) => rowOf(sum, by));
   if (!by.includes("day") && !by.includes("hour"))

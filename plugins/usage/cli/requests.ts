@@ -1,7 +1,7 @@
 /** `portico usage requests`. */
 import { defineCommand } from "portico";
 import type { RequestPage, RequestView } from "../requests/page.ts";
-import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./words.ts";
+import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";
 
 const options = {
   ...rangeOptions,

@@ -2,7 +2,7 @@
 import { defineCommand } from "portico";
 import type { Amounts, Report, Row } from "../report.ts";
 import requests from "./requests.ts";
-import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./words.ts";
+import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";
 
 export default defineCommand({
   name: "usage",

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RequestBlock, Store } from "portico/store";
 import { escapeName, fieldOf, type Line, nameIn, numberIn, readLines } from "./lines.ts";
-import { placeText, type RequestsQuestion } from "./question.ts";
+import { placeText, type RequestsQuery } from "./query.ts";
 
 /** So many requests are looked through at a time, so that nobody waits for long; at first only what a page needs. */
 const AT_A_TIME = 2000;
@@ -39,10 +39,10 @@ export interface RequestPage {
 }
 
 /** Rejects where the store cannot be read. */
-export async function requestPage(store: Store, question: RequestsQuestion): Promise<RequestPage> {
-  const { from, to, limit } = question;
-  const until = Math.min(to, question.before?.at ?? to);
-  const fits = filterOf(question);
+export async function requestPage(store: Store, query: RequestsQuery): Promise<RequestPage> {
+  const { from, to, limit } = query;
+  const until = Math.min(to, query.before?.at ?? to);
+  const fits = filterOf(query);
   const found: Line[] = [];
   let after: RequestBlock | undefined;
   for (;;) {
@@ -73,7 +73,7 @@ function isSettled(line: Line | undefined, block: RequestBlock): boolean {
   return line.number > block.number - block.requests;
 }
 
-function filterOf({ from, to, before, status, filter }: RequestsQuestion): (line: Line) => boolean {
+function filterOf({ from, to, before, status, filter }: RequestsQuery): (line: Line) => boolean {
   const names = (["channel", "model", "key"] as const).flatMap((name) =>
     filter[name] === undefined ? [] : [[name, escapeName(filter[name])] as const],
   );

@@ -2,7 +2,7 @@ import { PorticoError } from "portico";
 import type { ChatChunk } from "portico/chat";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { messageOf } from "../../../plugins/messages/answer.ts";
+import { messageOf } from "../../../plugins/messages/response.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { createTranslator } from "../../../plugins/messages/stream.ts";
 import { callDelta, chunk, readNamedEvents } from "../../support/chunks.ts";

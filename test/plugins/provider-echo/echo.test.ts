@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import { Type } from "@sinclair/typebox";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { smallest } from "../../../plugins/provider-echo/smallest.ts";
+import { smallest } from "../../../plugins/provider-echo/smallest-value.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import { contentOf, eventsOf } from "../../support/upstreams/upstream.ts";

@@ -3,7 +3,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Store } from "portico/store";
 import { type RequestPage, requestPage } from "../../../../plugins/usage/requests/page.ts";
-import { readRequestsQuestion } from "../../../../plugins/usage/requests/question.ts";
+import { readRequestsQuery } from "../../../../plugins/usage/requests/query.ts";
 import { random } from "../../store/temporary-store.ts";
 import { record, withLedger } from "../temporary-ledger.ts";
 
@@ -13,7 +13,7 @@ const NOW = 1_800_000_000_000;
 const ANY_PRICE = { prices: { "*": { input: 1, output: 0 } } };
 
 const page = (store: Store, query = ""): Promise<RequestPage> =>
-  requestPage(store, readRequestsQuestion(new URLSearchParams(`to=${NOW * 2}&${query}`), NOW));
+  requestPage(store, readRequestsQuery(new URLSearchParams(`to=${NOW * 2}&${query}`), NOW));
 const ids = async (store: Store, query = "") => (await page(store, query)).requests.map((one) => one.requestId);
 
 async function allPages(store: Store, query: string): Promise<string[][]> {
@@ -166,7 +166,7 @@ test(
       for (let i = 1; i < count; i++) assert.ok(at.get(shown[i - 1]!)! >= at.get(shown[i]!)!, `${query}: ${i}`);
     }
     const half = NOW + Math.floor((now - NOW) / 2);
-    const range = readRequestsQuestion(new URLSearchParams(`from=${NOW}&to=${half}&limit=1000`), now);
+    const range = readRequestsQuery(new URLSearchParams(`from=${NOW}&to=${half}&limit=1000`), now);
     const first = await requestPage(store, range);
     assert.equal(
       first.requests.map((one) => Date.parse(one.at)),

@@ -33,10 +33,10 @@ export interface TokenUsage {
 }
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
-export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const answer = parseObject(body) as Converse | undefined;
-  const content = answer?.output?.message?.content;
-  if (answer === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
+export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  const response = parseObject(body) as Converse | undefined;
+  const content = response?.output?.message?.content;
+  if (response === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
   const blocks = collectBlocks(sent.state as Sent);
   for (const { text, reasoningContent, toolUse } of content) {
     if (text !== undefined) blocks.text(text);
@@ -45,14 +45,14 @@ export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): C
     if (redactedContent) blocks.sealed(redactedContent);
     if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
   }
-  const finish = finishReason(answer.stopReason, blocks.called);
+  const finish = finishReason(response.stopReason, blocks.called);
   return completionFrom(target, {
     choices: [{ message: blocks.message(), finish }],
-    usage: answer.usage && readUsage(answer.usage),
+    usage: response.usage && readUsage(response.usage),
   });
 }
 
-/** Throws where the model broke its own format: such an answer is no answer. */
+/** Throws where the model broke its own format: such a response is no response. */
 export function finishReason(reason: string | undefined, called: boolean): string {
   switch (reason) {
     case "max_tokens":
@@ -63,7 +63,10 @@ export function finishReason(reason: string | undefined, called: boolean): strin
       return "content_filter";
     case "malformed_model_output":
     case "malformed_tool_use":
-      throw upstreamError({ kind: "upstream", message: `The model's answer ended with ${reason}.`, code: reason }, 200);
+      throw upstreamError(
+        { kind: "upstream", message: `The model's response ended with ${reason}.`, code: reason },
+        200,
+      );
     case "end_turn":
     case "stop_sequence":
       return "stop";

@@ -19,7 +19,7 @@ import {
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** One answer, or one event of a stream. */
+/** One response, or one event of a stream. */
 export interface Generated {
   candidates?: Candidate[];
   promptFeedback?: { blockReason?: string };
@@ -53,19 +53,19 @@ export interface UsageMetadata {
   totalTokenCount?: number;
 }
 
-/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
-export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const answer = parseObject(body) as Generated | undefined;
-  if (answer === undefined || answer.error !== undefined) throw errorInResponse(readProblem(200, body));
+/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  const response = parseObject(body) as Generated | undefined;
+  if (response === undefined || response.error !== undefined) throw errorInResponse(readProblem(200, body));
   const options = sent.state as Sent;
-  const choices = (answer.candidates ?? []).map((candidate) => readCandidate(candidate, options));
+  const choices = (response.candidates ?? []).map((candidate) => readCandidate(candidate, options));
   if (choices.length === 0) {
-    if (answer.promptFeedback === undefined) {
-      throw upstreamError({ kind: "upstream", message: "The upstream's answer holds no candidates." }, 200);
+    if (response.promptFeedback === undefined) {
+      throw upstreamError({ kind: "upstream", message: "The upstream's response holds no candidates." }, 200);
     }
     choices.push({ message: { role: "assistant", content: "", refusal: null }, finish: "content_filter" });
   }
-  const { responseId: id, modelVersion: model, usageMetadata } = answer;
+  const { responseId: id, modelVersion: model, usageMetadata } = response;
   return completionFrom(target, { id, model, choices, usage: usageMetadata && readUsage(usageMetadata) });
 }
 
@@ -106,7 +106,7 @@ export function imagePart(image: { mimeType?: string; data?: string }): Record<s
   return { type: "image_url", image_url: { url: `data:${image.mimeType};base64,${image.data}` } };
 }
 
-/** Throws where the model broke its own format: such an answer is no answer. */
+/** Throws where the model broke its own format: such a response is no response. */
 export function finishReason(candidate: Candidate, called: boolean): string {
   const reason = candidate.finishReason;
   switch (reason) {
@@ -133,7 +133,7 @@ export function finishReason(candidate: Candidate, called: boolean): string {
 }
 
 function malformed(reason: string, detail: string | undefined): Error {
-  const message = `The model's answer ended with ${reason}${detail ? `: ${detail}` : "."}`;
+  const message = `The model's response ended with ${reason}${detail ? `: ${detail}` : "."}`;
   return upstreamError({ kind: "upstream", message, code: reason }, 200);
 }
 

@@ -16,8 +16,8 @@ import {
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** A whole answer, or one event of a stream. */
-export interface Answer {
+/** A whole response, or one event of a stream. */
+export interface ChatResponse {
   id?: string;
   model?: string;
   choices?: Choice[];
@@ -59,20 +59,20 @@ interface MistralUsage {
 }
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
-export function decodeAnswer(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const answer = parseObject(body) as Answer | undefined;
-  if (!Array.isArray(answer?.choices)) throw errorInResponse(readProblem(200, body));
+export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
+  const response = parseObject(body) as ChatResponse | undefined;
+  if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(200, body));
   const { names } = sent.state as Sent;
   return completionFrom(target, {
-    id: answer.id,
-    model: answer.model,
-    choices: answer.choices.map(({ index, message, finish_reason }) => {
+    id: response.id,
+    model: response.model,
+    choices: response.choices.map(({ index, message, finish_reason }) => {
       const { text, reasoning } = readContent(message?.content);
       const calls = (message?.tool_calls ?? []).map((call) => readCall(call, names));
       const finish = finishReason(finish_reason, calls.length > 0);
       return { index, message: assistantMessage({ text, reasoning, calls }), finish };
     }),
-    usage: answer.usage && readUsage(answer.usage),
+    usage: response.usage && readUsage(response.usage),
   });
 }
 
@@ -109,7 +109,7 @@ export function finishReason(reason: string | null | undefined, called: boolean)
     case "model_length":
       return "length";
     case "error":
-      throw upstreamError({ kind: "upstream", message: "The upstream ended its answer with an error." }, 200);
+      throw upstreamError({ kind: "upstream", message: "The upstream ended its response with an error." }, 200);
     default:
       return called ? "tool_calls" : "stop";
   }

@@ -9,7 +9,7 @@ export interface Place {
   at: number;
   number: number;
 }
-export interface RequestsQuestion extends Range {
+export interface RequestsQuery extends Range {
   /** `429`, or `4xx` for all of them. */
   status: string | undefined;
   limit: number;
@@ -17,7 +17,7 @@ export interface RequestsQuestion extends Range {
 }
 
 /** Throws `invalid_request_error` with `param`. */
-export function readRequestsQuestion(query: URLSearchParams, now: number): RequestsQuestion {
+export function readRequestsQuery(query: URLSearchParams, now: number): RequestsQuery {
   return {
     ...readRange(query, now),
     status: readStatus(query.get("status")),

@@ -13,8 +13,8 @@ import {
   type WireRequest,
 } from "portico/chat";
 
-/** A whole answer, or one line of a stream. */
-export interface Answer {
+/** A whole response, or one line of a stream. */
+export interface ChatResponse {
   model?: string;
   message?: {
     content?: string;
@@ -28,17 +28,17 @@ export interface Answer {
   error?: unknown;
 }
 
-/** A whole answer in OpenAI's form. Throws `upstreamError` for an error dressed as an answer. */
-export function decodeAnswer(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
-  const answer = parseObject(body) as Answer | undefined;
-  if (answer?.message === undefined) throw failureIn(body, 200);
-  const { content = "", thinking, tool_calls: list = [] } = answer.message;
+/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
+  const response = parseObject(body) as ChatResponse | undefined;
+  if (response?.message === undefined) throw failureIn(body, 200);
+  const { content = "", thinking, tool_calls: list = [] } = response.message;
   const calls = list.map(readCall);
   const message = assistantMessage({ text: content, reasoning: thinking, calls });
   return completionFrom(target, {
-    model: answer.model,
-    choices: [{ message, finish: finishReason(answer.done_reason, calls.length > 0) }],
-    usage: answer.eval_count === undefined ? undefined : readUsage(answer),
+    model: response.model,
+    choices: [{ message, finish: finishReason(response.done_reason, calls.length > 0) }],
+    usage: response.eval_count === undefined ? undefined : readUsage(response),
   });
 }
 
@@ -61,11 +61,11 @@ export function finishReason(reason: string | undefined, called: boolean): strin
   return called ? "tool_calls" : "stop";
 }
 
-export function readUsage(answer: Answer): Usage {
-  return tokenUsage({ prompt: answer.prompt_eval_count ?? 0, completion: answer.eval_count ?? 0 });
+export function readUsage(response: ChatResponse): Usage {
+  return tokenUsage({ prompt: response.prompt_eval_count ?? 0, completion: response.eval_count ?? 0 });
 }
 
-/** The error for an answer (status 200) or a line of a stream (status 0) that is one. */
+/** The error for a response (status 200) or a line of a stream (status 0) that is one. */
 export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInResponse> {
   return errorInResponse(readOpenAiProblem(status, body));
 }
