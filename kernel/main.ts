@@ -24,7 +24,6 @@ process.exitCode = await runCli({
   signal: interrupted.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  packageDir,
   loader: () =>
     (loader ??= import("./extensions/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
 });

@@ -30,9 +30,9 @@ export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> 
     env: io.env,
     version,
     port,
-    ...(part.only === undefined ? {} : { only: part.only }),
+    only: part.only,
     loader: createPackageLoader(packageDir, join(paths.state, "cache")),
-    write: process.stdout.isTTY ? (line) => process.stdout.write(prettyLine(line)) : writeTogether(process.stdout),
+    write: process.stdout.isTTY ? (line) => io.print(...prettyLine(line)) : writeTogether(process.stdout),
   });
   if (part.started === undefined) {
     printBanner(io, gateway);

@@ -25,6 +25,34 @@ export function helpFor(command: Command, path: readonly string[]): string {
   return lines.join("\n");
 }
 
+/** The help of the bare command. `steps` are lines to copy, each with what it does. */
+export function overview(version: string, commands: readonly Command[], steps: readonly (readonly string[])[]): string {
+  const own = [
+    ["portico start", "run the gateway; prints its address and token"],
+    ...steps,
+    ["portico status", "what runs, and what is wrong"],
+  ];
+  return [
+    `Portico ${version}: a gateway in front of your AI models and your agent.`,
+    "",
+    "Usage: portico COMMAND [options]",
+    "",
+    "Commands:",
+    ...columns(commands.map(({ name, summary }) => [name, summary])),
+    "",
+    "Common options:",
+    ...columns(
+      Object.entries(commonOptions).map(([name, spec]) => [
+        `--${name}${spec.value ? ` ${spec.value}` : ""}`,
+        spec.description,
+      ]),
+    ),
+    "",
+    "First steps:",
+    ...own.map(([line = "", what]) => `  ${line.padEnd(50)}  # ${what}`),
+  ].join("\n");
+}
+
 /** Two columns with a margin, the second wrapped by the terminal. */
 export function columns(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.min(34, Math.max(0, ...rows.map(([first]) => first.length)));

@@ -1,6 +1,7 @@
-/** What a command prints with. */
-import type { CommandIO, GatewayClient } from "./types.ts";
+/** What a command gets. */
 import type { Parsed } from "./parse.ts";
+import type { Terminal } from "./terminal.ts";
+import type { CommandIO, GatewayClient } from "./types.ts";
 
 export interface IoOptions {
   parsed: Parsed;
@@ -8,45 +9,23 @@ export interface IoOptions {
   signal: AbortSignal;
   cwd: string;
   env: Record<string, string | undefined>;
-  stdout: { write(text: string): unknown; isTTY?: boolean };
-  stderr: { write(text: string): unknown; isTTY?: boolean };
+  terminal: Terminal;
 }
 
-export function createIo(options: IoOptions): CommandIO {
-  const { stdout, stderr } = options;
-  const json = options.parsed.options["json"] === true;
-  let moving = false;
-
-  function clearProgress(): void {
-    if (moving) stderr.write("\r\u001b[2K");
-    moving = false;
-  }
-
-  function print(line = ""): void {
-    clearProgress();
-    stdout.write(`${line}\n`);
-  }
-
+export function createIo({ parsed, terminal, ...given }: IoOptions): CommandIO {
+  const json = parsed.options["json"] === true;
   const io: CommandIO = {
-    args: options.parsed.args,
-    options: options.parsed.options,
+    ...given,
+    ...parsed,
     json,
-    gateway: options.gateway,
-    signal: options.signal,
-    cwd: options.cwd,
-    env: options.env,
-    print,
+    print: terminal.print,
     show(value, human) {
-      if (json) return print(JSON.stringify(value, null, 2));
-      const shown = human(value);
-      for (const line of typeof shown === "string" ? [shown] : shown) print(line);
+      if (json) return terminal.print(JSON.stringify(value, null, 2));
+      for (const line of [human(value)].flat()) terminal.print(line);
     },
     table,
     progress(text) {
-      if (json) return;
-      if (!stderr.isTTY) return void stderr.write(`${text}\n`);
-      stderr.write(`\r\u001b[2K${text}`);
-      moving = text !== "";
+      if (!json) terminal.progress(text);
     },
     serve: async (part) => (await import("../serve.ts")).serve(io, part),
   };
@@ -54,7 +33,7 @@ export function createIo(options: IoOptions): CommandIO {
 }
 
 function table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[] {
-  const cells = [head, ...rows].map((row) => row.map((cell) => String(cell ?? "")));
+  const cells = [head, ...rows].map((row) => row.map((cell) => String(cell ?? "").replace(/\s+/g, " ")));
   const widths = head.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
   return cells.map((row) =>
     row

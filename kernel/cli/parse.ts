@@ -24,7 +24,7 @@ export interface Parsed {
   args: Record<string, string | undefined> & { rest?: string[] };
 }
 
-/** Follows `cron jobs add` down the tree of subcommands; answers the last command and the words after it. */
+/** Follows the words down the tree of subcommands; returns the last command and the words after it. */
 export function findCommand(
   root: Command,
   words: readonly string[],
@@ -72,7 +72,7 @@ export function parseWords(command: Command, path: readonly string[], words: rea
         {
           type: spec.type === "boolean" ? ("boolean" as const) : ("string" as const),
           multiple: spec.type === "list",
-          ...(spec.short ? { short: spec.short } : {}),
+          ...(spec.short && { short: spec.short }),
         },
       ]),
     ),

@@ -1,12 +1,12 @@
 /** Runs one subcommand: finds it among the kernel's and the plugins', prints help or its output, reports its failure. */
 import type { Loader } from "../extensions/load.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
-import type { Paths } from "../types.ts";
 import { createClient, readRunning } from "./client.ts";
-import { columns, helpFor } from "./help.ts";
+import { helpFor, overview } from "./help.ts";
 import { createIo } from "./io.ts";
-import { commonOptions, findCommand, parseWords, UsageError, unknownWord } from "./parse.ts";
-import type { Command } from "./types.ts";
+import { findCommand, parseWords, UsageError, unknownWord } from "./parse.ts";
+import { createTerminal, type OutputStream, type Terminal } from "./terminal.ts";
+import type { Command, GatewayClient } from "./types.ts";
 
 export interface CliOptions {
   argv: readonly string[];
@@ -14,103 +14,89 @@ export interface CliOptions {
   cwd: string;
   version: string;
   signal: AbortSignal;
-  stdout: { write(text: string): unknown; isTTY?: boolean };
-  stderr: { write(text: string): unknown; isTTY?: boolean };
+  stdout: OutputStream;
+  stderr: OutputStream;
   /** Made only when a plugin's command is looked for. */
   loader: () => Promise<Loader>;
-  packageDir: string;
 }
 
 type LazyCommand = () => Promise<{ default: Command }>;
 
 /** In the order of the help. */
-const kernelCommands: Record<string, LazyCommand> = {
-  start: () => import("./start.ts"),
-  status: () => import("./status.ts"),
-  config: () => import("./config.ts"),
-  hooks: () => import("./hooks.ts"),
-  plugins: () => import("./plugins.ts"),
-  logs: () => import("./logs.ts"),
-};
+const kernelCommands = new Map<string, LazyCommand>(
+  Object.entries({
+    start: () => import("./commands/start.ts"),
+    status: () => import("./commands/status.ts"),
+    config: () => import("./commands/config.ts"),
+    hooks: () => import("./commands/hooks.ts"),
+    plugins: () => import("./commands/plugins.ts"),
+    logs: () => import("./commands/logs.ts"),
+  }),
+);
 
-/** Answers the exit code. */
+/** Resolves with the exit code. */
 export async function runCli(options: CliOptions): Promise<number> {
-  const { argv, stdout, stderr } = options;
+  const terminal = createTerminal(options.stdout, options.stderr);
   try {
-    const first = argv[0];
+    const first = options.argv[0];
     if (first === undefined || first === "help" || first === "--help" || first === "-h") {
-      stdout.write(`${await overview(options)}\n`);
+      terminal.print(await overviewOf(options));
       return 0;
     }
     if (first === "--version" || first === "-v" || first === "version") {
-      stdout.write(`${options.version}\n`);
+      terminal.print(options.version);
       return 0;
     }
-    return await runCommand(await findTopCommand(first, options), options);
+    return await runCommand(await findTopCommand(first, options), options, terminal);
   } catch (error) {
     if (options.signal.aborted) return 130;
-    stderr.write(`portico: ${oneLine(error)}\n`);
+    const message = error instanceof Error ? error.message : String(error);
+    terminal.complain(`portico: ${message.replace(/\s*\n\s*/g, " ")}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
-async function runCommand(top: Command, options: CliOptions): Promise<number> {
+async function runCommand(top: Command, options: CliOptions, terminal: Terminal): Promise<number> {
   const { command, path, words } = findCommand(top, options.argv.slice(1));
   const fullPath = ["portico", ...path];
   const wantsHelp = words.includes("--help") || words.includes("-h");
   if (wantsHelp || !command.run) {
-    options.stdout.write(`${helpFor(command, fullPath)}\n`);
+    terminal.print(helpFor(command, fullPath));
     return wantsHelp || words.length === 0 ? 0 : 2;
   }
   const parsed = parseWords(command, fullPath, words);
-  const paths = () => resolvePaths(parsed.options as PathOptions, options.env);
-  const io = createIo({
-    parsed,
-    gateway: lazyClient(async () => {
-      // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
-      const url = command.options?.["url"] === undefined ? parsed.options["url"] : undefined;
-      const address = await addressOf({ ...parsed.options, url }, options.env, paths());
-      return createClient({ ...address, signal: options.signal });
-    }),
-    signal: options.signal,
-    cwd: options.cwd,
-    env: options.env,
-    stdout: options.stdout,
-    stderr: options.stderr,
+  const { signal, cwd, env } = options;
+  const gateway = lazyClient(async () => {
+    // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
+    const url = command.options?.["url"] === undefined ? parsed.options["url"] : undefined;
+    return createClient({ ...(await addressOf({ ...parsed.options, url }, env)), signal });
   });
-  await command.run(io);
+  await command.run(createIo({ parsed, gateway, signal, cwd, env, terminal }));
   return 0;
 }
 
 /** The kernel's own words first; then the plugin whose directory has the word's name; then any plugin. */
 async function findTopCommand(word: string, options: CliOptions): Promise<Command> {
-  const lazy = kernelCommands[word] ?? (await pluginCommands(options, word))[word];
-  if (lazy) return (await lazy()).default;
-  const known = [...Object.keys(kernelCommands), ...Object.keys(await pluginCommands(options))];
-  throw unknownWord(word, known, ["portico"]);
+  const near = kernelCommands.get(word) ?? (await pluginCommands(options, word)).commands.get(word);
+  if (near) return (await near()).default;
+  const { commands } = await pluginCommands(options);
+  const far = commands.get(word);
+  if (far) return (await far()).default;
+  throw unknownWord(word, [...kernelCommands.keys(), ...commands.keys()], ["portico"]);
 }
 
-async function pluginCommands(options: CliOptions, only?: string): Promise<Record<string, LazyCommand>> {
-  const { discover } = await import("../extensions/discover.ts");
-  const { loadDefinitions, pluginEntryNames, pluginRoots } = await import("../plugins/definitions.ts");
-  const { readConfigFile } = await import("../config/read.ts");
-  const { withWorkspace } = await import("../files/workspace.ts");
-  const given = resolvePaths(optionsIn(options.argv), options.env);
-  const raw = readConfigFile(given.config) as { plugins?: { trust?: string } };
-  const roots = pluginRoots(withWorkspace(given, raw, options.env), raw.plugins?.trust ?? "home");
-  const loader = await options.loader();
-  if (only) {
-    const namesakes = discover(roots, pluginEntryNames).filter((found) => found.name === only);
-    const commands = collect(await loadDefinitions(namesakes, loader));
-    if (commands[only]) return commands;
-  }
-  return collect(await loadDefinitions(discover(roots, pluginEntryNames), loader));
+async function pluginCommands(options: CliOptions, only?: string) {
+  const { definitionsOf, homeOf } = await import("./definitions.ts");
+  const home = homeOf(optionsIn(options.argv), options.env);
+  const definitions = (await definitionsOf(home, await options.loader(), only)).map(({ definition }) => definition);
+  const commands = new Map(definitions.flatMap((one): [string, LazyCommand][] => Object.entries(one?.commands ?? {})));
+  return { commands, firstSteps: definitions.flatMap((one) => one?.firstSteps ?? []) };
 }
 
-function collect(loaded: Awaited<ReturnType<typeof import("../plugins/definitions.ts").loadDefinitions>>) {
-  const commands: Record<string, LazyCommand> = {};
-  for (const { definition } of loaded) Object.assign(commands, definition?.commands);
-  return commands;
+async function overviewOf(options: CliOptions): Promise<string> {
+  const { commands, firstSteps } = await pluginCommands(options);
+  const all = [...kernelCommands.values(), ...commands.values()].map(async (lazy) => (await lazy()).default);
+  return overview(options.version, await Promise.all(all), firstSteps);
 }
 
 /** `--home` and `--config` wherever they stand: they decide which plugins there are. */
@@ -125,62 +111,28 @@ function optionsIn(argv: readonly string[]): PathOptions {
   return found;
 }
 
-async function addressOf(given: Record<string, unknown>, env: CliOptions["env"], paths: Paths) {
-  const url = (given["url"] as string | undefined) ?? env["PORTICO_URL"] ?? readRunning(paths.state)?.url;
-  const token = (given["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
+async function addressOf(options: Record<string, unknown>, env: CliOptions["env"]) {
+  const paths = resolvePaths(options as PathOptions, env);
+  const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? readRunning(paths.state)?.url;
+  const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
   if (url && token) return { url, token };
   const { readConfigFile, withoutReferences } = await import("../config/read.ts");
   const { gateway } = readConfigFile(paths.config) as {
     gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
   };
-  const secret = gateway?.auth?.token ?? gateway?.auth?.password;
+  const secret = token ?? gateway?.auth?.token ?? gateway?.auth?.password;
   return {
     url: url ?? `http://127.0.0.1:${withoutReferences(gateway?.port ?? 18789, env)}`,
-    token: token ?? (secret === undefined ? undefined : (withoutReferences(secret, env) as string)),
+    token: token ?? (withoutReferences(secret, env) as string | undefined),
   };
 }
 
 /** Most commands that fail do so before they need the gateway: its address is looked up at the first request. */
-function lazyClient(make: () => Promise<ReturnType<typeof createClient>>): ReturnType<typeof createClient> {
-  let made: ReturnType<typeof make> | undefined;
+function lazyClient(make: () => Promise<GatewayClient>): GatewayClient {
+  let made: Promise<GatewayClient> | undefined;
   const client = () => (made ??= make());
   return {
     request: async (...args) => (await client()).request(...args) as never,
     stream: async (...args) => (await client()).stream(...args),
   };
-}
-
-async function overview(options: CliOptions): Promise<string> {
-  const commands = { ...kernelCommands, ...(await pluginCommands(options)) };
-  const rows = await Promise.all(
-    Object.entries(commands).map(async ([name, lazy]): Promise<[string, string]> => {
-      return [name, (await lazy()).default.summary];
-    }),
-  );
-  return [
-    `Portico ${options.version}: a gateway in front of your AI models and your agent.`,
-    "",
-    "Usage: portico COMMAND [options]",
-    "",
-    "Commands:",
-    ...columns(rows),
-    "",
-    "Common options:",
-    ...columns(
-      Object.entries(commonOptions).map(([name, spec]) => [
-        `--${name}${spec.value ? ` ${spec.value}` : ""}`,
-        spec.description,
-      ]),
-    ),
-    "",
-    "First steps:",
-    "  portico start                                       # run the gateway; prints its address and token",
-    "  portico hooks new hello --event message:received    # a hook that sees every message, live at once",
-    "  portico status                                      # what runs, and what is wrong",
-  ].join("\n");
-}
-
-function oneLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return message.replace(/\s*\n\s*/g, " ");
 }

@@ -37,8 +37,8 @@ export interface CommandIO {
   options: Record<string, string | number | boolean | string[] | undefined>;
   /** `--json` was given. */
   json: boolean;
-  /** Prints a line on stdout. */
-  print(line?: string): void;
+  /** Prints a line on stdout, without control characters; the tone colours it on a terminal. */
+  print(line?: string, tone?: "warn" | "error"): void;
   /** `--json`: prints the value as JSON; else the lines that `human` makes of it. */
   show<T>(value: T, human: (value: T) => string | readonly string[]): void;
   /** Aligned columns; nothing but the header where there are no rows. */
@@ -55,7 +55,7 @@ export interface CommandIO {
   serve(part: ServePart): Promise<void>;
 }
 
-/** A gateway of a few plugins, on loopback, for a command that works by itself (`portico node`). */
+/** A gateway of a few plugins, on loopback, for a command that works by itself. */
 export interface ServePart {
   /** Names of the plugins that run. */
   only?: readonly string[];
@@ -68,7 +68,7 @@ export interface ServePart {
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
   headers?: Record<string, string>;
-  /** Another server of the gateway (`browser`): its port is asked from `/kernel/status`. */
+  /** Another server of the gateway, by its name: its port is asked from `/kernel/status`. */
   server?: string;
   timeoutMs?: number;
 }

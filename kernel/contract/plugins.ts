@@ -39,7 +39,19 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   needs?: readonly ServiceName[];
   /** Command word → its definition, loaded only when the word is used. */
   commands?: Record<string, () => Promise<{ default: Command }>>;
+  /** Lines to copy with what each does, for the help of the bare `portico`. */
+  firstSteps?: readonly (readonly [line: string, what: string])[];
+  /** Kind → the files of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */
+  templates?: Record<string, () => Promise<{ default: PluginTemplate }>>;
   setup(ctx: PluginContext, config: ConfigOf<C>): void | Promise<void>;
+}
+
+/** A plugin to start from. */
+export interface PluginTemplate {
+  /** File name → text; `plugin.ts` among them. */
+  files(name: string): Record<string, string>;
+  /** One line on how to try it. */
+  tryIt(name: string): string;
 }
 
 /** Everything that a plugin registers through this goes when it is unloaded, last first. */

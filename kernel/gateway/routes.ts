@@ -68,14 +68,20 @@ export function mountKernelRoutes(mount: Mount, gateway: GatewayParts): void {
   mountHookRoutes(mount, gateway.hooks);
 }
 
-/** `?lines=N` answers the last lines; with `?follow=true` further ones come as server-sent events. */
+const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
+
+/** `?lines=N` gives the last lines, of `?level=L` and above; with `?follow=true` further ones come as server-sent events. */
 function serveLog(call: Call, { log }: GatewayParts): unknown {
   const count = Number(call.query.get("lines") ?? 100);
-  const recent = count > 0 ? log.recent().slice(-count) : [];
-  if (call.query.get("follow") !== "true") return { lines: recent.map((line) => JSON.parse(line)) };
+  const least = LEVELS.indexOf(call.query.get("level") ?? "trace");
+  const read = (line: string) => JSON.parse(line) as { level: string };
+  const isWanted = ({ level }: { level: string }) => LEVELS.indexOf(level) >= least;
+  const recent = count > 0 ? log.recent().map(read).filter(isWanted).slice(-count) : [];
+  if (call.query.get("follow") !== "true") return { lines: recent };
   const sse = openSse(call);
-  for (const line of recent) sse.send(undefined, JSON.parse(line));
-  const unfollow = log.follow((line) => sse.send(undefined, JSON.parse(line)));
+  const send = (entry: { level: string }) => isWanted(entry) && sse.send(undefined, entry);
+  for (const entry of recent) send(entry);
+  const unfollow = log.follow((line) => send(read(line)));
   call.signal.addEventListener("abort", unfollow, { once: true });
   return undefined;
 }

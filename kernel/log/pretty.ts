@@ -1,7 +1,5 @@
-/** A log line for a person at a terminal; elsewhere lines stay JSON. */
-const colours: Record<string, string> = { warn: "\u001b[33m", error: "\u001b[31m", fatal: "\u001b[31m" };
-
-export function prettyLine(line: string): string {
+/** A log line for a person, and its colour on a terminal; elsewhere lines stay JSON. */
+export function prettyLine(line: string): [text: string, tone: "warn" | "error" | undefined] {
   const { level, time, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown> & {
     level: string;
     time: string;
@@ -12,8 +10,6 @@ export function prettyLine(line: string): string {
     .filter(([, value]) => value !== undefined && typeof value !== "object")
     .map(([key, value]) => ` ${key}=${value}`)
     .join("");
-  const colour = colours[level] ?? "";
-  const end = colour ? "\u001b[0m" : "";
-  const stack = err?.stack ? `\n${err.stack}` : "";
-  return `${time.slice(11, 19)} ${colour}${level.padEnd(5)}${end} ${msg ?? ""}\u001b[2m${fields}\u001b[0m${stack}\n`;
+  const text = `${time.slice(11, 19)} ${level.padEnd(5)} ${msg ?? ""}${fields}${err?.stack ? `\n${err.stack}` : ""}`;
+  return [text, level === "warn" ? "warn" : level === "error" || level === "fatal" ? "error" : undefined];
 }

@@ -12,6 +12,8 @@ export default definePlugin({
   errors,
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },
+  templates: { provider: () => import("./template.ts") },
+  firstSteps: [["portico hooks new hello --event message:received", "a hook that sees every message, live at once"]],
 
   async setup(ctx, config) {
     const { createChannelSet } = await import("./routing/channels.ts");

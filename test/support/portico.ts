@@ -54,7 +54,6 @@ export async function porticoHere(
     stdout: { write: (text) => void (stdout += text) },
     stderr: { write: (text) => void (stderr += text) },
     loader: async () => createPackageLoader(packageDir, join(home, "state", "cache")),
-    packageDir,
   });
   return { code, stdout, stderr };
 }

@@ -88,7 +88,6 @@ async function portico(home: string, variables: Record<string, string>, ...argv:
     stdout: { write },
     stderr: { write },
     loader: async () => createPackageLoader(packageDir),
-    packageDir,
   });
   return output;
 }

@@ -1,9 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginRecord } from "../plugins/record.ts";
-import { type PathOptions, resolvePaths } from "../files/paths.ts";
-import { providerTemplate } from "./plugin-template.ts";
-import type { Command, CommandIO } from "./types.ts";
+import type { PluginRecord } from "../../plugins/record.ts";
+import { editorConfig } from "../../extensions/editor-config.ts";
+import type { PathOptions } from "../../files/paths.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { PluginTemplate } from "../../types.ts";
+import { definitionsOf, type Home, homeOf } from "../definitions.ts";
+import type { Command, CommandIO } from "../types.ts";
 
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
 
@@ -38,10 +41,13 @@ const plugins: Command = {
     },
     {
       name: "new",
-      summary: "Write a working chat provider to start from",
+      summary: "Write a working plugin to start from",
       description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
       args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
-      examples: ["portico plugins new my-provider"],
+      options: {
+        kind: { type: "string", value: "KIND", description: "What it is to be; needed where there are several" },
+      },
+      examples: ["portico plugins new my-plugin"],
       run: makePlugin,
     },
     {
@@ -99,19 +105,34 @@ async function makePlugin(io: CommandIO): Promise<void> {
   const plugin = io.args["name"] ?? "";
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(plugin))
     throw new Error(`"${plugin}" is no plugin name: use lower-case letters, digits and dashes.`);
-  const paths = resolvePaths(io.options as PathOptions, io.env);
-  const dir = join(paths.home, "plugins", plugin);
+  const home = homeOf(io.options as PathOptions, io.env);
+  const dir = join(home.paths.home, "plugins", plugin);
   if (existsSync(dir)) throw new Error(`There is a plugin ${plugin} already. Choose another name.`);
+  const template = await templateFor(home, io.options["kind"] as string | undefined);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  for (const [file, text] of Object.entries(providerTemplate(plugin, paths.package))) {
-    writeFileSync(join(dir, file), text, { mode: 0o600 });
-  }
+  const files = { "tsconfig.json": editorConfig(home.paths.package), ...template.files(plugin) };
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text, { mode: 0o600 });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
     () => io.gateway.request<PluginRecord>("GET", pathOf(io)),
     () => undefined,
   );
   io.show({ plugin, dir, state: record?.state }, () => [
     `Wrote ${join(dir, "plugin.ts")}${record ? ` (${record.state})` : ""}.`,
-    `Its model answers as ${plugin}/demo at /v1/chat/completions. Edit the file: a save is live at once.`,
+    `${template.tryIt(plugin)} Edit the file: a save is live at once.`,
   ]);
+}
+
+/** Plugins offer the kinds; the only one needs no naming. */
+async function templateFor(home: Home, kind: string | undefined): Promise<PluginTemplate> {
+  const offered = new Map(
+    (await definitionsOf(home)).flatMap(({ definition }) => Object.entries(definition?.templates ?? {})),
+  );
+  const names = [...offered.keys()];
+  const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
+  if (found) return (await found()).default;
+  const near = kind === undefined ? undefined : didYouMean(kind, names);
+  const hint = near ? `did you mean ${near}?` : `there is ${names.join(", ") || "none"}.`;
+  throw new Error(
+    kind === undefined ? `Say which kind: --kind ${names.join(", ")}.` : `There is no kind ${kind}: ${hint}`,
+  );
 }

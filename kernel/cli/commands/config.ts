@@ -1,18 +1,17 @@
 /** `portico config`: the configuration file, read and written without a running gateway. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { takesEffectAtNextStart } from "../config/compose.ts";
-import { type ConfigStore, openConfig } from "../config/config.ts";
-import { ConfigError, problemText } from "../config/error.ts";
-import { parse, plainValue, SyntaxFault } from "../config/json5.ts";
-import { explainUnknown } from "../config/evaluate.ts";
-import { maskSecrets } from "../config/secrets.ts";
-import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
-import { type PathOptions, resolvePaths } from "../files/paths.ts";
-import { withWorkspace } from "../files/workspace.ts";
-import { readRunning } from "./client.ts";
-import { definitionsOf } from "./definitions.ts";
-import type { Command, CommandIO } from "./types.ts";
+import { takesEffectAtNextStart } from "../../config/compose.ts";
+import { type ConfigStore, openConfig } from "../../config/config.ts";
+import { ConfigError, problemText } from "../../config/error.ts";
+import { parse, plainValue, SyntaxFault } from "../../config/json5.ts";
+import { explainUnknown } from "../../config/evaluate.ts";
+import { maskSecrets } from "../../config/secrets.ts";
+import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../../text/key-path.ts";
+import { type PathOptions, resolvePaths } from "../../files/paths.ts";
+import { readRunning } from "../client.ts";
+import { definitionsOf, homeOf } from "../definitions.ts";
+import type { Command, CommandIO } from "../types.ts";
 
 const command: Command = {
   name: "config",
@@ -156,11 +155,10 @@ function readValue(words: string): unknown {
 
 /** The file with the sections of all plugins that this home would load. */
 async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
-  const given = resolvePaths(io.options as PathOptions, io.env);
-  const config = await openConfig({ file: file ?? given.config, env: io.env });
-  const paths = withWorkspace(given, config.raw, io.env);
+  const home = homeOf(io.options as PathOptions, io.env);
+  const config = await openConfig({ file: file ?? home.paths.config, env: io.env });
   const { Type } = await import("@sinclair/typebox");
-  for (const { found, definition } of await definitionsOf(paths)) {
+  for (const { found, definition } of await definitionsOf(home)) {
     // Of a plugin that does not load, the section's schema is not known: anything goes.
     config.define(found.name, definition ? (definition.config ?? {}) : { [found.name]: Type.Any() });
   }

@@ -1,4 +1,4 @@
-import type { Command } from "./types.ts";
+import type { Command } from "../types.ts";
 
 interface Status {
   version: string;

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { prettyLine } from "../log/pretty.ts";
-import type { Command } from "./types.ts";
+import { prettyLine } from "../../log/pretty.ts";
+import type { Command } from "../types.ts";
 
 const logs: Command = {
   name: "logs",
@@ -13,22 +13,21 @@ const logs: Command = {
   },
   examples: ["portico logs", "portico logs --follow --level warn", "portico logs --json -n 1000"],
   async run(io) {
-    const levels = ["trace", "debug", "info", "warn", "error", "fatal"];
-    const least = levels.indexOf(String(io.options["level"] ?? "trace"));
     const print = (entry: { level: string }) => {
-      if (levels.indexOf(entry.level) < least) return;
       const line = JSON.stringify(entry);
-      io.print(io.json ? line : prettyLine(line).trimEnd());
+      if (io.json) io.print(line);
+      else io.print(...prettyLine(line));
     };
-    const query = { lines: (io.options["lines"] as number | undefined) ?? 100 };
-    if (!io.options["follow"]) {
-      const { lines } = await io.gateway.request<{ lines: { level: string }[] }>("GET", "/kernel/logs", undefined, {
+    const { lines = 100, level, follow } = io.options as { lines?: number; level?: string; follow?: boolean };
+    const query = { lines, level, follow };
+    if (!follow) {
+      const found = await io.gateway.request<{ lines: { level: string }[] }>("GET", "/kernel/logs", undefined, {
         query,
       });
-      for (const entry of lines) print(entry);
+      for (const entry of found.lines) print(entry);
       return;
     }
-    const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query: { ...query, follow: true } });
+    const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query });
     // Each event is one line of JSON.
     for await (const line of createInterface({ input: Readable.from(bytes) }))
       if (line.startsWith("data:")) print(JSON.parse(line.slice("data:".length)));

@@ -1,10 +1,11 @@
-/** The files that `portico plugins new` writes. */
-import { editorConfig } from "../extensions/editor-config.ts";
+/** What `portico plugins new NAME --kind provider` writes. */
+import type { PluginTemplate } from "portico";
 
-/** File name → text. The tsconfig lets an editor find the types of "portico" in this installation. */
-export function providerTemplate(name: string, packageDir: string): Record<string, string> {
-  return { "plugin.ts": pluginText(name), "tsconfig.json": editorConfig(packageDir) };
-}
+const template: PluginTemplate = {
+  files: (name) => ({ "plugin.ts": pluginText(name) }),
+  tryIt: (name) => `Its model answers as ${name}/demo at /v1/chat/completions.`,
+};
+export default template;
 
 function pluginText(name: string): string {
   return `/**

@@ -1,9 +1,9 @@
 /** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
-import type { CheckReport } from "../hooks/check.ts";
-import type { HookLogLine, HookRecord } from "../hooks/record.ts";
-import type { RunReport } from "../hooks/run-once.ts";
-import { type CheckOutcome, checkHooks, newHook } from "./hooks-local.ts";
-import type { Command, CommandIO } from "./types.ts";
+import type { HookLogLine, HookRecord } from "../../hooks/record.ts";
+import type { RunReport } from "../../hooks/run-once.ts";
+import type { Command, CommandIO } from "../types.ts";
+import { checkHooks } from "./hooks-check.ts";
+import { newHook } from "./hooks-new.ts";
 
 const name = { name: "name", description: "The hook's name, as in `portico hooks list`" };
 
@@ -11,7 +11,7 @@ const hooks: Command = {
   name: "hooks",
   summary: "List, inspect, make, try and switch hooks",
   description: "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
-  examples: ["portico hooks new hello --event message:received", "portico hooks info hello"],
+  examples: ["portico hooks new hello --event EVENT", "portico hooks info hello"],
   commands: [
     {
       name: "list",
@@ -27,73 +27,28 @@ const hooks: Command = {
       args: [name],
       run: async (io) => io.show(await io.gateway.request<HookRecord>("GET", pathOf(io)), described),
     },
-    {
-      name: "check",
-      summary: "Say what is wrong with a hook; all hooks where none is named",
-      description:
-        "Looks at HOOK.md, the events, the files' safety, and whether the handler compiles and has the right shape. Exits with 1 where something is wrong.",
-      args: [{ name: "name", description: "A hook's name or its directory", optional: true }],
-      run: async (io) => {
-        const outcome = await checkHooks(io);
-        io.show<CheckOutcome>(outcome, ({ checked }) => checked.flatMap(checkedLines));
-        if (!outcome.ok) throw new Error(brokenSummary(outcome.checked));
-      },
-    },
-    {
-      name: "new",
-      summary: "Write a typed, working hook to start from",
-      description:
-        "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is live at once where a gateway runs.",
-      args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
-      options: {
-        event: {
-          type: "list",
-          value: "E",
-          description: "An event that it handles, such as message:received; may be given again",
-        },
-        workspace: { type: "boolean", description: "Into the workspace instead of the home" },
-        description: { type: "string", value: "TEXT", description: "One line about it" },
-      },
-      examples: ["portico hooks new hello --event message:received"],
-      run: newHook,
-    },
-    {
-      name: "enable",
-      summary: "Switch a hook on, or wake one that rests",
-      args: [name],
-      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/enable"))),
-    },
-    {
-      name: "disable",
-      summary: "Switch a hook off",
-      args: [name],
-      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/disable"))),
-    },
-    {
-      name: "reload",
-      summary: "Load a hook anew",
-      args: [name],
-      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/reload"))),
-    },
-    {
-      name: "approve",
-      summary: "Let a workspace hook run in the content that it has now",
-      description: 'Needed where hooks.trust is "approved". Any change of its files asks again.',
-      args: [name],
-      run: async (io) => report(io, await io.gateway.request<HookRecord>("POST", pathOf(io, "/approve"))),
-    },
+    checkHooks,
+    newHook,
+    action("enable", "Switch a hook on, or wake one that rests"),
+    action("disable", "Switch a hook off"),
+    action("reload", "Load a hook anew"),
+    action(
+      "approve",
+      "Let a workspace hook run in the content that it has now",
+      'Needed where hooks.trust is "approved". Any change of its files asks again.',
+    ),
     {
       name: "run",
       summary: "Run a hook against a sample event",
       description:
-        "Shows what the hook would do; the gateway does none of it. Files, ctx.kv and ctx.chat are the real ones.",
+        "Shows what the hook would do; the gateway does none of it. Files and everything on ctx are the real ones.",
       args: [name],
       options: {
         event: { type: "string", value: "E", description: "Which of its events; may be left out where it has one" },
         context: { type: "string", value: "JSON", description: "Laid over the event's sample" },
         session: { type: "string", value: "S", description: "The event's sessionKey" },
       },
-      examples: [`portico hooks run hello --event message:received --context '{"content":"Hi"}'`],
+      examples: [`portico hooks run hello --context '{"content":"Hi"}'`],
       run: runHook,
     },
     {
@@ -112,6 +67,16 @@ const hooks: Command = {
   ],
 };
 export default hooks;
+
+function action(word: string, summary: string, description?: string): Command {
+  const run = async (io: CommandIO) => {
+    const record = await io.gateway.request<HookRecord>("POST", pathOf(io, `/${word}`));
+    io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
+    if (record.state === "failed" || record.state === "refused")
+      throw new Error(`${record.name} does not run: ${record.error}`);
+  };
+  return { name: word, summary, description, args: [name], run };
+}
 
 function pathOf(io: CommandIO, tail = ""): string {
   return `/kernel/hooks/${encodeURIComponent(io.args["name"] ?? "")}${tail}`;
@@ -169,38 +134,9 @@ function described(one: HookRecord): string[] {
   ];
 }
 
-function report(io: CommandIO, record: HookRecord): void {
-  io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
-  if (record.state === "failed" || record.state === "refused")
-    throw new Error(`${record.name} does not run: ${record.error}`);
-}
-
-function checkedLines(one: CheckReport): string[] {
-  return [
-    `${one.ok ? "ok    " : "wrong "} ${one.name} (${one.events.join(", ") || "no events"})`,
-    ...one.problems.map(
-      ({ message, file, line }) => `         ${message}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`,
-    ),
-    ...one.warnings.map((warning) => `         note: ${warning}`),
-  ];
-}
-
-function brokenSummary(checked: readonly CheckReport[]): string {
-  const broken = checked.filter((one) => !one.ok);
-  const [first] = broken;
-  const message = first?.problems[0]?.message ?? "";
-  return broken.length === 1
-    ? `${first?.name}: ${message}`
-    : `${broken.length} hooks have problems; ${first?.name}: ${message}`;
-}
-
 async function runHook(io: CommandIO): Promise<void> {
   const { event, context, session } = io.options;
-  const body = {
-    ...(event === undefined ? {} : { event }),
-    ...(context === undefined ? {} : { context: parseContext(String(context)) }),
-    ...(session === undefined ? {} : { sessionKey: session }),
-  };
+  const body = { event, context: context && parseContext(String(context)), sessionKey: session };
   const result = await io.gateway.request<RunReport>("POST", pathOf(io, "/run"), body);
   io.show(result, ranLines);
   if (!result.ok) throw new Error(`${result.hook} failed on ${result.event}: ${result.error}`);

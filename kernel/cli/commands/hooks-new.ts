@@ -1,0 +1,72 @@
+/** `portico hooks new`. */
+import { join } from "node:path";
+import { isHookName } from "../../hooks/on-disk/name.ts";
+import type { HookRecord } from "../../hooks/record.ts";
+import { writeHook } from "../../hooks/scaffold.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import { readRunning } from "../client.ts";
+import type { Command, CommandIO } from "../types.ts";
+import { declaredEvents, hookHome } from "./hooks-home.ts";
+
+export const newHook: Command = {
+  name: "new",
+  summary: "Write a typed, working hook to start from",
+  description:
+    "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is live at once where a gateway runs.",
+  args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
+  options: {
+    event: { type: "list", value: "E", description: "An event that it handles; may be given again" },
+    workspace: { type: "boolean", description: "Into the workspace instead of the home" },
+    description: { type: "string", value: "TEXT", description: "One line about it" },
+  },
+  examples: ["portico hooks new hello --event EVENT"],
+  run,
+};
+
+async function run(io: CommandIO): Promise<void> {
+  const hook = io.args["name"] ?? "";
+  if (!isHookName(hook))
+    throw new Error(`"${hook}" is no hook name: use letters, digits, dots, dashes and underscores.`);
+  const wanted = (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
+  const events = await declaredEvents(io);
+  const names = Object.keys(events);
+  if (wanted.length === 0) throw new Error(`Say which event it handles: --event E, with E one of ${names.join(", ")}.`);
+  const warnings: string[] = [];
+  for (const event of wanted) {
+    if (!/^[\w.-]+:[\w.-]+$/.test(event))
+      throw new Error(`"${event}" is no event name: events are called noun:verb, such as gateway:startup.`);
+    if (Object.hasOwn(events, event)) continue;
+    const near = didYouMean(event, names);
+    warnings.push(`Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""}`);
+  }
+  const paths = await hookHome(io);
+  const root = join(io.options["workspace"] ? paths.workspace : paths.home, "hooks");
+  const dir = writeHook(root, paths.package, {
+    name: hook,
+    events: wanted.map((name) => ({ name, outline: events[name] })),
+    description: io.options["description"] as string | undefined,
+  });
+  const record = await stateOf(io, hook, dir);
+  const state = record?.state;
+  const later = readRunning(paths.state)
+    ? "The gateway that runs from this home takes it up at once: see portico hooks info."
+    : "It runs as soon as a gateway does: portico start.";
+  io.show({ hook, dir, events: wanted, warnings, state }, () => [
+    `Wrote ${join(dir, "handler.ts")}${state ? ` (${state})` : ""}.`,
+    ...warnings,
+    record
+      ? `It runs now. Edit it: a save is live at once. Try it: portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`
+      : later,
+  ]);
+}
+
+/** The record of a new hook, once the gateway has seen it; undefined where none that can be asked runs from this home. */
+async function stateOf(io: CommandIO, hook: string, dir: string): Promise<HookRecord | undefined> {
+  try {
+    await io.gateway.request("POST", "/kernel/hooks/rescan");
+    const record = await io.gateway.request<HookRecord>("GET", `/kernel/hooks/${encodeURIComponent(hook)}`);
+    return record.dir === dir ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
