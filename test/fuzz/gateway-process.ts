@@ -1,0 +1,51 @@
+/**
+ * A gateway in a process of its own, which watches itself: a stall is a turn of the event loop that computes for longer
+ * than 200 ms. Waiting for a busy machine does not count, since the processor's time is what is measured.
+ */
+import { startGateway } from "../support/gateway.ts";
+
+const STALL_MS = 200;
+const config = JSON.parse(process.argv[2] ?? "{}") as Record<string, unknown>;
+const gateway = await startGateway({ config });
+const { gateway: inner } = gateway;
+const stalls: number[] = [];
+let cpu = process.cpuUsage();
+let at = performance.now();
+setInterval(() => {
+  const used = process.cpuUsage(cpu);
+  const spent = (used.user + used.system) / 1000;
+  const gap = performance.now() - at;
+  if (gap > STALL_MS && spent > STALL_MS) stalls.push(Math.round(Math.min(gap, spent)));
+  cpu = process.cpuUsage();
+  at = performance.now();
+}, 10);
+
+const routes = inner.plugins.list().flatMap(({ effects }) =>
+  effects.flatMap((effect) => {
+    const [, method, path] = /^route (\w+) (\S+)$/.exec(effect) ?? [];
+    return method && path ? [[method, path] as const] : [];
+  }),
+);
+process.on("uncaughtException", (error) => {
+  process.send?.({ crash: String(error.stack) });
+  process.exit(1);
+});
+process.on("message", async (asked: "report" | "stop") => {
+  if (asked === "stop") {
+    await gateway.stop();
+    process.exit(0);
+  }
+  const own = inner.use("gateway");
+  process.send?.({
+    stalls,
+    active: own.active(),
+    channels: inner
+      .use("channels")
+      .list()
+      .map(({ name, inFlight, queued }) => ({ name, inFlight, queued })),
+    errors: gateway.lines.filter(({ msg }) => msg === "a request failed").slice(0, 20),
+    rssMb: Math.round(process.memoryUsage().rss / 1e6),
+  });
+  gateway.lines.length = 0;
+});
+process.send?.({ url: gateway.url, token: gateway.token, servers: inner.servers, routes });

@@ -1,0 +1,168 @@
+/**
+ * `npm run fuzz [-- SEED [COUNT]]`: malformed input over every route and parser, 1,000,000 pieces unless told otherwise.
+ * It fails where the gateway crashes, answers an undocumented 5xx, computes for longer than 200 ms in one turn, shows a
+ * secret or a stack, or holds a place or a connection at the end. What was sent is printed, and comes again with the seed.
+ */
+import { fork } from "node:child_process";
+import { join } from "node:path";
+import { parsers } from "./parsers.ts";
+import { createRandom, mutate, randomText } from "./random.ts";
+import { type Finding, sendBytes, sendRequest, type Target } from "./requests.ts";
+import { startUpstream } from "./upstream.ts";
+
+const STALL_MS = 200;
+const seed = Number(process.argv[2] ?? 1);
+const total = Number(process.argv[3] ?? 1_000_000);
+/** Most of the pieces are for parsers: a request costs a hundred times as much. */
+const requests = Math.round(total * 0.1);
+const AT_ONCE = 24;
+const failures: string[] = [];
+
+fuzzParsers(total - requests);
+await fuzzGateway(requests);
+for (const failure of failures.slice(0, 40)) console.log(`\n${failure}`);
+console.log(`\nseed ${seed}: ${total} pieces, ${failures.length} failures`);
+process.exit(failures.length > 0 ? 1 : 0);
+
+function fuzzParsers(count: number): void {
+  const random = createRandom(seed);
+  const each = Math.floor(count / parsers.length);
+  for (const { name, samples, parse } of parsers) {
+    const began = performance.now();
+    let refused = 0;
+    for (let i = 0; i < each; i++) {
+      const text = random.chance(0.8) ? mutate(random, random.pick(samples)) : randomText(random);
+      const from = process.cpuUsage();
+      try {
+        parse(text);
+      } catch (error) {
+        refused++;
+        if (
+          !(error instanceof Error) ||
+          error instanceof RangeError ||
+          /^Cannot (read|set)|is not a function/.test(error.message)
+        )
+          failures.push(`${name} throws ${String(error)} on ${JSON.stringify(text)}`);
+      }
+      const { user } = process.cpuUsage(from);
+      if (user > STALL_MS * 1000)
+        failures.push(`${name} takes ${user / 1000} ms for ${JSON.stringify(text.slice(0, 200))}`);
+    }
+    console.log(`${name}: ${each} texts, ${refused} refused, ${Math.round(performance.now() - began)} ms`);
+  }
+}
+
+async function fuzzGateway(count: number): Promise<void> {
+  const random = createRandom(seed + 1);
+  const upstream = await startUpstream(createRandom(seed + 2));
+  const channel = (provider: string, path = "") => ({
+    provider,
+    baseUrl: `${upstream.url}${path}`,
+    apiKey: "key-of-the-upstream",
+    maxRetries: 0,
+    timeoutMs: 2000,
+    idleTimeoutMs: 2000,
+  });
+  const config = {
+    channels: {
+      "bad-openai": channel("openai", "/v1"),
+      "bad-anthropic": channel("anthropic"),
+      "bad-gemini": channel("gemini"),
+      "bad-ollama": channel("ollama"),
+      "bad-mistral": channel("mistral"),
+    },
+    // No browser is launched: its routes answer that none runs.
+    browser: { attachOnly: true, headless: true },
+    webhooks: {
+      enabled: true,
+      token: "webhook-token-of-the-fuzz",
+      rateLimit: { maxRequests: 1_000_000, windowMs: 1000 },
+    },
+  };
+  const child = fork(join(import.meta.dirname, "gateway-process.ts"), [JSON.stringify(config)], {
+    execArgv: ["--import", "tsx"],
+  });
+  const messages: ((message: unknown) => void)[] = [];
+  child.on("message", (message: { crash?: string }) => {
+    if (message.crash) failures.push(`the gateway crashed: ${message.crash}`);
+    messages.shift()?.(message);
+  });
+  child.on("exit", (code) => {
+    if (code !== 0) failures.push(`the gateway ended with ${code}`);
+    for (const waiting of messages.splice(0)) waiting({});
+  });
+  const next = <T>() => new Promise<T>((resolve) => messages.push(resolve as (message: unknown) => void));
+  const target = await next<Target>();
+  const skipped = /^\/kernel\/(plugins|hooks)\/:name\/disable|\/events$/;
+  target.routes = [
+    ...target.routes.filter(([, path]) => !skipped.test(path)),
+    ["GET", "/health"],
+    ["GET", "/ready"],
+    ["GET", "/kernel/status"],
+    ["GET", "/kernel/hooks"],
+    ["POST", "/kernel/hooks/:name/run"],
+    ["GET", "/kernel/logs"],
+  ];
+  console.log(`${target.routes.length} routes`);
+  const began = performance.now();
+  let sent = 0;
+  const found: Finding[] = [];
+  const worker = async () => {
+    while (sent < count && child.exitCode === null) {
+      sent++;
+      if (random.chance(0.05)) await sendBytes(random, target);
+      else {
+        const finding = await sendRequest(random, target);
+        if (finding) found.push(finding);
+      }
+      if (sent % 10_000 === 0)
+        console.log(`${sent} requests, ${found.length} findings, ${Math.round((performance.now() - began) / 1000)} s`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  for (const { what, status, code, body } of unique(found)) failures.push(`${status} ${code} for\n${what}\n→ ${body}`);
+  if (child.exitCode !== null) return;
+  // What still runs has its deadlines; then nothing may be left.
+  let report = await ask();
+  for (
+    let tries = 0;
+    tries < 30 && (report.active > 0 || report.channels.some(({ inFlight, queued }) => inFlight + queued > 0));
+    tries++
+  ) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    report = { ...(await ask()), stalls: report.stalls };
+  }
+  if (report.active > 0) failures.push(`${report.active} requests are still being answered`);
+  for (const { name, inFlight, queued } of report.channels)
+    if (inFlight + queued > 0) failures.push(`channel ${name} still holds ${inFlight} places and ${queued} waiting`);
+  if (upstream.open() > 0) failures.push(`${upstream.open()} requests to the upstream are open`);
+  if (report.stalls.length > 0)
+    failures.push(`${report.stalls.length} stalls: ${report.stalls.slice(0, 20).join(", ")} ms`);
+  console.log(`${count} requests in ${Math.round((performance.now() - began) / 1000)} s, ${report.rssMb} MB`);
+  child.send("stop");
+  await new Promise((resolve) => child.once("exit", resolve));
+  await upstream.close();
+
+  interface Report {
+    stalls: number[];
+    active: number;
+    channels: { name: string; inFlight: number; queued: number }[];
+    rssMb: number;
+  }
+  function ask(): Promise<Report> {
+    const reply = next<Report>();
+    child.send("report");
+    return reply;
+  }
+}
+
+/** One of each kind: the same fault comes a thousand times. */
+function unique(found: readonly Finding[]): Finding[] {
+  const kinds = new Map<string, Finding>();
+  for (const one of found) {
+    const route = one.what.split("\n")[0]?.replace(/\?.*/, "").split("/").slice(0, 3).join("/");
+    const key = `${route} ${one.status} ${one.code}`;
+    if (!kinds.has(key)) kinds.set(key, one);
+  }
+  return [...kinds.values()];
+}
