@@ -1,10 +1,15 @@
 /** Parsers of text from outside, each with what it usually reads. They may refuse with an error, never crash or hang. */
 import { parseDataUrl, createSseParser } from "portico/chat";
 import { parseDuration } from "portico/cron";
-import { didYouMean } from "portico";
-import { parseProxies } from "../../kernel/http/address.ts";
+import { didYouMean, parseNetworks } from "portico";
 import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";
+import { parse as parseJson5 } from "../../kernel/config/json5.ts";
+import { parseHookMd } from "../../kernel/hooks/on-disk/front-matter.ts";
+import { feedItems } from "../../plugins/polls/sources/feed.ts";
+import { jsonItems } from "../../plugins/polls/sources/json.ts";
+import { readPath } from "../../plugins/webhooks/mappings/paths.ts";
+import { readTemplate } from "../../plugins/webhooks/mappings/template.ts";
 
 export interface Parser {
   name: string;
@@ -34,7 +39,7 @@ export const parsers: readonly Parser[] = [
   },
   { name: "durations", samples: ["1h30m", "90s", "2d", "5m"], parse: parseDuration },
   { name: "key paths", samples: ['a.b["c.d"][0].e', "hooks.entries.x"], parse: parseKeyPath },
-  { name: "networks", samples: ["10.0.0.0/8", "::1", "fe80::/10"], parse: (text) => parseProxies([text]) },
+  { name: "networks", samples: ["10.0.0.0/8", "::1", "fe80::/10"], parse: (text) => parseNetworks([text]) },
   {
     name: "nearest name",
     samples: ["message:recieved"],
@@ -45,4 +50,33 @@ export const parsers: readonly Parser[] = [
     samples: ["http://127.0.0.1/", "https://[::ffff:7f00:1]:8/x", "http://0x7f.1/", "http://user@host/"],
     parse: (text) => guard.precheck(text),
   },
+  {
+    name: "configuration files",
+    samples: ['{ gateway: { port: 1, }, /* c */ "a.b": [1, 2], } // end', "{hooks: {entries: {x: {enabled: false}}}}"],
+    parse: (text) => parseJson5(text),
+  },
+  {
+    name: "HOOK.md",
+    samples: [
+      "---\nname: a\nevents: [message:received]\npriority: 3\n---\n\n# A\n",
+      '---\nmetadata: {"x":{"events":["a:b"]}}\n---\n',
+    ],
+    parse: (text) => parseHookMd(text),
+  },
+  {
+    name: "feeds",
+    samples: [
+      "<rss><channel><item><title>a</title><link>http://x/</link><guid>1</guid></item></channel></rss>",
+      '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id><title>a &amp; b</title></entry></feed>',
+      '{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","title":"a"}]}',
+    ],
+    parse: (text) => feedItems(text),
+  },
+  { name: "JSON lists", samples: ['{"a":{"b":[{"id":1}]}}', "[1,2]"], parse: (text) => jsonItems(text, "a.b", "id") },
+  {
+    name: "templates",
+    samples: ["{body.a.b} of {headers.x-y}", "{json body}", "{body.items[0].id}"],
+    parse: (text) => readTemplate(text),
+  },
+  { name: "paths of payloads", samples: ["body.items[0].id", "headers.x-a"], parse: (text) => readPath(text) },
 ];
