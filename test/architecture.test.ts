@@ -42,8 +42,14 @@ const importers: Record<string, string[]> = {
   libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
+  "ipaddr.js": ["plugins/egress/addresses.ts"],
+  htmlparser2: ["plugins/polls/sources/xml.ts"],
+  parse5: ["plugins/polls/sources/page.ts"],
+  "css-select": ["plugins/polls/sources/select.ts"],
+  diff: ["plugins/polls/checking/diff.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
-  re2js: ["plugins/webhooks/mappings/patterns.ts"],
+  picomatch: ["plugins/polls/sources/file.ts"],
+  re2js: ["plugins/webhooks/mappings/patterns.ts", "plugins/polls/sources/ignore.ts"],
   ws: ["plugins/browser/net/web-socket.ts"],
 };
 

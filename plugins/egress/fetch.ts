@@ -3,10 +3,10 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { isIP } from "node:net";
-import type { Readable } from "node:stream";
-import { createBrotliDecompress, createUnzip } from "node:zlib";
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, PorticoError, withDeadline } from "portico";
+import { egressError } from "./errors.ts";
 import { plainHost } from "./names.ts";
+import { readBody } from "./response-body.ts";
 import type { CheckedUrl, Guard, GuardedFetchOptions, GuardedResponse, ResolvedAddress } from "./types.ts";
 
 /** These may follow a redirect to another origin; everything else of the caller's could be a secret. */
@@ -34,6 +34,7 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
 }
 
 interface Hop {
+  url: string;
   method: string;
   headers: Record<string, string>;
   body: string | Uint8Array | undefined;
@@ -68,35 +69,13 @@ function flatHeaders(message: IncomingMessage): Record<string, string> {
   return flat;
 }
 
-const tooLarge = (maxBytes: number): PorticoError =>
-  new PorticoError("response_too_large", `The answer is larger than ${maxBytes} bytes.`, {
-    status: 502,
-    details: { maxBytes },
-  });
-
-async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const encoding = (message.headers["content-encoding"] ?? "identity").trim().toLowerCase();
-  let source: Readable = message;
-  if (encoding === "br") source = message.pipe(createBrotliDecompress());
-  else if (["gzip", "x-gzip", "deflate"].includes(encoding)) source = message.pipe(createUnzip());
-  else if (encoding !== "identity" && encoding !== "") {
-    throw new PorticoError(
-      "upstream_error",
-      `The answer's content encoding ${JSON.stringify(encoding)} is not understood.`,
-    );
-  } else if (Number(message.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
-  if (source !== message) message.on("error", (error) => source.destroy(error));
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, size);
-}
-
-function nextHop(hop: Hop, status: number, from: URL, to: URL): Hop {
+/** Where a redirect leads; `undefined` for any other response. */
+function nextHop(hop: Hop, from: URL, { statusCode: status = 0, headers: { location } }: IncomingMessage) {
+  if (!REDIRECTS.has(status) || location === undefined) return undefined;
+  if (!URL.canParse(location, from.href))
+    throw egressError("upstream_error", "The response redirects to something that is not a URL.");
+  const to = new URL(location, from);
+  to.hash = "";
   const crossed = from.origin !== to.origin;
   const rewritten = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";
   const headers = Object.fromEntries(
@@ -105,11 +84,41 @@ function nextHop(hop: Hop, status: number, from: URL, to: URL): Hop {
       return (!crossed || HARMLESS.has(lower)) && !(rewritten && lower.startsWith("content-"));
     }),
   );
-  return rewritten ? { method: "GET", headers, body: undefined } : { ...hop, headers };
+  return rewritten ? { url: to.href, method: "GET", headers, body: undefined } : { ...hop, url: to.href, headers };
 }
 
-/** Resolves as `work`, or rejects as soon as the signal aborts: a resolver cannot be cancelled. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+async function follow(
+  guard: Guard,
+  first: Hop,
+  { maxBytes = 10 * 1024 * 1024, redirects = 5 }: GuardedFetchOptions,
+  signal: AbortSignal,
+): Promise<GuardedResponse> {
+  let hop = first;
+  for (let redirected = 0; ; redirected++) {
+    const checked = await guard.checkUrl(hop.url);
+    if (checked.url.protocol === "about:")
+      throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", { param: "url" });
+    const message = await send(checked, hop, signal);
+    try {
+      const next = redirects > 0 ? nextHop(hop, checked.url, message) : undefined;
+      if (next !== undefined && redirected >= redirects)
+        throw egressError("too_many_redirects", `More than ${redirects} redirects.`);
+      if (next !== undefined) {
+        hop = next;
+        continue;
+      }
+      const status = message.statusCode ?? 0;
+      const body = hop.method === "HEAD" || status === 304 ? Buffer.alloc(0) : await readBody(message, maxBytes);
+      return { status, headers: flatHeaders(message), body, url: checked.url.href, redirected };
+    } finally {
+      message.destroy();
+    }
+  }
+}
+
+/** Settles as `work` does, or rejects as soon as the signal aborts: a resolver cannot be cancelled. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     if (signal.aborted) abort();
@@ -120,7 +129,7 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 /**
  * Fetches one document under the guard: each hop is checked and connected to its checked addresses only, and size and
- * time are bounded. Any status is an answer; what cannot be had is a `PorticoError` (the guard's own 403s,
+ * time are bounded. Any status is a response; what cannot be had whole is a `PorticoError` (the guard's own 403s,
  * 502 `upstream_error`, `response_too_large`, `too_many_redirects`, `name_not_resolved`, 504 `upstream_timeout`).
  * Headers that are not harmless do not follow a redirect to another origin.
  */
@@ -129,62 +138,24 @@ export async function guardedFetch(
   url: string | URL,
   options: GuardedFetchOptions = {},
 ): Promise<GuardedResponse> {
-  const { maxBytes = 10 * 1024 * 1024, timeoutMs = 30_000, redirects = 5 } = options;
+  const { timeoutMs = 30_000, method = "GET", headers, body, signal } = options;
   const controller = new AbortController();
-  const { signal } = controller;
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    controller.abort();
-  }, timeoutMs);
-  const stop = (): void => controller.abort();
-  if (options.signal?.aborted) stop();
-  options.signal?.addEventListener("abort", stop, { once: true });
-  let hop: Hop = {
-    method: options.method ?? "GET",
-    headers: { "user-agent": "portico", "accept-encoding": "gzip, br", ...options.headers },
-    body: options.body,
+  const first: Hop = {
+    url: String(url),
+    method,
+    headers: { "user-agent": "portico", "accept-encoding": "gzip, br", ...headers },
+    body,
   };
-  let target = String(url);
   try {
-    for (let redirected = 0; ; redirected++) {
-      const checked = await orAborted(guard.checkUrl(target), signal);
-      if (checked.url.protocol === "about:") {
-        throw new PorticoError("invalid_request_error", "Only http and https URLs can be fetched.", { param: "url" });
-      }
-      const message = await send(checked, hop, signal);
-      try {
-        const status = message.statusCode ?? 0;
-        const location = message.headers.location;
-        if (REDIRECTS.has(status) && location !== undefined && redirects > 0) {
-          if (redirected >= redirects) {
-            throw new PorticoError("too_many_redirects", `More than ${redirects} redirects.`, { status: 502 });
-          }
-          if (!URL.canParse(location, checked.url.href)) {
-            throw new PorticoError("upstream_error", "The answer redirects to something that is not a URL.");
-          }
-          const next = new URL(location, checked.url);
-          next.hash = "";
-          hop = nextHop(hop, status, checked.url, next);
-          target = next.href;
-          continue;
-        }
-        const body = hop.method === "HEAD" || status === 304 ? Buffer.alloc(0) : await readBody(message, maxBytes);
-        return { status, headers: flatHeaders(message), body, url: checked.url.href, redirected };
-      } finally {
-        message.destroy();
-      }
-    }
+    const response = withDeadline(follow(guard, first, options, controller.signal), timeoutMs, () =>
+      egressError("upstream_timeout", `No whole response within ${timeoutMs} ms.`),
+    );
+    return await orAborted(response, signal);
   } catch (error) {
-    if (options.signal?.aborted) throw options.signal.reason;
-    if (late) {
-      throw new PorticoError("upstream_timeout", `No full answer within ${timeoutMs} ms.`, { cause: error });
-    }
-    if (isPorticoError(error)) throw error;
+    if (signal?.aborted || isPorticoError(error)) throw error;
     const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    throw new PorticoError("upstream_error", `The request failed: ${reason}`, { cause: error });
+    throw egressError("upstream_error", `The request failed: ${reason}`, { cause: error });
   } finally {
-    clearTimeout(timer);
-    options.signal?.removeEventListener("abort", stop);
+    controller.abort();
   }
 }

@@ -5,117 +5,15 @@
  * next to nothing.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, PorticoError, withDeadline } from "portico";
 import { addressKind } from "./addresses.ts";
 import { pinnedLookup } from "./fetch.ts";
+import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
 import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./types.ts";
 
 const KEPT_DENIALS = 200;
 /** A client says in that time where it wants to go. */
 const HANDSHAKE_MS = 15_000;
-
-const VERSION = 5;
-const NO_CREDENTIALS = 0;
-const NO_METHOD = 0xff;
-const CONNECT = 1;
-const IPV4 = 1;
-const NAME = 3;
-const IPV6 = 4;
-const REPLY = {
-  connected: 0,
-  failed: 1,
-  forbidden: 2,
-  unreachable: 4,
-  refused: 5,
-  noCommand: 7,
-  noAddress: 8,
-} as const;
-
-const reply = (code: number): Buffer => Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
-
-interface Target {
-  host: string;
-  port: number;
-}
-
-/** A client that does not keep to the protocol; `code` is what it is told. */
-class Nonsense extends Error {
-  constructor(readonly code?: number) {
-    super("not SOCKS5");
-  }
-}
-
-/** What a client says before it has its connection. */
-class Words {
-  readonly #client: Socket;
-  #held: Buffer = Buffer.alloc(0);
-  #over = false;
-  #wake = (): void => {};
-
-  constructor(client: Socket) {
-    this.#client = client.on("data", this.#hear).once("end", this.#end).once("close", this.#end);
-  }
-
-  readonly #hear = (chunk: Buffer): void => {
-    this.#held = Buffer.concat([this.#held, chunk]);
-    this.#wake();
-  };
-
-  readonly #end = (): void => {
-    this.#over = true;
-    this.#wake();
-  };
-
-  /** The next `count` bytes. */
-  async take(count: number): Promise<Buffer> {
-    while (this.#held.length < count) {
-      if (this.#over) throw new Nonsense();
-      await new Promise<void>((resolve) => (this.#wake = resolve));
-    }
-    const bytes = this.#held.subarray(0, count);
-    this.#held = this.#held.subarray(count);
-    return bytes;
-  }
-
-  /** Leaves the rest to whoever reads next. */
-  end(): void {
-    this.#client.off("data", this.#hear).pause();
-    if (this.#held.length > 0) this.#client.unshift(this.#held);
-  }
-}
-
-async function handshake(client: Socket): Promise<Target> {
-  const words = new Words(client);
-  try {
-    return await hearTarget(client, words);
-  } finally {
-    words.end();
-  }
-}
-
-/** Greets the client and hears where it wants to go. */
-async function hearTarget(client: Socket, words: Words): Promise<Target> {
-  const [version, count = 0] = await words.take(2);
-  if (version !== VERSION) throw new Nonsense();
-  const methods = await words.take(count);
-  const isOpen = methods.includes(NO_CREDENTIALS);
-  client.write(Buffer.from([VERSION, isOpen ? NO_CREDENTIALS : NO_METHOD]));
-  if (!isOpen) throw new Nonsense();
-  const [again, command, , type] = await words.take(4);
-  if (again !== VERSION) throw new Nonsense();
-  if (command !== CONNECT) throw new Nonsense(REPLY.noCommand);
-  const host = await readHost(words, type);
-  const port = (await words.take(2)).readUInt16BE();
-  return { host, port };
-}
-
-async function readHost(words: Words, type: number | undefined): Promise<string> {
-  if (type === IPV4) return (await words.take(4)).join(".");
-  if (type === IPV6) return (await words.take(16)).toString("hex").replace(/.{4}(?!$)/g, "$&:");
-  if (type !== NAME) throw new Nonsense(REPLY.noAddress);
-  const [length = 0] = await words.take(1);
-  return (await words.take(length)).toString("latin1");
-}
 
 /** Why there is no connection, and what the client is told. */
 function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; message: string } {
@@ -133,21 +31,20 @@ function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; me
 }
 
 async function connected(socket: Socket, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+  const done = new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve).once("error", reject);
+    socket.once("close", () => reject(new Error("closed")));
+  });
   try {
-    await new Promise<void>((resolve, reject) => {
-      const late = Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" });
-      timer = setTimeout(() => socket.destroy(late), timeoutMs);
-      socket.once("connect", resolve).once("error", reject);
-      socket.once("close", () => reject(new Error("closed")));
-    });
-  } finally {
-    clearTimeout(timer);
+    await withDeadline(done, timeoutMs, () => Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" }));
+  } catch (error) {
+    socket.destroy();
+    throw error;
   }
 }
 
-/** Takes leave of a client that gets no connection. */
-function part(client: Socket, code: number | undefined): void {
+/** Ends a client that gets no connection. */
+function dismiss(client: Socket, code: number | undefined): void {
   client.setTimeout(HANDSHAKE_MS);
   if (code === undefined) client.end();
   else client.end(reply(code));
@@ -175,7 +72,7 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     denials.push({ at: Date.now(), host, port, reason, message });
     if (denials.length > KEPT_DENIALS) denials.shift();
     log?.debug({ host, port, reason }, "egress refused");
-    part(client, code);
+    dismiss(client, code);
   }
 
   /** A connection to a judged address; it ends with the client's. */
@@ -209,7 +106,7 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
     clients.add(client);
     client.once("close", () => clients.delete(client));
     for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
-    serve(client).catch((error: unknown) => part(client, error instanceof Nonsense ? error.code : undefined));
+    serve(client).catch((error: unknown) => dismiss(client, error instanceof ProtocolError ? error.code : undefined));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

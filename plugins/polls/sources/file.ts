@@ -1,6 +1,7 @@
 /** A file or a directory below one of the roots. */
 import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
+import picomatch from "picomatch";
 import { decodeText } from "./decode.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./ignore.ts";
@@ -29,14 +30,6 @@ async function confined(roots: readonly string[], asked: string): Promise<string
   throw new CheckFailed("The path lies outside the workspace and the directories of polls.roots.");
 }
 
-const globPattern = (glob: string): RegExp =>
-  new RegExp(
-    `^${glob
-      .replace(/[.+^${}()|[\]\\]/g, "\\$&")
-      .replaceAll("*", ".*")
-      .replaceAll("?", ".")}$`,
-  );
-
 /** A directory lists its files (new and changed ones are items); a file is one text. */
 export async function readFileSource({ source, roots, maxBytes }: Asked): Promise<Answered> {
   if (source.path === undefined) throw needs("path", "file");
@@ -53,8 +46,8 @@ export async function readFileSource({ source, roots, maxBytes }: Asked): Promis
 }
 
 async function entries(dir: string, match: string | undefined) {
-  const pattern = match === undefined ? undefined : globPattern(match);
-  const names = (await readdir(dir)).filter((name) => !name.startsWith(".") && (pattern?.test(name) ?? true)).sort();
+  const matches = picomatch(match ?? "*");
+  const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
     throw new CheckFailed(`The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`);
   const found = [];

@@ -1,10 +1,11 @@
-/** A web page as text; the only importer of parse5. */
-import { parse } from "parse5";
+/** A web page as text. */
+import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
 import { decodeText } from "./decode.ts";
 import { fetchSource } from "./fetch.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./ignore.ts";
-import { compileSelector, type Element, isElement, type Parent } from "./select.ts";
+import { parsePage } from "./page.ts";
+import { compileSelector } from "./select.ts";
 import { type Answered, type Asked, CheckFailed } from "./source.ts";
 
 export function readHtml(asked: Asked): Promise<Answered> {
@@ -26,9 +27,9 @@ export function pageText(
   html: string,
   wanted: { selector?: string; ignore?: readonly string[]; remove?: readonly string[] },
 ): string {
-  const document = parse(html);
-  const removed = new Set((wanted.remove ?? []).flatMap((selector) => compileSelector(selector)(document)));
-  const picked = wanted.selector === undefined ? [document] : outermost(compileSelector(wanted.selector)(document));
+  const page = parsePage(html);
+  const removed = new Set((wanted.remove ?? []).flatMap((selector) => compileSelector(selector)(page)));
+  const picked = wanted.selector === undefined ? [page] : outermost(compileSelector(wanted.selector)(page));
   if (picked.length === 0)
     throw new CheckFailed(`The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`);
   const text = picked.map((node) => textIn(node, removed)).join("\n");
@@ -38,24 +39,24 @@ export function pageText(
 
 /** Without elements that lie in others of the list: their text is there already. */
 function outermost(elements: readonly Element[]): Element[] {
-  const all = new Set<unknown>(elements);
+  const all = new Set<AnyNode>(elements);
   return elements.filter((element) => {
-    for (let up: unknown = element.parentNode; isElement(up); up = up.parentNode) if (all.has(up)) return false;
+    for (let up: ParentNode | null = element.parent; up !== null; up = up.parent) if (all.has(up)) return false;
     return true;
   });
 }
 
-function textIn(root: Parent, removed: ReadonlySet<Element>): string {
+function textIn(root: ParentNode, removed: ReadonlySet<Element>): string {
   const parts: string[] = [];
-  const visit = (parent: Parent): void => {
-    for (const node of parent.childNodes) {
-      if (node.nodeName === "#text" && "value" in node) parts.push(node.value.replace(/\s+/g, " "));
-      else if (isElement(node) && !SILENT.has(node.tagName) && !removed.has(node)) {
-        const block = !INLINE.has(node.tagName);
-        if (block) parts.push("\n");
-        if (node.tagName === "td" || node.tagName === "th") parts.push(" ");
+  const visit = (parent: ParentNode): void => {
+    for (const node of parent.children) {
+      if (isText(node)) parts.push(node.data.replace(/\s+/g, " "));
+      else if (isTag(node) && !SILENT.has(node.name) && !removed.has(node)) {
+        const isBlock = !INLINE.has(node.name);
+        if (isBlock) parts.push("\n");
+        if (node.name === "td" || node.name === "th") parts.push(" ");
         visit(node);
-        if (block) parts.push("\n");
+        if (isBlock) parts.push("\n");
       }
     }
   };

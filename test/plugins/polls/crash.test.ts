@@ -40,7 +40,15 @@ test("no item lost, none twice, over 20 kills", async () => {
     format: "esm",
     platform: "node",
     packages: "external",
-    alias: { portico: join(packageDir, "kernel", "index.ts") },
+    alias: {
+      portico: join(packageDir, "kernel", "index.ts"),
+      ...Object.fromEntries(
+        ["agent", "cron", "egress", "store"].map((face) => [
+          `portico/${face}`,
+          join(packageDir, "plugins", face, "index.ts"),
+        ]),
+      ),
+    },
   });
   const spawned = (): ChildProcess => fork(worker, [file, url], { execArgv: [], stdio: "inherit" });
   try {

@@ -112,7 +112,7 @@ test("differences show what went and what came", () => {
   const changed = [...long];
   changed[0] = "first";
   changed[4_999] = "last";
-  assert.is(lineDiff(long.join("\n"), changed.join("\n")), "- line 0\n- line 4999\n+ first\n+ last");
+  assert.is(lineDiff(long.join("\n"), changed.join("\n")), "- line 0\n+ first\n- line 4999\n+ last");
   assert.ok(lineDiff("", "x".repeat(100_000)).length < 9_000);
 });
 

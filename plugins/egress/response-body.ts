@@ -1,0 +1,43 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createUnzip } from "node:zlib";
+import { egressError } from "./errors.ts";
+
+const tooLarge = (maxBytes: number) =>
+  egressError("response_too_large", `The response is larger than ${maxBytes} bytes.`, { details: { maxBytes } });
+
+/** The whole body, decoded. One that ends before its length, its last chunk or its compression does is an error. */
+export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const source = decoded(message);
+  if (source === message && Number(message.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Z_BUF_ERROR: the compressed data ends in the middle.
+    if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") throw error;
+    throw egressError("upstream_error", "The response was cut off before its end.", { cause: error });
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function decoded(message: IncomingMessage): Readable {
+  const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return message;
+  const known = encoding === "br" || ["gzip", "x-gzip", "deflate"].includes(encoding);
+  if (!known) {
+    throw egressError(
+      "upstream_error",
+      `The response's content encoding ${JSON.stringify(encoding)} is not understood.`,
+    );
+  }
+  const decoder = encoding === "br" ? createBrotliDecompress() : createUnzip();
+  message.on("error", (error) => decoder.destroy(error));
+  return message.pipe(decoder);
+}

@@ -1,0 +1,25 @@
+export interface FeedItem {
+  id?: string;
+  title?: string;
+  link?: string;
+  summary?: string;
+  content?: string;
+  author?: string;
+  /** ISO 8601 where the feed's date is understood, else as it stands there. */
+  published?: string;
+  updated?: string;
+  categories?: string[];
+}
+
+/** Without the keys that have no value: an item's content is what tells it from others. */
+export function filled(item: FeedItem): FeedItem {
+  return Object.fromEntries(
+    Object.entries(item).filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0)),
+  );
+}
+
+/** A date as ISO 8601, or as it stands there. */
+export function isoOr(text: string | undefined): string | undefined {
+  const ms = Date.parse(text ?? "");
+  return Number.isNaN(ms) ? text : new Date(ms).toISOString();
+}

@@ -1,0 +1,35 @@
+/** JSON Feed 1.0 and 1.1. */
+import { type FeedItem, filled, isoOr } from "./feed-item.ts";
+import { CheckFailed } from "./source.ts";
+
+type Fields = Record<string, unknown>;
+
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
+const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const asText = (value: unknown): string | undefined =>
+  typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+
+export function jsonFeed(text: string): FeedItem[] {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (cause) {
+    throw new CheckFailed("The response is neither XML nor valid JSON: it may be cut off.", { cause });
+  }
+  const items = isObject(document) ? document["items"] : undefined;
+  if (!Array.isArray(items)) throw new CheckFailed("The response is no JSON Feed: it has no items.");
+  return items.filter(isObject).map((item) => {
+    const author = asList(item["authors"])[0] ?? item["author"];
+    return filled({
+      id: asText(item["id"]),
+      title: asText(item["title"]),
+      link: asText(item["url"]) ?? asText(item["external_url"]),
+      summary: asText(item["summary"]),
+      content: asText(item["content_text"]) ?? asText(item["content_html"]),
+      author: isObject(author) ? asText(author["name"]) : undefined,
+      published: isoOr(asText(item["date_published"])),
+      updated: isoOr(asText(item["date_modified"])),
+      categories: asList(item["tags"]).flatMap((tag) => asText(tag) ?? []),
+    });
+  });
+}

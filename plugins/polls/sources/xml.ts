@@ -1,0 +1,97 @@
+/** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. The only importer of htmlparser2. */
+import { decodeHTMLStrict } from "entities";
+import { Parser } from "htmlparser2";
+import { CheckFailed } from "./source.ts";
+
+/** Enough for any feed; what is deeper was made to exhaust us. */
+const MAX_DEPTH = 64;
+
+export interface XmlElement {
+  /** With its prefix, as it stands there. */
+  name: string;
+  attributes: ReadonlyMap<string, string>;
+  children: (XmlElement | string)[];
+}
+
+/**
+ * Named entities of HTML are decoded, as feeds use them though XML knows only five; those that a document type declares
+ * are not. Throws `CheckFailed` where the root does not end.
+ */
+export function parseXml(text: string): XmlElement {
+  const top: XmlElement = { name: "", attributes: new Map(), children: [] };
+  const open = [top];
+  let isCutOff = false;
+  const append = (child: XmlElement | string): void => void open.at(-1)!.children.push(child);
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
+        const entries = Object.entries(attributes).map(([key, value]) => [key, decodeHTMLStrict(value)] as const);
+        const element: XmlElement = { name, attributes: new Map(entries), children: [] };
+        append(element);
+        open.push(element);
+      },
+      ontext: append,
+      onclosetag(_name, isImplied) {
+        open.pop();
+        // An element that another's end closes is sloppy; a root that only the document's end closes is half a document.
+        if (isImplied && open.length === 1) isCutOff = true;
+      },
+    },
+    { xmlMode: true, decodeEntities: false },
+  );
+  parser.end(withoutDoctype(text));
+  const root = top.children.find((child) => typeof child !== "string");
+  if (isCutOff || root === undefined) throw new CheckFailed("The feed is cut off: its XML does not end.");
+  return root;
+}
+
+/** Without the document type: what it declares (entities above all) is not to be had. */
+function withoutDoctype(xml: string): string {
+  const at = xml.slice(0, 20_000).search(/<!DOCTYPE/i);
+  if (at < 0) return xml;
+  let depth = 0;
+  for (let i = at; i < xml.length; i++) {
+    const char = xml[i];
+    if (char === "[") depth++;
+    else if (char === "]") depth--;
+    else if (char === ">" && depth <= 0) return xml.slice(0, at) + xml.slice(i + 1);
+  }
+  throw new CheckFailed("The feed is cut off: its document type does not end.");
+}
+
+/** The children of a name, without a prefix or with one of those given. */
+export function childrenOf(element: XmlElement | undefined, name: string, ...prefixes: string[]): XmlElement[] {
+  const named = (full: string): XmlElement[] =>
+    (element?.children ?? []).filter((child) => typeof child !== "string" && child.name === full) as XmlElement[];
+  for (const prefix of ["", ...prefixes]) {
+    const found = named(`${prefix}${name}`);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** The text of an element and its descendants; `undefined` where there is none. */
+export function textOf(element: XmlElement | undefined): string | undefined {
+  const texts: string[] = [];
+  const visit = ({ children }: XmlElement): void => {
+    let own = "";
+    const end = (): void => {
+      if (own.trim() !== "") texts.push(own.trim());
+      own = "";
+    };
+    for (const child of children) {
+      if (typeof child === "string") own += child;
+      else {
+        end();
+        visit(child);
+      }
+    }
+    end();
+  };
+  if (element !== undefined) visit(element);
+  return decodeHTMLStrict(texts.join(" ")).trim() || undefined;
+}
+
+export const attributeOf = (element: XmlElement | undefined, name: string): string | undefined =>
+  element?.attributes.get(name)?.trim() || undefined;
