@@ -42,7 +42,7 @@ const importers: Record<string, string[]> = {
   libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
-  "ipaddr.js": ["plugins/egress/addresses.ts"],
+  "ipaddr.js": ["plugins/egress/addresses.ts", "kernel/http/address.ts"],
   htmlparser2: ["plugins/polls/sources/xml.ts"],
   parse5: ["plugins/polls/sources/page.ts"],
   "css-select": ["plugins/polls/sources/select.ts"],

@@ -1,6 +1,6 @@
 /**
  * What an IP address is, for the guard. IPv6 forms that carry an IPv4 address are opened and the inner one is judged too.
- * The only importer of ipaddr.js, which parses; the ranges are our own: its `unicast` is whatever it does not know, and
+ * ipaddr.js parses; the ranges are our own: its `unicast` is whatever it does not know, and
  * a guard must take the unknown for closed.
  * Sources: the IANA special-purpose registries; the cloud vendors' pages for their metadata services.
  */
