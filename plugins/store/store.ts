@@ -31,7 +31,17 @@ import {
 } from "./operations/sessions.ts";
 import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
 import { addUsage, appendUsage, listRequests, pruneUsage, sumUsage } from "./operations/usage.ts";
-import { abandon, anythingReady, cancel, claim, extend, finish, nextWorkAt, replay } from "./operations/work.ts";
+import {
+  abandon,
+  anythingReady,
+  cancel,
+  claim,
+  extend,
+  finish,
+  nextWorkAt,
+  replay,
+  workers,
+} from "./operations/work.ts";
 
 function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
   if (!batch) return;
@@ -83,6 +93,7 @@ export function createStore(engine: Engine): Store {
     finish: (held, outcome, emits) => write((tx) => withBatch(tx, finish(tx, held, outcome), emits)),
     drain: (lane, kind, max, by, maxChars) => write((tx) => drain(tx, lane, kind, max, by, maxChars)),
     abandon: (worker) => write((tx) => abandon(tx, worker)),
+    workers: () => read(workers),
     pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
     nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
     onWork: engine.onWork,

@@ -61,6 +61,8 @@ export interface Store {
    * most `maxChars` characters of JSON; one that alone has more is bound where nothing else is.
    */
   drain(lane: string, kind: string, max: number, by: string, maxChars?: number): Promise<WorkItem[]>;
+  /** Who has leases, whether or not they have run out. */
+  workers(): Promise<string[]>;
   /** Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once; returns how many. */
   abandon(worker: string): Promise<number>;
   /** Items of a lane that are due and not yet drained or claimed. */

@@ -38,7 +38,7 @@ export function createWorker(agent: AgentContext, heartbeat: Heartbeat, progress
     start: loop.start,
     drain() {
       shuttingDown = true;
-      loop.rest();
+      loop.drain();
     },
     stop: () => loop.stop({ graceMs: shuttingDown ? 0 : RELOAD_GRACE_MS }),
     abort: loop.cancel,

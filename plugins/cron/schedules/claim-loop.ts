@@ -1,13 +1,15 @@
 /** Takes work out of the store as it comes due, keeps its leases, and lets go of it in order. */
-import { hostname } from "node:os";
 import { endOrLate, type Logger } from "portico";
 import type { Claim, Store, WorkItem } from "portico/store";
 import { createRounds } from "./rounds.ts";
+import { isDead, newWorker } from "./worker-name.ts";
 
 /** At the latest then it looks again: another gateway may have put something in. */
 const LONGEST_SLEEP_MS = 5000;
 const SHORTEST_SLEEP_MS = 5;
 const RETRY_LOOK_MS = 1000;
+/** Between two looks for leases of processes that have died on this machine. */
+const DEAD_LOOK_MS = 1000;
 
 /** Why work that runs was aborted: the reason of its signal. */
 export class Stopped extends Error {
@@ -34,8 +36,8 @@ export interface ClaimLoopOptions<B> {
 export interface ClaimLoop<B> {
   start(): void;
   /** Takes nothing more; what runs goes on. */
-  rest(): void;
-  /** `rest`, and once `graceMs` are over aborts what still runs (`shutdown`). Resolves when nothing runs any more. */
+  drain(): void;
+  /** `drain`, and once `graceMs` are over aborts what still runs (`shutdown`). Resolves when nothing runs any more. */
   stop(options?: { graceMs?: number }): Promise<void>;
   /** Aborts an item that runs here (`cancelled`); false where it does not. */
   cancel(itemId: string): boolean;
@@ -48,15 +50,12 @@ interface Running<B> {
   done: Promise<void>;
 }
 
-/** The workers of this process: a reloaded plugin's old one lives on until its work has ended. */
-const alive = new Set<string>();
-
 export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   const { log, kinds, leaseMs } = options;
-  const name = `${hostname()}:${process.pid}:${Math.random().toString(36).slice(2, 8)}`;
+  const name = newWorker();
   const running = new Map<string, Running<B>>();
-  let resting = false;
-  let renewal: NodeJS.Timeout | undefined;
+  let draining = false;
+  let timers: NodeJS.Timeout[] = [];
   let unsubscribe: (() => void)[] = [];
 
   const rounds = createRounds({
@@ -108,16 +107,19 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   }
 
   /** A process of this machine that is gone will not come back for its work: no need to wait for its leases. */
-  async function releaseDead(): Promise<void> {
+  async function releaseDead(how?: { afterStart: boolean }): Promise<void> {
     const store = options.store();
-    const workers = new Set((await store.items.lanes(1000)).flatMap((lane) => lane.worker ?? []));
-    for (const worker of workers) if (isDead(worker)) await store.abandon(worker);
+    try {
+      for (const worker of await store.workers()) if (isDead(worker, how)) await store.abandon(worker);
+    } catch (error) {
+      log.debug({ err: error }, "could not look for leases of the dead");
+    }
   }
 
   const ended = () => Promise.allSettled([...running.values()].map(({ done }) => done));
 
-  function rest(): Promise<void> {
-    resting = true;
+  function drain(): Promise<void> {
+    draining = true;
     for (const undo of unsubscribe) undo();
     unsubscribe = [];
     return rounds.stop();
@@ -125,23 +127,24 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
 
   return {
     start() {
-      alive.add(name);
       unsubscribe = kinds.map((kind) => options.store().onWork(kind, () => rounds.poke()));
-      renewal = setInterval(() => void renew(), leaseMs / 3).unref();
+      timers = [
+        setInterval(() => void renew(), leaseMs / 3).unref(),
+        setInterval(() => void releaseDead(), DEAD_LOOK_MS).unref(),
+      ];
       const begin = () => {
-        if (!resting) rounds.start();
+        if (!draining) rounds.start();
       };
-      void releaseDead().then(begin, begin);
+      void releaseDead({ afterStart: true }).then(begin);
     },
-    rest: () => void rest(),
+    drain: () => void drain(),
     async stop({ graceMs = 0 } = {}) {
       // what is claimed meanwhile runs, and is stopped like what ran before
-      await rest();
+      await drain();
       if (graceMs > 0) await endOrLate(ended(), graceMs);
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await ended();
-      clearInterval(renewal);
-      alive.delete(name);
+      for (const timer of timers) clearInterval(timer);
     },
     cancel(itemId) {
       const found = running.get(itemId);
@@ -150,18 +153,4 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     },
     running: () => [...running.values()].map(({ claim }) => claim.item),
   };
-}
-
-/** A worker is named `<host>:<process>:<random>`; one of another host is never known to be dead. */
-function isDead(worker: string): boolean {
-  const [host, pid] = worker.split(":");
-  if (host !== hostname()) return false;
-  // the number of this very process: a worker of it that is alive, or one of an earlier process of the same number
-  if (Number(pid) === process.pid) return !alive.has(worker);
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
-  }
 }

@@ -105,6 +105,11 @@ export function* extend(tx: Transaction, held: Claim, leaseMs: number): Operatio
   return changes > 0;
 }
 
+export function* workers(): Operation<string[]> {
+  const rows = yield* all<{ worker: string }>("SELECT DISTINCT worker FROM lanes WHERE worker IS NOT NULL");
+  return rows.map(({ worker }) => worker);
+}
+
 export function* abandon(tx: Transaction, worker: string): Operation<number> {
   const lanes = yield* all<LaneRow>(
     "SELECT kind, lane, ready_at, head, token FROM lanes WHERE worker = ? {lock}",

@@ -141,4 +141,5 @@ export const migrations: readonly (readonly string[])[] = [
     "CREATE INDEX usage_requests_span ON usage_requests ((last_at - first_at))",
     "INSERT INTO counters (name, value) VALUES ('usage_requests', 0)",
   ],
+  ["CREATE INDEX lanes_leased ON lanes (worker) WHERE worker IS NOT NULL"],
 ];

@@ -1,9 +1,14 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { createClaimLoop, type Stopped } from "../../../../plugins/cron/schedules/claim-loop.ts";
+import { isDead, newWorker } from "../../../../plugins/cron/schedules/worker-name.ts";
 import type { Claim, Store } from "../../../../plugins/store/types.ts";
 import type { Logger } from "../../../../kernel/types.ts";
 import { test } from "../../../support/suite.ts";
+import { until } from "../../../support/until.ts";
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Logger;
 const claimOf = (id: string) => ({ worker: "w", token: 1, leaseUntil: 0, item: { id, lane: id } }) as Claim;
@@ -17,7 +22,7 @@ function gate<T = void>() {
 }
 
 /** A store whose answers are the test's; `work` is what tells a loop of new work. */
-function fakeStore(answers: Partial<Pick<Store, "claim" | "extend" | "nextWorkAt">>) {
+function fakeStore(answers: Partial<Pick<Store, "abandon" | "claim" | "extend" | "nextWorkAt" | "workers">>) {
   let wake = () => {};
   const store = {
     claim: async () => [],
@@ -25,7 +30,7 @@ function fakeStore(answers: Partial<Pick<Store, "claim" | "extend" | "nextWorkAt
     nextWorkAt: async () => undefined,
     now: () => 0,
     abandon: async () => 0,
-    items: { lanes: async () => [] },
+    workers: async () => [],
     onWork: (_kind: string, told: () => void) => {
       wake = told;
       return () => {
@@ -159,6 +164,55 @@ test("an item that runs can be cancelled, and only that", async () => {
   assert.ok(loop.cancel("a"));
   assert.is(((await ended.opened) as Stopped).why, "cancelled");
   await loop.stop();
+});
+
+/** A process of this machine that has begun a claim loop, and the name of its worker. */
+async function anotherProcess(): Promise<{ child: ChildProcess; worker: string }> {
+  const loop = join(import.meta.dirname, "../../../../plugins/cron/schedules/worker-name.ts");
+  const script = `import { newWorker } from ${JSON.stringify(loop)}; console.log(newWorker()); setInterval(() => {}, 1e6);`;
+  const args = ["--import", "tsx", "--input-type=module", "-e", script];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const [said] = (await once(child.stdout, "data")) as [Buffer];
+  return { child, worker: said.toString("utf8").trim() };
+}
+
+test("a process that dies on this machine is noticed while the loop runs, also as a zombie", async () => {
+  const { child, worker } = await anotherProcess();
+  const abandoned: string[] = [];
+  let looks = 0;
+  const { store } = fakeStore({
+    workers: async () => {
+      looks++;
+      return [worker, newWorker(), "elsewhere/0:1.1:abc"];
+    },
+    abandon: async (name) => abandoned.push(name),
+  });
+  const loop = loopOver(store, async () => {});
+  loop.start();
+  await until("a second look", () => looks > 1);
+  assert.equal(abandoned, []);
+  // with its parent stopped nobody asks how it ended: it stays a zombie
+  const parent = spawn("sh", ["-c", "sleep 1000 & echo $!; exec sleep 1000"], { stdio: ["ignore", "pipe", "ignore"] });
+  const zombie = Number(String((await once(parent.stdout, "data"))[0]));
+  const start = readFileSync(`/proc/${zombie}/stat`, "utf8").split(" ")[21];
+  const zombieWorker = worker.replace(/:\d+\.\d+:/, `:${zombie}.${start}:`);
+  assert.not(isDead(zombieWorker));
+  process.kill(zombie, "SIGKILL");
+  await until("a zombie", () => readFileSync(`/proc/${zombie}/stat`, "utf8").includes(") Z "));
+  assert.ok(isDead(zombieWorker));
+  parent.kill("SIGKILL");
+  child.kill("SIGKILL");
+  await until("the dead worker's leases to end", () => abandoned.includes(worker));
+  assert.equal([...new Set(abandoned)], [worker]);
+  await loop.stop();
+});
+
+test("after a start, leases of the same host's earlier life end; later only those of this very machine", () => {
+  const earlier = newWorker().replace(/\/[^:]*:/, "/0-0:");
+  assert.ok(isDead(earlier, { afterStart: true }));
+  assert.not(isDead(earlier));
+  assert.not(isDead(newWorker(), { afterStart: true }));
+  assert.not(isDead("elsewhere/0-0:999999999.1:abc", { afterStart: true }));
 });
 
 test.run();
