@@ -59,6 +59,8 @@ export interface RouteOptions {
   maxBodyBytes?: number;
   /** One line for listings. */
   summary?: string;
+  /** The schema of its JSON body, for listings: the handler checks it by itself. */
+  body?: TSchema;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

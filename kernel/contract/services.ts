@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
 import type { HookContext } from "./hooks.ts";
-import type { Client } from "./http.ts";
+import type { Access, Client } from "./http.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
@@ -32,6 +32,25 @@ export interface GatewayState {
   requests(): readonly { method: string; route: string; status: number; count: number }[];
   /** Requests that are being answered. */
   active(): number;
+  /** Every route of every server that is there now. */
+  routes(): readonly ServerRoutes[];
+}
+
+/** The routes of one server: the gateway's own is called `gateway`. */
+export interface ServerRoutes {
+  server: string;
+  url: string;
+  routes: readonly RouteInfo[];
+}
+
+/** One route as it was mounted. `path` is in polka's syntax. */
+export interface RouteInfo {
+  method: string;
+  path: string;
+  access: Access;
+  summary?: string;
+  /** The schema of a JSON body, where the route was mounted with one. */
+  body?: TSchema;
 }
 
 /** Something the agent (and MCP clients) can call. */

@@ -105,6 +105,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       hooks: hooks.list,
       requests: server.requests,
       active: () => server.active,
+      routes: () => [{ server: "gateway", url: servers.url(), routes: server.routes() }, ...servers.pool.routes()],
     });
     await servers.listen(options.port ?? settings().port);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** The loopback servers that plugins open: one of each name, shared by two versions of a plugin while it is reloaded. */
-import type { Dispose, ServerHandle, ServerOptions } from "../types.ts";
+import type { Dispose, ServerHandle, ServerOptions, ServerRoutes } from "../types.ts";
 import type { HttpServer } from "./server.ts";
 
 export interface ServerPoolOptions {
@@ -12,6 +12,7 @@ export interface ServerPool {
   /** The undo closes the server once nobody holds it any more. */
   open(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
   urls(): Record<string, string>;
+  routes(): ServerRoutes[];
   ports(): number[];
   drainAll(graceMs: number): Promise<unknown>;
 }
@@ -55,6 +56,7 @@ export function createServerPool({ create, portFor }: ServerPoolOptions): Server
       return { server, release: () => leave(options.name, entry) };
     },
     urls: () => Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
+    routes: () => [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
     ports: () => [...entries.values()].map(({ server }) => server.port),
     drainAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),
   };

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PorticoError } from "../errors.ts";
-import type { Access, Dispose, Method, RouteHandler, RouteOptions } from "../types.ts";
+import type { Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
 import type { Auth } from "./auth.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./guards.ts";
@@ -23,8 +23,6 @@ export interface RequestsOptions {
 
 /** Responses so far, by route and status; `route` is empty where none matched. */
 export type RequestCounts = { method: string; route: string; status: number; count: number }[];
-export type RouteList = { method: string; path: string; access: Access; summary?: string }[];
-
 interface Route extends RouteOptions {
   tally: Map<number, number>;
   handler: RouteHandler;
@@ -117,8 +115,10 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       [...tallies.values(), { method: "", route: "", tally: connections.unmatched }].flatMap(
         ({ method, route, tally }) => [...tally].map(([status, count]) => ({ method, route, status, count })),
       ),
-    routes: (): RouteList =>
-      routes.list().map(({ method, path, route: { access, summary } }) => ({ method, path, access, summary })),
+    routes: (): RouteInfo[] =>
+      routes
+        .list()
+        .map(({ method, path, route: { access, summary, body } }) => ({ method, path, access, summary, body })),
   };
 }
 

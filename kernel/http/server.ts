@@ -4,12 +4,12 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { Logger, Mount } from "../types.ts";
+import type { Logger, Mount, RouteInfo } from "../types.ts";
 import type { Auth } from "./auth.ts";
 import { createConnections } from "./connections.ts";
 import { createGuards } from "./guards.ts";
 import { mintId } from "./request-context.ts";
-import { createRequests, type RequestCounts, type RouteList } from "./requests.ts";
+import { createRequests, type RequestCounts } from "./requests.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./settings.ts";
@@ -48,7 +48,7 @@ export interface HttpServer extends Mount {
   /** Requests that are under way. */
   readonly active: number;
   requests(): RequestCounts;
-  routes(): RouteList;
+  routes(): RouteInfo[];
 }
 
 // Longer than the pools of common clients keep a connection, so that it is they who close it.
