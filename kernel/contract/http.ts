@@ -15,6 +15,8 @@ export interface Client {
   kind: "owner" | "key" | "anonymous";
   /** The name of the client key, where one was used. */
   key?: string;
+  /** Of that key: one that is made under the same name later has another. */
+  keyId?: string;
   /** Free data of the authenticator that recognised the client. */
   grant?: unknown;
 }

@@ -1,6 +1,15 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
 import { isPorticoError, newId, PorticoError } from "portico";
-import type { CallInfo, ChatChunk, ChatCompletion, ChatMessage, ChatProvider, ChatRequest, Target } from "portico/chat";
+import {
+  type CallInfo,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatMessage,
+  type ChatProvider,
+  type ChatRequest,
+  isUnnamedSession,
+  type Target,
+} from "portico/chat";
 import { textOf } from "./turns/ask.ts";
 import { MAIN_AGENT, type AgentContext, shownError } from "./context.ts";
 import type { Listen } from "./turns/progress.ts";
@@ -102,7 +111,8 @@ async function chatTurn(
 
 /** A caller who names no session gets one for this request: its own messages are the history. */
 function sessionOf(info: Info): string {
-  return info.sessionKey === "" || info.sessionKey === "chat" ? `chat:${info.requestId}` : info.sessionKey;
+  const { sessionKey } = info;
+  return isUnnamedSession(sessionKey) ? `${sessionKey || "chat"}:${info.requestId}` : sessionKey;
 }
 
 /** The model's failure as the turn's: the router must not run a whole turn again, with all that its tools did. */

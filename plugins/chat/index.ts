@@ -13,6 +13,7 @@ export * from "./kit/request/parse-object.ts";
 export * from "./kit/request/post-json.ts";
 export * from "./kit/request/read-chat.ts";
 export * from "./kit/request/read-value.ts";
+export * from "./kit/session-key.ts";
 export * from "./kit/request/strict-schema.ts";
 export * from "./kit/request/tool-names.ts";
 export * from "./kit/request/tools.ts";

@@ -1,5 +1,5 @@
 /** Chat completions in OpenAI's format over any number of channels. */
-import { definePlugin, PorticoError } from "portico";
+import { type Client, definePlugin, PorticoError } from "portico";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
 import { AliasConfig, type Aliases, ChannelConfig, type Channels } from "./schema.ts";
@@ -57,6 +57,11 @@ export default definePlugin({
     const models = () =>
       listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
 
+    const usable = async (client: Client, all: Awaited<ReturnType<typeof models>>) => {
+      const allowed = await Promise.all(all.map(({ id }) => mayUse(endpoint, client, id)));
+      return all.filter((_, i) => allowed[i]);
+    };
+
     ctx.errors("/v1", openaiForm);
     const endpoint = {
       engine,
@@ -76,12 +81,12 @@ export default definePlugin({
     );
     ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async ({ client }) => ({
       object: "list",
-      data: (await models()).filter(({ id }) => mayUse(endpoint, client, id)),
+      data: await usable(client, await models()),
     }));
     ctx.route("GET", "/v1/models/*", { access: "keys", summary: "One model" }, async (call) => {
       const id = decodeURIComponent(call.path.slice("/v1/models/".length));
       const found = (await models()).find((model) => model.id === id);
-      if (found !== undefined && mayUse(endpoint, call.client, id)) return found;
+      if (found !== undefined && (await mayUse(endpoint, call.client, id))) return found;
       throw new PorticoError(
         "model_not_found",
         `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,

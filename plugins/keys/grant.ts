@@ -34,6 +34,11 @@ export function hashOf(key: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
+/** Names a key for good, and tells nothing of its hash. */
+function idOf(hash: string): string {
+  return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
+}
+
 export function newKey(): string {
   return `pk_${randomBytes(32).toString("base64url")}`;
 }
@@ -44,7 +49,7 @@ export function createAuthenticator(keys: KeysConfig, now: () => number): Authen
   for (const [name, { hash, ...rest }] of Object.entries(keys)) {
     const grant: Grant = Object.freeze({ name, ...rest });
     ours.add(grant);
-    clients.set(hash, Object.freeze({ kind: "key", key: name, grant }));
+    clients.set(hash, Object.freeze({ kind: "key", key: name, keyId: idOf(hash), grant }));
   }
   return {
     name: "client keys",

@@ -1,5 +1,6 @@
 /** `/keys`: makes, lists and revokes. */
 import { type Call, compile, type PluginContext, PorticoError, reply } from "portico";
+import { keySession } from "portico/chat";
 import { periodOf } from "./gate.ts";
 import { hashOf, newKey, type State, stateOf } from "./grant.ts";
 import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
@@ -31,11 +32,23 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
       throw new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
     if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
       throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
+    await forgetSessions(name);
     const key = newKey();
     await ctx.setConfig(["gateway", "keys", name], { hash: hashOf(key), ...limits });
     const made = keys()[name];
     if (made === undefined) throw new PorticoError("internal_error", "The key was written, but is not in force.");
     return reply(201, { ...(await view(name, made)), key });
+  }
+
+  /** Who held the name before leaves nothing behind for the next one to read. */
+  async function forgetSessions(name: string): Promise<void> {
+    const { sessions } = ctx.use("store");
+    const prefix = keySession(name, "");
+    for (;;) {
+      const left = await sessions.list({ prefix });
+      if (left.length === 0) return;
+      for (const { id } of left) await sessions.delete(id);
+    }
   }
 
   async function revoke({ params }: Call) {

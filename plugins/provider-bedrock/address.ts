@@ -11,7 +11,7 @@ export interface Surroundings {
   now: () => Date;
 }
 
-export function regionOf(target: Target, { env }: Surroundings): string {
+function regionOf(target: Target, { env }: Surroundings): string {
   const own = target.options.region;
   return typeof own === "string" ? own : (env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? "us-east-1");
 }

@@ -44,7 +44,7 @@ interface ContentChunk {
   thinking?: { text?: string }[];
 }
 
-export interface MistralCall {
+interface MistralCall {
   id?: string;
   index?: number;
   function?: { name?: string; arguments?: unknown };

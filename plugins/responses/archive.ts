@@ -2,12 +2,13 @@
 import { type Client, PorticoError } from "portico";
 import type { JsonObject } from "portico/chat";
 import type { Store } from "portico/store";
+import type { Quota } from "./quota.ts";
 
 const DAY_MS = 86_400_000;
 /** A conversation longer than this is not followed further back. */
 const MAX_LENGTH = 1000;
 
-export interface Kept {
+interface Kept {
   response: JsonObject;
   /** What the request itself brought. */
   input: JsonObject[];
@@ -20,7 +21,10 @@ export interface Archive {
   readonly on: boolean;
   /** Throws 404 `not_found`. */
   get(client: Client, id: string): Promise<Kept>;
-  put(client: Client, kept: Kept): Promise<void>;
+  /** False where a response to this could not be kept: it is more than the client's whole quota. */
+  accepts(client: Client, input: readonly JsonObject[]): boolean;
+  /** False where it is too large to be kept. */
+  put(client: Client, kept: Kept): Promise<boolean>;
   delete(client: Client, id: string): Promise<boolean>;
   /** All items up to and with the answer of this response, in order. Throws 400 where one of them is gone. */
   conversation(client: Client, id: string): Promise<JsonObject[]>;
@@ -28,9 +32,14 @@ export interface Archive {
   item(client: Client, id: string): Promise<JsonObject | undefined>;
 }
 
-export function createArchive(kv: () => Store["kv"], days: () => number): Archive {
-  const namespace = (client: Client) => (client.kind === "key" ? `responses.key.${client.key}` : "responses");
-  const find = (client: Client, id: string) => kv().get<Kept>(namespace(client), id);
+export interface ArchiveServices {
+  kv: () => Store["kv"];
+  days: () => number;
+  quota: Quota;
+}
+
+export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
+  const find = (client: Client, id: string) => kv().get<Kept>(namespaceOf(client), id);
 
   return {
     get on() {
@@ -43,10 +52,22 @@ export function createArchive(kv: () => Store["kv"], days: () => number): Archiv
         type: "invalid_request_error",
       });
     },
+    accepts: (client, input) => client.kind !== "key" || quota.fits(sizeOf(input)),
     async put(client, kept) {
-      await kv().set(namespace(client), String(kept.response.id), kept, { ttlMs: days() * DAY_MS });
+      const namespace = namespaceOf(client);
+      const id = String(kept.response.id);
+      const ttlMs = days() * DAY_MS;
+      const limited = client.kind === "key";
+      const bytes = limited ? sizeOf(kept) : 0;
+      if (!quota.fits(bytes)) return false;
+      await kv().set(namespace, id, kept, { ttlMs });
+      if (limited) for (const old of await quota.add(namespace, id, bytes, ttlMs)) await kv().delete(namespace, old);
+      return true;
     },
-    delete: (client, id) => kv().delete(namespace(client), id),
+    async delete(client, id) {
+      if (client.kind === "key") await quota.remove(namespaceOf(client), id);
+      return kv().delete(namespaceOf(client), id);
+    },
     async conversation(client, id) {
       const parts: JsonObject[][] = [];
       for (let at: string | undefined = id; at !== undefined && parts.length < MAX_LENGTH; ) {
@@ -68,6 +89,15 @@ export function createArchive(kv: () => Store["kv"], days: () => number): Archiv
       return (kept?.response.output as JsonObject[] | undefined)?.find((item) => item.id === id);
     },
   };
+}
+
+/** By the key's id, not its name: who has a name later does not read what its first holder asked. */
+function namespaceOf(client: Client): string {
+  return client.kind === "key" ? `responses.key.${client.keyId}` : "responses";
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
 }
 
 export type ItemKind = "msg" | "fc" | "ctc" | "rs";

@@ -22,12 +22,14 @@ export async function createResponse(
   const settings = readSettings(body);
   const input = await withReferences(archive, call, settings.input);
   const messages = await readConversation(archive, call, settings, input);
-  const stored = settings.store && archive.on;
+  const stored = settings.store && archive.on && archive.accepts(call.client, input);
+  const dropped = stored || !settings.store || !archive.on ? settings.dropped : [...settings.dropped, "store"];
   const response = newResponse(`resp_${randomBytes(16).toString("hex")}`, body, stored);
 
   async function keep(ended: JsonObject): Promise<void> {
     try {
-      await archive.put(call.client, { response: ended, input, previous: settings.previous });
+      const kept = await archive.put(call.client, { response: ended, input, previous: settings.previous });
+      if (!kept) log.warn({ id: call.id }, "a response was not stored: it is larger than all that its key may keep");
     } catch (error) {
       // The answer is there; only going on from it by its id will not be possible.
       log.warn({ id: call.id, err: error }, "a response could not be stored");
@@ -37,7 +39,7 @@ export async function createResponse(
   const opened = await chat.open(
     call,
     { ...settings.request, model: String(body.model), messages },
-    { stream: settings.stream, dropped: settings.dropped },
+    { stream: settings.stream, dropped },
   );
   if (opened.kind === "stream") {
     void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom));
@@ -64,19 +66,36 @@ async function readConversation(
   return messages;
 }
 
+/** What a request may grow to by naming items: a thousand times the same large one is a small request. */
+const MAX_REFERENCED_BYTES = 32 * 1024 * 1024;
+
 /** Items that are only named are taken from the archive. */
-function withReferences(archive: Archive, call: Call, items: readonly JsonObject[]): Promise<JsonObject[]> {
-  return Promise.all(
-    items.map(async (item, i) => {
-      if (item.type !== "item_reference") return item;
-      const found = typeof item.id === "string" ? await archive.item(call.client, item.id) : undefined;
-      if (found !== undefined) return found;
-      throw refused(
-        `input[${i}].id`,
-        `There is no item ${JSON.stringify(item.id)}: it was not stored, or it is too old`,
-      );
-    }),
-  );
+async function withReferences(archive: Archive, call: Call, items: readonly JsonObject[]): Promise<JsonObject[]> {
+  const found = new Map<string, { item: JsonObject; bytes: number }>();
+  let total = 0;
+  const out: JsonObject[] = [];
+  for (const [i, item] of items.entries()) {
+    if (item.type !== "item_reference") {
+      out.push(item);
+      continue;
+    }
+    const id = typeof item.id === "string" ? item.id : "";
+    const known = found.get(id) ?? sized(await archive.item(call.client, id));
+    if (known === undefined) {
+      const why = `There is no item ${JSON.stringify(item.id)}: it was not stored, or it is too old`;
+      throw refused(`input[${i}].id`, why);
+    }
+    found.set(id, known);
+    total += known.bytes;
+    if (total > MAX_REFERENCED_BYTES)
+      throw refused(`input[${i}]`, "The items that `input` names are too large together");
+    out.push(known.item);
+  }
+  return out;
+}
+
+function sized(item: JsonObject | undefined): { item: JsonObject; bytes: number } | undefined {
+  return item && { item, bytes: JSON.stringify(item).length };
 }
 
 export async function getResponse(archive: Archive, call: Call): Promise<JsonObject> {

@@ -10,14 +10,18 @@ export default definePlugin({
   async setup(ctx, config) {
     const { createResponse, deleteResponse, getResponse, listInputItems } = await import("./endpoint.ts");
     const { createArchive } = await import("./archive.ts");
-    let { storeDays } = config.responses;
+    const { createQuota } = await import("./quota.ts");
+    let settings = config.responses;
     ctx.onConfig((next: typeof config) => {
-      ({ storeDays } = next.responses);
+      settings = next.responses;
     });
-    const archive = createArchive(
-      () => ctx.use("store").kv,
-      () => storeDays,
+    const kv = () => ctx.use("store").kv;
+    const quota = createQuota(
+      kv,
+      () => ctx.use("store").now(),
+      () => settings.maxBytesPerKey,
     );
+    const archive = createArchive({ kv, days: () => settings.storeDays, quota });
     const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
     ctx.route("POST", "/v1/responses", { access: "keys", summary: "A response, whole or streamed" }, (call) =>
       createResponse(services(), call),

@@ -7,5 +7,10 @@ export const ResponsesConfig = Type.Object({
     minimum: 0,
     description: "how long responses are kept for previous_response_id; 0: never",
   }),
+  maxBytesPerKey: Type.Integer({
+    default: 16 * 1024 * 1024,
+    minimum: 0,
+    description: "how much is kept of each client key's responses; the oldest make room",
+  }),
 });
 export type ResponsesConfig = Static<typeof ResponsesConfig>;

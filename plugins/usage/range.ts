@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
 const DEFAULT_RANGE = "30d";
 
-export const GROUPS = ["model", "channel", "key", "day", "hour"] as const;
+const GROUPS = ["model", "channel", "key", "day", "hour"] as const;
 export type Group = (typeof GROUPS)[number];
 
 export interface Range {

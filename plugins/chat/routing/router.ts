@@ -32,6 +32,11 @@ export function resolve(routing: Routing, model: string, only?: string): Candida
     : finish(routing, model, found, only);
 }
 
+/** The same for a name that may lead nowhere: none then. */
+export function candidatesOf(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
+  return resolveName(routing, model, 0);
+}
+
 function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {
   let list = found;
   if (only !== undefined) {
@@ -123,24 +128,6 @@ function resolveListed(routing: Routing, model: string): Candidate[] | Promise<C
     }));
   return waiting === undefined ? order() : Promise.all(waiting).then(order);
 }
-
-/** Every name that an alias leads to, other aliases among them; none where the name is no alias. */
-export function leadsTo(aliases: Aliases, model: string): readonly string[] {
-  if (!Object.hasOwn(aliases, model)) return NOTHING;
-  const found = new Set<string>();
-  const follow = (name: string): void => {
-    if (!Object.hasOwn(aliases, name)) return;
-    const alias = aliases[name]!;
-    for (const target of typeof alias === "string" ? [alias] : alias.targets) {
-      if (found.has(target)) continue;
-      found.add(target);
-      follow(target);
-    }
-  };
-  follow(model);
-  return [...found];
-}
-const NOTHING: readonly string[] = [];
 
 /** Higher priority first; within one, a random order in which the weights say how often each is first. */
 export function byPriority(channels: readonly Channel[], random: () => number): Channel[] {

@@ -1,7 +1,15 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
 import { type Call, type Client, isPorticoError, PorticoError } from "portico";
-import type { ChatCompletion, ChatGate, ChatMeter, ChatRequest, NativeRequest, WantedModel } from "portico/chat";
+import {
+  type ChatCompletion,
+  type ChatGate,
+  type ChatMeter,
+  type ChatRequest,
+  keySession,
+  type NativeRequest,
+  type WantedModel,
+} from "portico/chat";
 import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
@@ -10,7 +18,7 @@ import { streamOf } from "../response-streams.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../openai/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
-import { leadsTo } from "../routing/router.ts";
+import { candidatesOf } from "../routing/router.ts";
 import { newCompletionId } from "../upstream/target.ts";
 
 export interface Endpoint {
@@ -26,17 +34,28 @@ export function admit({ engine, gates }: Endpoint, call: Call, model: string): P
   return call.client.kind === "key" ? askGates(gates(), call.client, wanted(engine, model), call.res) : undefined;
 }
 
-async function askGates(gates: readonly ChatGate[], client: Client, model: WantedModel, res: ServerResponse) {
-  for (const gate of gates) await gate.admit(client, model, res);
+async function askGates(gates: readonly ChatGate[], client: Client, model: Promise<WantedModel>, res: ServerResponse) {
+  const asked = await model;
+  for (const gate of gates) await gate.admit(client, asked, res);
 }
 
 /** Whether a client may use a model, for listings. */
-export function mayUse({ engine, gates }: Endpoint, client: Client, model: string): boolean {
-  return client.kind !== "key" || gates().every((gate) => gate.allows(client, wanted(engine, model)));
+export async function mayUse({ engine, gates }: Endpoint, client: Client, model: string): Promise<boolean> {
+  if (client.kind !== "key") return true;
+  const asked = await wanted(engine, model);
+  return gates().every((gate) => gate.allows(client, asked));
 }
 
-function wanted(engine: Engine, model: string): WantedModel {
-  return { model, leadsTo: leadsTo(engine.routing.aliases(), model) };
+/** A name that leads nowhere is refused later, to everybody alike. */
+async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
+  const acting = new Set<string>();
+  for (const { channel, model: own } of await candidatesOf(routing, model)) {
+    const found = provider(channel.config.provider);
+    if (found?.composite !== true) continue;
+    const name = found.builtinChannel ?? channel.name;
+    acting.add(own === name ? name : `${name}/${own}`);
+  }
+  return { model, acting: [...acting] };
 }
 
 /** A request that was read and checked. */
@@ -111,9 +130,14 @@ export async function openChat(endpoint: Endpoint, call: Call, incoming: Incomin
 
 const NONE: string[] = [];
 
-function sessionKeyOf(call: Call, user: unknown): string {
-  const named = call.req.headers["x-portico-session"];
-  if (typeof named === "string" && named !== "") return named;
+/** A client key's sessions are its own, whatever it names. */
+function sessionKeyOf({ req, client }: Call, user: unknown): string {
+  const named = sessionNamed(req.headers["x-portico-session"], user);
+  return client.kind === "key" ? keySession(client.key ?? "", named) : named;
+}
+
+function sessionNamed(header: unknown, user: unknown): string {
+  if (typeof header === "string" && header !== "") return header;
   return typeof user === "string" && user !== "" ? `chat:${user}` : "chat";
 }
 

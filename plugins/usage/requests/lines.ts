@@ -10,7 +10,7 @@ import type { RequestBlock } from "portico/store";
 import { count } from "../prices.ts";
 
 /** In the order in which they are written. */
-export const FIELDS = [
+const FIELDS = [
   "at",
   "requestId",
   "status",

@@ -15,8 +15,8 @@ export interface ChatGate {
 export interface WantedModel {
   /** As the client names it. */
   model: string;
-  /** Where it is an alias: everything that it leads to. */
-  leadsTo: readonly string[];
+  /** Models with tools of their own (`agent`, `agent/x`) that it leads to, by whatever alias or channel. */
+  acting: readonly string[];
 }
 
 /** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */

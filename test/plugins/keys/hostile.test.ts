@@ -1,0 +1,145 @@
+/** What a client key tries to get at: other sessions, the agent, another holder's responses, the disk. */
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+
+const test = suite("hostile client keys");
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  const models = (...list: string[]) => ({ models: list });
+  const keys: Record<string, object> = {
+    agent: models("agent", "agent/*", "nick", "side/*"),
+    star: models("*"),
+    stars: models("*/*", "*a*", "**"),
+    alias: models("nick", "deep", "mixed"),
+    channel: models("side/*", "side/main", "main"),
+    bare: models("main"),
+    unlisted: {},
+    plain: models("echo"),
+  };
+  for (const name of Object.keys(keys)) keys[name] = { hash: hashOf(`pk_${name}`), ...keys[name] };
+  gateway = await startGateway({
+    config: {
+      channels: { side: { provider: "agent" } },
+      models: { nick: "agent", deep: "nick", mixed: { targets: ["echo", "side/main"] } },
+      gateway: { keys },
+      agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
+      responses: { maxBytesPerKey: 20_000 },
+    },
+  });
+});
+test.after(() => gateway?.stop());
+
+async function call(
+  method: string,
+  path: string,
+  body?: unknown,
+  options: { token?: string; headers?: Record<string, string> } = {},
+) {
+  const response = await gateway.request(method, path, body, options);
+  return { status: response.status, headers: response.headers, json: (await response.json()) as any };
+}
+function ask(token: string, body: object, headers: Record<string, string> = {}) {
+  const messages = [{ role: "user", content: "Hi" }];
+  return call("POST", "/v1/chat/completions", { model: "agent", messages, ...body }, { token, headers });
+}
+const sessions = async () => {
+  const { json } = await call("GET", "/sessions");
+  return (json.sessions as { id: string }[]).map(({ id }) => id);
+};
+
+test("the agent is not reached by an alias, a channel or a pattern that does not name it", async () => {
+  const names = ["agent", "agent/main", "nick", "deep", "mixed", "side/main", "main"];
+  for (const key of ["star", "stars", "alias", "channel", "bare", "unlisted", "plain"]) {
+    for (const model of names) {
+      const { status, json } = await ask(`pk_${key}`, { model });
+      assert.is(status, 403, `${key} ${model}`);
+      assert.is(json.error.code, "model_not_found");
+    }
+    const listed = await call("GET", "/v1/models", undefined, { token: `pk_${key}` });
+    const ids = (listed.json.data as { id: string }[]).map(({ id }) => id);
+    assert.equal(
+      ids.filter((id) => names.includes(id)),
+      [],
+      key,
+    );
+  }
+  for (const model of ["agent", "agent/main", "nick", "side/main"])
+    assert.is((await ask("pk_agent", { model })).status, 200, model);
+});
+
+test("whatever a key names, its session is its own", async () => {
+  await ask(gateway.token, {}, { "x-portico-session": "main" });
+  const before = (await call("GET", "/sessions/main")).json;
+  await ask("pk_agent", {}, { "x-portico-session": "main" });
+  await ask("pk_agent", {}, { "x-portico-session": "key:other:main" });
+  await ask("pk_agent", { user: "main" });
+  await ask("pk_agent", { user: "x:../main", metadata: { session: "main", user_id: "main" } });
+  await ask("pk_agent", {});
+  assert.equal((await call("GET", "/sessions/main")).json, before);
+  const own = (await sessions()).filter((id) => id !== "main");
+  for (const id of ["key:agent:main", "key:agent:key:other:main", "key:agent:chat:main", "key:agent:chat:x:../main"])
+    assert.ok(own.includes(id), `${id} in ${own}`);
+  assert.ok(own.every((id) => id.startsWith("key:agent:")));
+});
+
+const make = async (name: string, models: string[]) =>
+  (await call("POST", "/keys", { name, models })).json.key as string;
+const respond = (key: string, body: object) =>
+  call("POST", "/v1/responses", { model: "echo", ...body }, { token: key });
+const read = async (key: string, id: string) =>
+  (await call("GET", `/v1/responses/${id}`, undefined, { token: key })).status;
+
+test("a name that is given again opens nothing of its first holder", async () => {
+  const first = await make("shared", ["echo", "agent"]);
+  const { json } = await respond(first, { input: "a secret" });
+  await ask(first, {}, { "x-portico-session": "diary" });
+  assert.is(await read(first, json.id), 200);
+  assert.ok((await sessions()).includes("key:shared:diary"));
+  await call("DELETE", "/keys/shared");
+  const second = await make("shared", ["echo", "agent"]);
+  assert.is(await read(second, json.id), 404);
+  const resumed = await respond(second, { input: "and?", previous_response_id: json.id });
+  assert.is(resumed.json.error.code, "previous_response_not_found");
+  assert.not.ok((await sessions()).includes("key:shared:diary"));
+});
+
+test("what is kept of a key's responses has a bound; the oldest make room", async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i++) ids.push((await respond("pk_plain", { input: "x".repeat(2500) })).json.id);
+  const statuses = [];
+  for (const id of ids) statuses.push(await read("pk_plain", id));
+  assert.is(statuses[0], 404);
+  assert.is(statuses.at(-1), 200);
+  assert.equal(statuses, [...statuses].sort().reverse());
+});
+
+test("a request larger than the quota is answered and not kept, and says so", async () => {
+  const { status, json, headers } = await respond("pk_plain", { input: "x".repeat(30_000) });
+  assert.is(status, 200);
+  assert.is(json.store, false);
+  assert.match(headers.get("x-portico-dropped")!, /\bstore\b/);
+  assert.is(await read("pk_plain", json.id), 404);
+  const owner = await respond(gateway.token, { input: "x".repeat(30_000) });
+  assert.is(await read(gateway.token, owner.json.id), 200);
+});
+
+test("a response that was deleted leaves its place", async () => {
+  const { id } = (await respond("pk_star", { input: "x".repeat(8_000) })).json;
+  await call("DELETE", `/v1/responses/${id}`, undefined, { token: "pk_star" });
+  const kept = (await respond("pk_star", { input: "y".repeat(5_000) })).json.id;
+  const last = (await respond("pk_star", { input: "z".repeat(500) })).json.id;
+  assert.equal([await read("pk_star", kept), await read("pk_star", last)], [200, 200]);
+});
+
+test("naming one item a thousand times does not make a large request of a small one", async () => {
+  const big = await respond(gateway.token, { input: "x".repeat(200_000) });
+  const item = { type: "item_reference", id: big.json.output[0].id };
+  const { status, json } = await respond(gateway.token, { input: Array(1000).fill(item) });
+  assert.is(status, 400);
+  assert.match(json.error.param, /^input\[\d+\]$/);
+});
+
+test.run();
