@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "./extensions/discover.ts";
-import { createPackageLoader } from "./extensions/package-loader.ts";
+import { createPackageLoader } from "./extensions/load/package-loader.ts";
 
 const packageDir = dirname(import.meta.dirname);
 const outdir = join(packageDir, ".build");

@@ -11,7 +11,7 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
-export { runBounded } from "./extensions/bounded.ts";
+export { runBounded } from "./extensions/load/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runCli } from "./cli/run.ts";
-import type { Loader } from "./extensions/load.ts";
+import type { Loader } from "./extensions/load/load.ts";
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
@@ -25,5 +25,5 @@ process.exitCode = await runCli({
   stdout: process.stdout,
   stderr: process.stderr,
   loader: () =>
-    (loader ??= import("./extensions/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
+    (loader ??= import("./extensions/load/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
 });

@@ -36,9 +36,9 @@ const imports: Import[] = sources.flatMap((file) => {
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
   chokidar: ["kernel/extensions/watch.ts"],
-  "gray-matter": ["kernel/hooks/on-disk/front-matter.ts"],
+  "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
-  esbuild: ["kernel/extensions/load.ts", "kernel/build.ts"],
+  esbuild: ["kernel/extensions/load/bundle.ts", "kernel/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],

@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
-import type { Loader } from "../extensions/load.ts";
+import type { Loader } from "../extensions/load/load.ts";
+import { pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
+import { rootsOf, type Trust } from "../extensions/roots.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
-import { loadDefinitions, pluginEntryNames, pluginRoots } from "../plugins/definitions.ts";
 import type { Paths } from "../types.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -16,7 +17,7 @@ type Environment = Record<string, string | undefined>;
 /** Where a home's things lie, and whose plugins it loads. */
 export interface Home {
   paths: Paths;
-  trust: string;
+  trust: Trust;
 }
 
 /** A broken configuration stops no command: it is told by those that need what it says. */
@@ -24,10 +25,11 @@ export function homeOf(options: PathOptions, env: Environment): Home {
   const paths = resolvePaths(options, env);
   try {
     const raw = readConfigFile(paths.config);
-    return { paths: withWorkspace(paths, raw, env), trust: String(valueAt(raw, ["plugins", "trust"]) ?? "home") };
+    const trust = valueAt(raw, ["plugins", "trust"]) as Trust | undefined;
+    return { paths: withWorkspace(paths, raw, env), trust: trust ?? "managed" };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { paths, trust: speaksOfTrust(paths.config) ? "builtin" : "home" };
+    return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed" };
   }
 }
 
@@ -40,8 +42,8 @@ function speaksOfTrust(file: string): boolean {
 }
 
 export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
-  const { createPackageLoader } = await import("../extensions/package-loader.ts");
+  const { createPackageLoader } = await import("../extensions/load/package-loader.ts");
   const loader = given ?? createPackageLoader(paths.package, join(paths.state, "cache"));
-  const found = discover(pluginRoots(paths, trust), pluginEntryNames);
-  return loadDefinitions(only === undefined ? found : found.filter(({ name }) => name === only), loader);
+  const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
+  return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
 }

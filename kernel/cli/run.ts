@@ -1,5 +1,5 @@
 /** Runs one subcommand: finds it among the kernel's and the plugins', prints help or its output, reports its failure. */
-import type { Loader } from "../extensions/load.ts";
+import type { Loader } from "../extensions/load/load.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import { createClient, readRunning } from "./client.ts";
 import { helpFor, overview } from "./help.ts";
@@ -88,7 +88,7 @@ async function findTopCommand(word: string, options: CliOptions): Promise<Comman
 async function pluginCommands(options: CliOptions, only?: string) {
   const { definitionsOf, homeOf } = await import("./definitions.ts");
   const home = homeOf(optionsIn(options.argv), options.env);
-  const definitions = (await definitionsOf(home, await options.loader(), only)).map(({ definition }) => definition);
+  const definitions = (await definitionsOf(home, await options.loader(), only)).map(({ meta }) => meta);
   const commands = new Map(definitions.flatMap((one): [string, LazyCommand][] => Object.entries(one?.commands ?? {})));
   return { commands, firstSteps: definitions.flatMap((one) => one?.firstSteps ?? []) };
 }

@@ -71,9 +71,9 @@ const hooks = {
   }),
   extraDirs: texts("Further directories to look for hooks in."),
   trust: oneOf(
-    ["all", "approved"],
+    ["bundled", "managed", "approved", "workspace", "all"],
     "all",
-    "`approved`: a workspace hook runs only once its content was approved with `portico hooks approve`.",
+    "Whose hooks run: `bundled`, the package's own; `managed`, those in <home>/hooks too; `approved`, those in <workspace>/hooks too, once their content was approved with `portico hooks approve`; `workspace` (or `all`), these without approval.",
   ),
 };
 
@@ -83,9 +83,9 @@ const plugins = {
     description: "Settings of single plugins, by the plugin's name.",
   }),
   trust: oneOf(
-    ["builtin", "home", "workspace", "all"],
-    "home",
-    "Whose plugins are loaded: `builtin`, the package's own; `home`, those in <home>/plugins too; `workspace` (or `all`), those in <workspace>/plugins too.",
+    ["bundled", "managed", "workspace", "builtin", "home", "all"],
+    "managed",
+    "Whose plugins are loaded: `bundled`, the package's own; `managed`, those in <home>/plugins too; `workspace`, those in <workspace>/plugins too. (`builtin`, `home` and `all` are older words for these.)",
   ),
 };
 

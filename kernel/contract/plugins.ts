@@ -18,7 +18,16 @@ import type { ContributionPoint, Contributions, ServiceName, Services, Tool } fr
 
 /** Path of a configuration section (`cron`, `gateway.nodes`, `channels.*`) → its TypeBox schema. */
 export type ConfigSchemas = Record<string, TSchema>;
-export type ConfigOf<C extends ConfigSchemas> = { [K in keyof C]: Static<C[K]> };
+/** A section by its path. `channels.*` is a map of its keys; a path with a `*` before its end has no value of its own. */
+export type ConfigOf<C extends ConfigSchemas> = {
+  readonly [K in keyof C]: K extends `${infer Above}*`
+    ? Above extends `${string}*${string}`
+      ? undefined
+      : Record<string, Static<C[K]>>
+    : K extends `${string}*${string}`
+      ? undefined
+      : Static<C[K]>;
+};
 
 export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   /** Unique; the same name in a higher root replaces the lower one. */
@@ -43,7 +52,8 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   firstSteps?: readonly (readonly [line: string, what: string])[];
   /** Kind → the files of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */
   templates?: Record<string, () => Promise<{ default: PluginTemplate }>>;
-  setup(ctx: PluginContext, config: ConfigOf<C>): void | Promise<void>;
+  /** `config` is `ctx.config`. */
+  setup(ctx: PluginContext<C>, config: ConfigOf<C>): void | Promise<void>;
 }
 
 /** A plugin to start from. */
@@ -55,8 +65,10 @@ export interface PluginTemplate {
 }
 
 /** Everything that a plugin registers through this goes when it is unloaded, last first. */
-export interface PluginContext extends Mount {
+export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends Mount {
   readonly name: string;
+  /** The plugin's sections of the configuration as they were at its setup; see `onConfig`. */
+  readonly config: ConfigOf<C>;
   /** The plugin's own directory. */
   readonly dir: string;
   readonly log: Logger;
@@ -107,7 +119,7 @@ export interface PluginContext extends Mount {
    * Takes a changed configuration without a reload of the plugin. A throw (or no end after 15 s) refuses it: `apply` is
    * called once more, with what was in force, as in every plugin that took it. Without it, the plugin is reloaded.
    */
-  onConfig(apply: (next: never, previous: never) => void | Promise<void>): void;
+  onConfig(apply: (next: ConfigOf<C>, previous: ConfigOf<C>) => void | Promise<void>): void;
   /**
    * Writes one key of a section that the plugin declares into the configuration file; `undefined` removes it. Once this
    * has resolved, the change is in force. Not to be awaited inside `onConfig`.

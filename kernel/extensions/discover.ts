@@ -1,15 +1,8 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
 import { readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { Root } from "./roots.ts";
 import { whyUnsafe } from "./safety.ts";
-
-export interface Root {
-  /** `bundled`, `extra`, `managed`, `workspace`. */
-  name: string;
-  dir: string;
-  /** Higher replaces lower. */
-  rank: number;
-}
 
 export interface Found {
   /** The directory's own name. */

@@ -1,33 +1,35 @@
-/** What must not be loaded: files that lie elsewhere than they seem to, or that others may write. */
+/** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
-import type { Found, Root } from "./discover.ts";
+import type { Root } from "./roots.ts";
 
-/** The files may not be loaded, whatever they hold. */
-export class UnsafeError extends Error {}
-
-/** The bundled extensions are as safe as the package itself; of others nobody else may write the files. */
+/** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
 export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
   if (root.name === "bundled") return undefined;
-  if (!isInside(realDir, realpathSync(root.dir)))
-    return "its real path leaves its root: copy it there instead of linking to it";
+  const rootDir = realpathSync(root.dir);
+  if (!isInside(realDir, rootDir)) return "its real path leaves its root: copy it there instead of linking to it";
   if (!isInside(realpathSync(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
-  return whyOthersMayWrite(realDir, basename(realDir)) ?? whyOthersMayWrite(entry, basename(entry));
+  for (const path of [rootDir, realDir, entry]) {
+    const why = whyNotOwn(path, basename(path));
+    if (why) return why;
+  }
+  return undefined;
 }
 
-/** Why the files that went into a bundle must not run: others may write one of them, or a link leaves the root. */
-export function whyInputsUnsafe(
-  { root, realDir }: Pick<Found, "root" | "realDir">,
-  inputs: readonly string[],
-): string | undefined {
+/** Why the files that went into a bundle must not run: one of them is not ours alone, or a link leaves the root. */
+export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly string[]): string | undefined {
   if (root.name === "bundled") return undefined;
+  const paths = new Set<string>();
   for (const input of inputs) {
-    const paths = [input];
-    for (let dir = dirname(input); isInside(dir, realDir) && dir !== realDir; dir = dirname(dir)) paths.push(dir);
-    for (const path of paths) {
-      const why = whyOthersMayWrite(path, relative(realDir, path));
-      if (why) return why;
+    paths.add(input);
+    for (let dir = dirname(input); dir !== realDir; dir = dirname(dir)) {
+      paths.add(dir);
+      if (!isInside(dir, realDir)) break;
     }
+  }
+  for (const path of paths) {
+    const why = whyNotOwn(path, relative(realDir, path));
+    if (why) return why;
   }
   return linkThatLeaves(realDir, realpathSync(root.dir));
 }
@@ -36,11 +38,13 @@ export function isInside(path: string, dir: string): boolean {
   return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
 }
 
-function whyOthersMayWrite(path: string, name: string): string | undefined {
+/** No exemption for anybody, root neither as the owner nor as the gateway's user. */
+function whyNotOwn(path: string, name: string): string | undefined {
   const { mode, uid } = statSync(path);
-  if (mode & 0o022) return `others may write ${name}: run chmod go-w on it`;
   const own = process.getuid?.();
-  return own !== undefined && own !== 0 && uid !== own && uid !== 0 ? `${name} belongs to another user` : undefined;
+  if (own !== undefined && uid !== own)
+    return `${name} belongs to another user (${uid}) than the gateway's (${own}): run chown on it`;
+  return mode & 0o022 ? `others may write ${name}: run chmod go-w on it` : undefined;
 }
 
 function linkThatLeaves(dir: string, root: string): string | undefined {

@@ -7,14 +7,13 @@ import { takesEffectAtNextStart } from "../config/compose.ts";
 import { type ConfigChange, openConfig } from "../config/config.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
-import { loadBounded } from "../extensions/bounded-load.ts";
-import { type RootWatch, watchRoots } from "../extensions/watch.ts";
-import { createHookHost } from "../hooks/host.ts";
+import { loadBounded } from "../extensions/load/bounded-load.ts";
+import { createHookHost } from "../extensions/hooks/host.ts";
+import { createPluginHost } from "../extensions/plugins/host.ts";
+import { rootsOf } from "../extensions/roots.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { createHome } from "../files/paths.ts";
-import { pluginRoots } from "../plugins/definitions.ts";
-import { createPluginHost } from "../plugins/host.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { checkAtStart, refuseOpenDoor } from "./checks.ts";
@@ -50,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const settings = () => config.kernel.gateway;
 
   const plugins = createPluginHost({
-    roots: () => pluginRoots(paths, config.kernel.plugins.trust),
+    roots: () => rootsOf("plugins", paths, config.kernel.plugins),
     loader,
     parts: {
       version,
@@ -138,7 +137,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stop: (reason) => (stopping ??= stop(reason)),
   };
 
-  let pluginWatch: RootWatch | undefined;
   try {
     await plugins.start();
     await hooks.start();
@@ -153,8 +151,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       unready,
     });
     undos.push(leaveTrace());
-    watchPlugins();
-    undos.push(() => pluginWatch?.close());
     undos.push(await config.watch(applyConfig, log));
     void bus.emit("gateway:startup", { version, port: server.port });
     log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
@@ -175,21 +171,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       if (!back && takesEffectAtNextStart(config.composed, parseKeyPath(key)))
         log.warn({ key }, `${key} takes effect at the next start`);
     }
-    if (keys.includes("plugins.trust")) {
-      await pluginWatch?.close();
-      watchPlugins();
-      await plugins.rescan();
-    }
     await plugins.reconfigure(keys);
     await hooks.reconfigure(keys);
     if (!back) void bus.emit("config:changed", { keys });
-  }
-
-  /** The package's own plugins change with an update, which is a restart; those of the user while we run. */
-  function watchPlugins(): void {
-    const roots = pluginRoots(paths, config.kernel.plugins.trust).filter((root) => root.name !== "bundled");
-    const rescan = () => plugins.rescan().catch((error) => log.error({ err: error }, "plugins could not be rescanned"));
-    pluginWatch = watchRoots({ roots: roots.map((root) => root.dir), onDirty: () => void rescan(), log });
   }
 
   /** Lets the command line find this gateway, whatever port it was started on. */

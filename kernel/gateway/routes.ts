@@ -1,5 +1,5 @@
 /** The kernel's own routes: health, readiness, status, plugins, configuration, log. Those of hooks are beside the hooks. */
-import { mountHookRoutes } from "../hooks/routes.ts";
+import { mountHookRoutes } from "./hook-routes.ts";
 import { reply } from "../http/response/reply.ts";
 import { openSse } from "../http/response/sse.ts";
 import type { Call, Mount } from "../types.ts";

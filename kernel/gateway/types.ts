@@ -1,10 +1,10 @@
 /** What a gateway is started with, and what it is once it runs. */
 import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
-import type { Loader } from "../extensions/load.ts";
-import type { HookHost } from "../hooks/host.ts";
+import type { Loader } from "../extensions/load/load.ts";
+import type { HookHost } from "../extensions/hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
-import type { PluginHost } from "../plugins/host.ts";
+import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { Banner, Paths, ServiceName, Services } from "../types.ts";
 
 export interface GatewayOptions {

@@ -21,6 +21,6 @@ export default definePlugin({
     turns: () => import("./cli/turns.ts"),
   },
   setup(ctx, config) {
-    setUp(ctx, config);
+    ctx.onConfig(setUp(ctx, config));
   },
 });

@@ -10,7 +10,8 @@ import { mountRoutes } from "./routes.ts";
 import { createService } from "./service.ts";
 import { createWorker } from "./turns/worker.ts";
 
-export function setUp(ctx: PluginContext, initial: AgentConfig): void {
+/** Returns what takes a changed configuration. */
+export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentConfig) => void {
   let config = initial;
   checkConfig(config);
   const agent = createAgentContext(ctx, () => config);
@@ -34,11 +35,11 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): void {
     clearTimeout(starting);
     await Promise.all([heartbeat.stop(), worker.stop()]);
   });
-  ctx.onConfig((next: AgentConfig) => {
+  return (next) => {
     checkConfig(next);
     config = next;
     heartbeat.plan();
-  });
+  };
 }
 
 /** What a schema cannot say. Throws `invalid_request_error`. */

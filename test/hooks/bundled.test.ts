@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, 
 import { join } from "node:path";
 import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { HookEntry } from "../../kernel/hooks/settings.ts";
+import type { HookEntry } from "../../kernel/extensions/hooks/settings.ts";
 import { createHookChat } from "../../plugins/chat/hook-chat.ts";
 import { type HookHome, makeHookHome } from "../kernel/hooks/hook-home.ts";
 import { untilRight } from "../support/until.ts";

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runCli } from "../../kernel/cli/run.ts";
-import { createPackageLoader } from "../../kernel/extensions/package-loader.ts";
+import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
 import { packageDir } from "./gateway.ts";
 
 export interface CommandResult {

@@ -158,9 +158,9 @@ async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
   const home = homeOf(io.options as PathOptions, io.env);
   const config = await openConfig({ file: file ?? home.paths.config, env: io.env });
   const { Type } = await import("@sinclair/typebox");
-  for (const { found, definition } of await definitionsOf(home)) {
+  for (const { name, dir, meta } of await definitionsOf(home)) {
     // Of a plugin that does not load, the section's schema is not known: anything goes.
-    config.define(found.name, definition ? (definition.config ?? {}) : { [found.name]: Type.Any() });
+    config.define(dir, meta ? (meta.config ?? {}) : { [name]: Type.Any() });
   }
   return config;
 }

@@ -1,8 +1,13 @@
 /** `portico hooks check`: asks the gateway where one runs, and works without one. */
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { CheckReport } from "../../hooks/check.ts";
-import type { HookRecord } from "../../hooks/record.ts";
+import { readConfigFile } from "../../config/read.ts";
+import type { HookCandidate } from "../../extensions/hooks/candidate.ts";
+import type { CheckReport } from "../../extensions/hooks/check.ts";
+import type { HookRecord } from "../../extensions/hooks/record.ts";
+import type { HookSettings } from "../../extensions/hooks/settings.ts";
+import type { Root } from "../../extensions/roots.ts";
+import { parseKeyPath, valueAt } from "../../text/key-path.ts";
 import type { EventSpec } from "../../types.ts";
 import type { Command, CommandIO } from "../types.ts";
 import { declaredEvents, hookHome } from "./hooks-home.ts";
@@ -47,17 +52,17 @@ function directoryOf(wanted: string, io: CommandIO): string | undefined {
 }
 
 async function checkByName(wanted: string | undefined, io: CommandIO): Promise<CheckReport[]> {
-  const { findCandidates } = await import("../../hooks/on-disk/candidate.ts");
-  const { hookRoots } = await import("../../hooks/on-disk/roots.ts");
-  const { groupByName } = await import("../../hooks/in-force/slot.ts");
   const asked = await askGateway(wanted, io);
   if (asked) return asked;
-  const groups = groupByName(await findCandidates(hookRoots(await hookHome(io), [])));
+  const { rootsOf } = await import("../../extensions/roots.ts");
+  const { groupByName } = await import("../../extensions/slot.ts");
+  const local = await openLocal(io);
+  const groups = groupByName(await local.read(rootsOf("hooks", local.paths, local.settings)));
   const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
   if (wanted !== undefined && chosen.length === 0)
     throw new Error(`There is no hook ${wanted}. Give its directory, or see portico hooks list.`);
-  const candidates = chosen.flatMap(([, { claims, doubles }]) => [...claims.slice(0, 1), ...doubles]);
-  return Promise.all(candidates.map((candidate) => check(candidate, io)));
+  const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
+  return Promise.all(all.map(local.check));
 }
 
 /** The gateway's own findings; undefined where none runs. */
@@ -76,21 +81,35 @@ async function askGateway(wanted: string | undefined, io: CommandIO): Promise<Ch
 }
 
 async function checkDirectory(dir: string, io: CommandIO): Promise<CheckReport> {
-  const { findCandidates } = await import("../../hooks/on-disk/candidate.ts");
-  const root = { name: "directory", dir: dirname(dir), rank: 0 };
-  const candidate = (await findCandidates([root])).find((one) => basename(one.dir) === basename(dir));
+  const local = await openLocal(io);
+  const candidates = await local.read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
+  const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
   if (!candidate) throw new Error(`${dir} is no hook: it has neither HOOK.md nor a handler.`);
-  return check(candidate, io);
+  return local.check(candidate);
 }
 
-async function check(
-  candidate: Parameters<typeof import("../../hooks/check.ts").checkCandidate>[0],
-  io: CommandIO,
-): Promise<CheckReport> {
-  const { checkCandidate } = await import("../../hooks/check.ts");
-  const { createPackageLoader } = await import("../../extensions/package-loader.ts");
+/** Reads and judges hooks as the gateway would, by the configuration as it stands in its file. */
+async function openLocal(io: CommandIO) {
+  const [{ checkCandidate }, { createPermission }, { hookEntryNames }, { discover }, { createPackageLoader }] =
+    await Promise.all([
+      import("../../extensions/hooks/check.ts"),
+      import("../../extensions/hooks/permission.ts"),
+      import("../../extensions/hooks/candidate.ts"),
+      import("../../extensions/discover.ts"),
+      import("../../extensions/load/package-loader.ts"),
+    ]);
   process.setSourceMapsEnabled(true);
   const paths = await hookHome(io);
-  const events = Object.entries(await declaredEvents(io)) as unknown as [string, EventSpec][];
-  return checkCandidate(candidate, createPackageLoader(paths.package, join(paths.state, "cache")), new Map(events));
+  const raw = readConfigFile(paths.config) as { hooks?: Partial<HookSettings> };
+  const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
+  const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
+  const lookup = (key: string) => valueAt(raw, parseKeyPath(key));
+  const permission = createPermission({ paths, env: io.env, loader, settings: () => settings, lookup });
+  const specs = new Map(Object.entries(await declaredEvents(io)) as unknown as [string, EventSpec][]);
+  return {
+    paths,
+    settings,
+    read: (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read)),
+    check: (candidate: HookCandidate) => checkCandidate(candidate, { loader, specs, permission }),
+  };
 }

@@ -1,5 +1,5 @@
 /** What hooks' commands need to know: from the gateway where one runs, else from the disk. */
-import type { EventOutline } from "../../hooks/scaffold.ts";
+import type { EventOutline } from "../hook-template.ts";
 import type { PathOptions } from "../../files/paths.ts";
 import type { Paths } from "../../types.ts";
 import { definitionsOf, type Home, homeOf } from "../definitions.ts";
@@ -33,6 +33,6 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
   } catch {
     const { kernelEvents } = await import("../../gateway/events.ts");
     const definitions = await definitionsOf(homeOnDisk(io));
-    return Object.assign({ ...kernelEvents }, ...definitions.map(({ definition }) => definition?.events));
+    return Object.assign({ ...kernelEvents }, ...definitions.map(({ meta }) => meta?.events));
   }
 }

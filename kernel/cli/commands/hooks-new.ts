@@ -1,10 +1,10 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
-import { isHookName } from "../../hooks/on-disk/name.ts";
-import type { HookRecord } from "../../hooks/record.ts";
-import { writeHook } from "../../hooks/scaffold.ts";
+import { isHookName } from "../../extensions/hooks/name.ts";
+import type { HookRecord } from "../../extensions/hooks/record.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { readRunning } from "../client.ts";
+import { writeHook } from "../hook-template.ts";
 import type { Command, CommandIO } from "../types.ts";
 import { declaredEvents, hookHome } from "./hooks-home.ts";
 

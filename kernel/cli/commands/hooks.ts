@@ -1,6 +1,7 @@
 /** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
-import type { HookLogLine, HookRecord } from "../../hooks/record.ts";
-import type { RunReport } from "../../hooks/run-once.ts";
+import type { HookLogLine } from "../../extensions/hooks/calls/hook-log.ts";
+import type { RunReport } from "../../extensions/hooks/calls/run-once.ts";
+import type { HookRecord } from "../../extensions/hooks/record.ts";
 import type { Command, CommandIO } from "../types.ts";
 import { checkHooks } from "./hooks-check.ts";
 import { newHook } from "./hooks-new.ts";

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginRecord } from "../../plugins/record.ts";
-import { editorConfig } from "../../extensions/editor-config.ts";
+import type { PluginRecord } from "../../extensions/plugins/record.ts";
 import type { PathOptions } from "../../files/paths.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { PluginTemplate } from "../../types.ts";
 import { definitionsOf, type Home, homeOf } from "../definitions.ts";
+import { editorConfig } from "../editor-config.ts";
 import type { Command, CommandIO } from "../types.ts";
 
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
@@ -125,7 +125,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
 /** Plugins offer the kinds; the only one needs no naming. */
 async function templateFor(home: Home, kind: string | undefined): Promise<PluginTemplate> {
   const offered = new Map(
-    (await definitionsOf(home)).flatMap(({ definition }) => Object.entries(definition?.templates ?? {})),
+    (await definitionsOf(home)).flatMap(({ meta }) => Object.entries(meta?.templates ?? {})),
   );
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));

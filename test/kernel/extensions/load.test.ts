@@ -2,7 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLoader, LoadError } from "../../../kernel/extensions/load.ts";
+import { createLoader } from "../../../kernel/extensions/load/load.ts";
+import { LoadError } from "../../../kernel/extensions/load/load-error.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite("loader");
@@ -16,7 +17,6 @@ const loader = () =>
   createLoader({
     host: async () => ({ answer: 42 }),
     cacheFile: () => join(dir, "cache/handler.cjs"),
-    sourceMaps: () => true,
   });
 
 function write(files: Record<string, string>): string {
@@ -83,7 +83,11 @@ test("the cache serves another loader and is not trusted when torn", async () =>
 test("what the engine made of a bundle is taken for this text only, and is not trusted when torn", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
   const own = (): ReturnType<typeof createLoader> =>
-    createLoader({ host: async () => ({}), cacheFile: () => join(dir, "cache/handler.cjs"), sourceMaps: () => false });
+    createLoader({
+      host: async () => ({}),
+      cacheFile: () => join(dir, "cache/handler.cjs"),
+      own: () => ({ packages: [] }),
+    });
   const kept = join(dir, "cache/handler.v8");
   await own().prepare(entry);
   const first = readFileSync(kept);
@@ -108,7 +112,7 @@ test("an error of a package's own bundle names the file", async () => {
   const { exports } = await createLoader({
     host: async () => ({}),
     cacheFile: () => join(dir, "cache/handler.cjs"),
-    sourceMaps: () => false,
+    own: () => ({ packages: [] }),
   }).load(entry);
   assert.throws(exports["default"] as () => void, ({ stack }: Error) => /handler\.ts:\d+:\d+/.test(stack ?? ""));
 });

@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../kernel/bus.ts";
 import { declareKernelEvents } from "../../../kernel/gateway/events.ts";
-import { createLoader } from "../../../kernel/extensions/load.ts";
-import { cacheName } from "../../../kernel/extensions/package-loader.ts";
-import { createHookHost, type HookHost } from "../../../kernel/hooks/host.ts";
-import type { HookSettings } from "../../../kernel/hooks/settings.ts";
+import { createLoader } from "../../../kernel/extensions/load/load.ts";
+import { cacheName } from "../../../kernel/extensions/load/package-loader.ts";
+import { createHookHost, type HookHost } from "../../../kernel/extensions/hooks/host.ts";
+import type { HookSettings } from "../../../kernel/extensions/hooks/settings.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 import type { EmitResult, HookContextMember, Paths } from "../../../kernel/types.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -98,7 +98,6 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     loader: createLoader({
       host: async () => ({}),
       cacheFile: (entry) => join(dir, "cache", cacheName(entry, entry)),
-      sourceMaps: () => true,
     }),
     config: {
       kernel: { hooks: settings },

@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { parseHookMd } from "../../../kernel/hooks/on-disk/front-matter.ts";
+import { parseHookMd } from "../../../kernel/extensions/hooks/front-matter.ts";
 import { declaredEvents } from "../../support/declared-events.ts";
-import { hookFiles, writeHook } from "../../../kernel/hooks/scaffold.ts";
+import { hookFiles, writeHook } from "../../../kernel/cli/hook-template.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const packageDir = join(import.meta.dirname, "../../..");

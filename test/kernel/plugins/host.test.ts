@@ -29,7 +29,7 @@ test("a plugin of the home works as a built-in one, with its section of the conf
   assert.equal(await greet(), { text: "hello Ada" });
   const record = await info();
   assert.is(record.state, "active");
-  assert.is(record.root, "home");
+  assert.is(record.root, "managed");
   assert.equal(record.effects, ["route GET /greet"]);
 });
 

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createBus } from "../../../kernel/bus.ts";
-import { createLoader } from "../../../kernel/extensions/load.ts";
-import { cacheName } from "../../../kernel/extensions/package-loader.ts";
+import { createLoader } from "../../../kernel/extensions/load/load.ts";
+import { cacheName } from "../../../kernel/extensions/load/package-loader.ts";
 import { createLog } from "../../../kernel/log/log.ts";
-import type { PluginParts } from "../../../kernel/plugins/context.ts";
-import { createPluginHost } from "../../../kernel/plugins/host.ts";
+import type { PluginParts } from "../../../kernel/extensions/plugins/context.ts";
+import { createPluginHost } from "../../../kernel/extensions/plugins/host.ts";
 import { createContributions, createServices } from "../../../kernel/registry.ts";
 
 const test = suite("hanging plugins");
@@ -46,7 +46,6 @@ async function hostOf(plugins: Record<string, string>) {
     loader: createLoader({
       host: async () => ({}),
       cacheFile: (entry) => join(home, "cache", cacheName(entry, entry)),
-      sourceMaps: () => false,
     }),
     parts: {
       log,

@@ -1,6 +1,6 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { FrontMatterError, parseHookMd } from "../../../../kernel/hooks/on-disk/front-matter.ts";
+import { FrontMatterError, parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
 
 const md = (yaml: string) => `---\n${yaml}\n---\n# Body\n\n---\nmore\n`;
 function refusal(text: string): FrontMatterError {

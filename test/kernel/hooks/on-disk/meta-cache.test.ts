@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createMetaReader } from "../../../../kernel/hooks/on-disk/meta-cache.ts";
+import { createMetaReader } from "../../../../kernel/extensions/hooks/meta-cache.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 test("what was read once is known after a restart; a torn file and a refusal are not kept", async () => {

@@ -1,0 +1,106 @@
+/** The files that `portico hooks new` writes. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { editorConfig } from "./editor-config.ts";
+import type { EventSpec } from "../types.ts";
+
+/** An event as its declaration describes it. */
+export type EventOutline = Pick<EventSpec, "mode" | "description"> & { changes?: readonly string[]; sample?: unknown };
+
+export interface NewHook {
+  name: string;
+  events: readonly { name: string; outline?: EventOutline }[];
+  description?: string;
+}
+
+/** File name → text of a working hook. */
+export function hookFiles(hook: NewHook): Record<string, string> {
+  return { "HOOK.md": descriptorText(hook), "handler.ts": handlerText(hook) };
+}
+
+/** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
+export function writeHook(root: string, packageDir: string, hook: NewHook): string {
+  const dir = join(root, hook.name);
+  if (existsSync(dir)) throw new Error(`${dir} is there already: choose another name, or remove it first.`);
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const config = join(root, "tsconfig.json");
+  if (!existsSync(config)) writeFileSync(config, editorConfig(packageDir), { mode: 0o600 });
+  mkdirSync(dir, { mode: 0o700 });
+  // HOOK.md last: a gateway that watches sees the handler first.
+  const { "HOOK.md": descriptor, ...others } = hookFiles(hook);
+  for (const [file, text] of Object.entries(others)) writeFileSync(join(dir, file), text, { mode: 0o600 });
+  writeFileSync(join(dir, "HOOK.md"), descriptor as string, { mode: 0o600 });
+  return dir;
+}
+
+function descriptorText({ name, events, description }: NewHook): string {
+  return `---
+name: ${name}
+description: ${JSON.stringify(description ?? `Runs on ${events.map((event) => event.name).join(", ")}`)}
+events: [${events.map((event) => event.name).join(", ")}]
+# priority: 0          # higher runs first
+# timeoutMs: 5000      # deadline of one call
+# requires:
+#   bins: [git]        # programs on the PATH
+#   env: [MY_TOKEN]    # environment variables; the handler gets them as ctx.env
+#   config: [cron]     # keys that the configuration must set
+---
+
+# ${name}
+
+What this hook is for. Its options stand in portico.json, under hooks.entries.${name}; the handler gets them as ctx.config.
+
+- try it: \`portico hooks run ${name}\`
+- its lines: \`portico hooks logs ${name}\`
+- its state: \`portico hooks info ${name}\`
+`;
+}
+
+function handlerText({ name, events }: NewHook): string {
+  const typed = events.every((event) => event.outline);
+  const union = events.map((event) => JSON.stringify(event.name)).join(" | ");
+  const type = typed ? `HookHandler<${union}>` : "HookHandler";
+  return `import type { HookHandler } from "portico";
+
+/**
+${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an event that no plugin has described."}`).join("\n")}
+ *
+ * A save is live at once. When the new version does not load, the old one goes on and \`portico hooks info ${name}\` says why.
+ *
+ * event: name, sessionKey, timestamp, context, messages
+ * ctx:   log, config, env, signal (aborted at the deadline), unloaded (aborted when this version is replaced),
+ *        paths, kv (get, set, delete, list), chat(text) asks a model, emit(name, context)
+ */
+const handler: ${type} = async (event, ctx) => {
+  ctx.log.info({ session: event.sessionKey, context: event.context }, \`saw \${event.name}\`);
+${events
+  .map(({ outline }) => hints(outline))
+  .filter((text, at, all) => text && all.indexOf(text) === at)
+  .join("")}};
+
+export default handler;
+`;
+}
+
+function hints(outline: EventOutline | undefined): string {
+  const lines: string[] = [];
+  const [first] = outline?.changes ?? [];
+  if (outline?.changes?.length) {
+    lines.push(`This event lets you change ${outline.changes.map((field) => `event.context.${field}`).join(" and ")}:`);
+    if (first === "content") lines.push("  event.context.content = event.context.content.trim();");
+    else if (first === "bootstrapFiles") {
+      lines.push(
+        '  event.context.bootstrapFiles.push({ name: "NOTE.md", path: "NOTE.md", content: "…", missing: false });',
+      );
+    } else if (first === "request") lines.push("  event.context.request.temperature = 0;");
+  }
+  if (outline?.mode === "answer") {
+    lines.push(
+      "You can answer at once, without any model:",
+      '  return { reply: "Hello." };',
+      "or refuse, with the reason:",
+      '  return { block: "Not today." };',
+    );
+  }
+  return lines.map((line) => `  // ${line}\n`).join("");
+}

@@ -1,0 +1,36 @@
+/** How a hook has been doing. */
+import type { Problem } from "../../problem.ts";
+
+export interface HookRun {
+  at: string;
+  event: string;
+  ms: number;
+  ok: boolean;
+  error?: string;
+}
+
+export interface HookFailure extends Problem {
+  at: string;
+  event?: string;
+  timedOut?: boolean;
+}
+
+/** `failuresInARow` and `tripped` begin anew with each version. */
+export interface Health {
+  runs: number;
+  failures: number;
+  failuresInARow: number;
+  /** It failed too often in a row: it is not called (state `resting`). */
+  tripped: boolean;
+  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
+  blocked: boolean;
+  lastRun?: HookRun;
+  lastError?: HookFailure;
+}
+
+export function newHealth(): Health {
+  return { runs: 0, failures: 0, failuresInARow: 0, tripped: false, blocked: false };
+}
+
+/** After so many failures in a row a hook is not called any more. */
+export const failuresBeforeTrip = 5;

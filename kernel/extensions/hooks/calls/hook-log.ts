@@ -1,0 +1,56 @@
+/** The last lines of one hook, beside the gateway's log. */
+import { format } from "node:util";
+import type { Logger } from "../../../types.ts";
+
+/** One line that a hook logged, or that was logged about it. */
+export interface HookLogLine {
+  at: string;
+  level: string;
+  message: string;
+  fields?: Record<string, unknown>;
+}
+
+/** Keeps the newest `size` lines. */
+export function createRing(size = 200) {
+  const lines: HookLogLine[] = [];
+  return {
+    add(line: HookLogLine): void {
+      lines.push(line);
+      if (lines.length > size) lines.shift();
+    },
+    lines: (): readonly HookLogLine[] => lines,
+  };
+}
+export type Ring = ReturnType<typeof createRing>;
+
+const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
+
+/** A logger whose lines go to the gateway's log and to `keep`. Its methods work when taken off it. */
+export function createHookLogger(log: Logger, keep: (line: HookLogLine) => void, bindings: object = {}): Logger {
+  const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
+  for (const level of levels) {
+    methods[level] = (fields, message, ...rest: unknown[]) => {
+      const text = typeof fields === "string" ? fields : (message ?? "");
+      const more = typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
+      const said = more.length ? format(text, ...more) : text;
+      const own = typeof fields === "object" && fields !== null ? fields : {};
+      keep({ at: new Date().toISOString(), level, message: said, ...describeFields({ ...bindings, ...own }) });
+      log[level](own, said);
+    };
+  }
+  return {
+    ...methods,
+    child: (further) => createHookLogger(log.child(further), keep, { ...bindings, ...further }),
+  };
+}
+
+/** The line's fields as JSON can hold them; a line must not keep a request alive. */
+function describeFields(fields: Record<string, unknown>): { fields?: Record<string, unknown> } {
+  if (Object.keys(fields).length === 0) return {};
+  try {
+    const text = JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value));
+    return text.length > 4000 ? { fields: { truncated: text.slice(0, 4000) } } : { fields: JSON.parse(text) };
+  } catch {
+    return { fields: { unreadable: true } };
+  }
+}

@@ -1,0 +1,73 @@
+/** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs nothing of it. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { type Found, sourceNames } from "../discover.ts";
+import type { Loader } from "../load/load.ts";
+import { problemOf } from "../problem.ts";
+import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
+import type { Candidate } from "../slot.ts";
+import { fingerprint } from "./approvals.ts";
+import type { HookMeta } from "./front-matter.ts";
+import type { ReadMeta } from "./meta-cache.ts";
+
+export interface HookCandidate extends Candidate<HookMeta> {
+  /** The text of HOOK.md: part of the hook's version. */
+  text: string;
+  /** The handler's file. */
+  handler?: string;
+  /** What its owner approves: told for those only that need it. */
+  fingerprint?: string;
+}
+
+export interface Reading {
+  loader: Loader;
+  readMeta: ReadMeta;
+  /** With all that it needs in one, so that it can be approved. */
+  whole: boolean;
+}
+
+export const handlerNames = sourceNames("handler", "index");
+export const hookEntryNames = ["HOOK.md", ...handlerNames];
+
+/** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
+export async function readHook(found: Found, { loader, readMeta, whole }: Reading): Promise<HookCandidate> {
+  const { realDir, root } = found;
+  const handler = handlerNames.map((name) => join(realDir, name)).find((path) => existsSync(path));
+  const candidate: HookCandidate = { ...found, text: "", handler, hash: "", warnings: [] };
+  const descriptor = join(realDir, "HOOK.md");
+  try {
+    if (basename(found.entry) !== "HOOK.md") {
+      candidate.problem = { message: "HOOK.md is missing: it says which events the hook handles", file: descriptor };
+      return candidate;
+    }
+    if (handler) candidate.refused ??= whyUnsafe(realDir, handler, root);
+    if (candidate.refused) return candidate;
+    candidate.text = readFileSync(descriptor, "utf8");
+    const { meta, warnings } = await readMeta(candidate.text);
+    Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
+  } catch (error) {
+    const { line } = error as { line?: number };
+    const at = line === undefined ? "HOOK.md: " : `HOOK.md:${line}: `;
+    candidate.problem = { message: at + (error as Error).message, file: descriptor, line };
+    return candidate;
+  }
+  if (!handler) {
+    candidate.problem = { message: `there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, file: realDir };
+    return candidate;
+  }
+  try {
+    const source = await loader.read(handler, { whole });
+    candidate.source = source;
+    candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
+    candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+    if (whole) candidate.fingerprint = hashOf([candidate.text, source.hash, fingerprint(realDir)].join("\n"));
+  } catch (thrown) {
+    candidate.problem = problemOf(thrown, realDir, handler);
+  }
+  return candidate;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,116 @@
+/** A hook is an extension with a HOOK.md: how it is read, why it may not run, and what running means. */
+import type { Dispose } from "../../types.ts";
+import type { Kind } from "../host.ts";
+import { rootsOf } from "../roots.ts";
+import type { Slot } from "../slot.ts";
+import { createHandlerContext } from "./calls/handler-context.ts";
+import { type Health, newHealth } from "./calls/health.ts";
+import { createHookLogger, createRing, type Ring } from "./calls/hook-log.ts";
+import { createRunner } from "./calls/runner.ts";
+import { type HookCandidate, hookEntryNames } from "./candidate.ts";
+import { createPermission } from "./permission.ts";
+import type { HookEntry, HookHostOptions, HookSurroundings } from "./settings.ts";
+import { endVersion, type HookVersion, loadHook } from "./version.ts";
+
+/** How a version is registered on the bus. */
+interface Registration {
+  priority: number;
+  timeoutMs: number;
+  undo: readonly Dispose[];
+}
+
+export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration> {
+  health: Health;
+  ring: Ring;
+}
+
+// Its clean-up waits for running calls, and each of these has a deadline of its own.
+const undoMs = 2 ** 31 - 1;
+
+export function createHookKind(options: HookHostOptions) {
+  const { bus, loader, log, paths, env } = options;
+  const settings = () => options.config.kernel.hooks;
+  const entry = (name: string): HookEntry => settings().entries[name] ?? {};
+  const permission = createPermission({ paths, env, loader, settings, lookup });
+  const around: HookSurroundings = {
+    env,
+    paths,
+    members: options.members,
+    memberNames: options.memberNames,
+    emit: bus.emit,
+    entry,
+    lookup,
+    secrets: () => options.config.secrets(),
+  };
+
+  function lookup(key: string): unknown {
+    try {
+      return options.config.get(key);
+    } catch {
+      return undefined; // what a hook names need not be a key
+    }
+  }
+
+  function register(slot: HookSlot, version: HookVersion): Registration {
+    const { meta, candidate } = version;
+    const { priority, timeoutMs } = limitsOf(slot.name, meta);
+    const contextFor = (signal: AbortSignal) => context(slot, version, signal);
+    const run = createRunner({ version, timeoutMs, health: slot.health, bus, log: slot.log, contextFor });
+    const how = { priority, timeoutMs, owner: `hook:${slot.name}`, traced: candidate.root.name !== "bundled" };
+    return { priority, timeoutMs, undo: meta.events.map((event) => bus.on(event as "hook:failed", run, how)) };
+  }
+
+  function limitsOf(name: string, meta: { priority: number; timeoutMs: number }) {
+    const { priority = meta.priority, timeoutMs = meta.timeoutMs } = entry(name);
+    return { priority, timeoutMs };
+  }
+
+  function context(slot: HookSlot, version: HookVersion, signal: AbortSignal, hookLog = slot.log) {
+    const { meta, candidate, ended } = version;
+    const dir = candidate.realDir;
+    return createHandlerContext({ name: slot.name, dir, meta, log: hookLog, signal, unloaded: ended.signal, around });
+  }
+
+  const kind: Kind<HookCandidate, HookVersion, Registration, HookSlot> = {
+    section: "hooks",
+    entryNames: hookEntryNames,
+    roots: () => rootsOf("hooks", paths, settings()),
+    log,
+    undoMs,
+    slot(name) {
+      const ring = createRing();
+      const own = createHookLogger(log.child({ hook: name }), ring.add);
+      const health = newHealth();
+      return { name, candidates: [], duplicates: [], disabled: new Map(), generation: 0, health, ring, log: own };
+    },
+    read: permission.read,
+    whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
+    load: (candidate) => loadHook(candidate, loader),
+    start(version, scope, given) {
+      const slot = given as HookSlot;
+      Object.assign(slot.health, { failuresInARow: 0, tripped: false, blocked: false });
+      const registration = register(slot, version);
+      scope.add("version", () => endVersion(version));
+      scope.add("handlers", () => takeOff(registration.undo));
+      for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
+      return registration;
+    },
+    /** Registered anew where its priority or deadline was configured otherwise. */
+    isCurrent(slot) {
+      const { active } = slot;
+      if (!active) return;
+      const { version, running } = active;
+      const { priority, timeoutMs } = limitsOf(slot.name, version.meta);
+      if (priority === running.priority && timeoutMs === running.timeoutMs) return;
+      const before = running.undo;
+      Object.assign(running, register(slot, version));
+      takeOff(before);
+    },
+  };
+
+  return { kind, settings, permission, context, limitsOf };
+}
+
+function takeOff(undo: readonly Dispose[]): void {
+  for (const one of undo) void one();
+}

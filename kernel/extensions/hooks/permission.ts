@@ -1,0 +1,78 @@
+/** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
+import { join } from "node:path";
+import { PorticoError } from "../../errors.ts";
+import type { Paths } from "../../types.ts";
+import type { Found } from "../discover.ts";
+import type { Loader } from "../load/load.ts";
+import type { DisabledReason } from "../slot.ts";
+import { openApprovals } from "./approvals.ts";
+import { type HookCandidate, readHook } from "./candidate.ts";
+import { createMetaReader } from "./meta-cache.ts";
+import { missingRequirements } from "./requirements.ts";
+import type { HookEntry, HookSettings } from "./settings.ts";
+
+export interface PermissionOptions {
+  paths: Paths;
+  env: Record<string, string | undefined>;
+  loader: Loader;
+  settings(): HookSettings;
+  /** A value of the whole configuration by its key path; undefined where it is not set. */
+  lookup(key: string): unknown;
+}
+
+/** Whose hooks their owner has put there with their own hands. */
+const trustedRoots = ["bundled", "extra", "managed"];
+
+export function createPermission({ paths, env, loader, settings, lookup }: PermissionOptions) {
+  const approvals = openApprovals(join(paths.state, "hook-approvals.json"));
+  const readMeta = createMetaReader(join(paths.state, "cache", "hook-descriptors.json"));
+  const entry = (name: string): HookEntry => settings().entries[name] ?? {};
+
+  function needsApproval({ root }: Pick<Found, "root">): boolean {
+    return settings().trust === "approved" && !trustedRoots.includes(root.name);
+  }
+
+  function mayRun(candidate: HookCandidate): boolean {
+    return !needsApproval(candidate) || approvals.isApproved(candidate.dir, candidate.fingerprint);
+  }
+
+  function isOn(name: string, candidate: HookCandidate): boolean {
+    return entry(name).enabled ?? candidate.meta?.enabled ?? true;
+  }
+
+  /** What it requires and lacks, one line each. */
+  function missing(name: string, { meta }: HookCandidate): string[] {
+    if (!meta) return [];
+    return missingRequirements(meta, { platform: process.platform, env: { ...env, ...entry(name).env }, lookup });
+  }
+
+  function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {
+    if (!mayRun(candidate)) {
+      const why = `its content is not approved: look at it, then run \`portico hooks approve ${name}\``;
+      return { state: "unapproved", reasons: [why] };
+    }
+    if (!settings().enabled) return { state: "disabled", reasons: ["hooks.enabled is false in the configuration"] };
+    if (!isOn(name, candidate)) {
+      return { state: "disabled", reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``] };
+    }
+    const lacks = missing(name, candidate);
+    return lacks.length ? { state: "ineligible", reasons: lacks } : undefined;
+  }
+
+  /** Approves the content that is on disk now. */
+  async function approve(candidate: HookCandidate): Promise<void> {
+    const now = await readHook(candidate, { loader, readMeta, whole: true });
+    if (now.fingerprint !== undefined && !now.refused) return approvals.approve(now.dir, now.fingerprint);
+    throw new PorticoError("conflict", `${now.name} cannot be approved: ${now.refused ?? now.problem?.message}.`);
+  }
+
+  return {
+    read: (found: Found) => readHook(found, { loader, readMeta, whole: needsApproval(found) }),
+    mayRun,
+    isOn,
+    missing,
+    whyDisabled,
+    approve,
+  };
+}
+export type Permission = ReturnType<typeof createPermission>;

@@ -1,0 +1,78 @@
+/** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
+import { didYouMean } from "../../text/nearest.ts";
+import type { EventSpec } from "../../types.ts";
+import { describe, type ExtensionRecord } from "../record.ts";
+import type { HookFailure, HookRun } from "./calls/health.ts";
+import type { HookCandidate } from "./candidate.ts";
+import type { HookSlot } from "./kind.ts";
+
+export interface HookEventRecord {
+  name: string;
+  /** False where nobody declares the event: the hook is never called for it. */
+  known: boolean;
+  /** The nearest known name, where there is one. */
+  didYouMean?: string;
+}
+
+export interface HookRecord extends ExtensionRecord {
+  description?: string;
+  emoji?: string;
+  homepage?: string;
+  events: HookEventRecord[];
+  priority: number;
+  timeoutMs: number;
+  enabled: boolean;
+  /** The handler's file. */
+  handler?: string;
+  /** What it requires and lacks, one line each. */
+  missing: readonly string[];
+  warnings: readonly string[];
+  runs: number;
+  failures: number;
+  failuresInARow: number;
+  lastRun?: HookRun;
+  lastError?: HookFailure;
+}
+
+/** What its settings come to. */
+export interface HookLimits {
+  enabled: boolean;
+  priority: number;
+  timeoutMs: number;
+}
+
+export function describeHook(
+  slot: HookSlot,
+  candidate: HookCandidate,
+  specs: ReadonlyMap<string, EventSpec>,
+  limits: HookLimits,
+): HookRecord {
+  const record = describe(slot, candidate);
+  const { meta, handler, warnings } = candidate;
+  const { health, disabled } = slot;
+  const counts = record.loaded !== undefined || slot.top === candidate;
+  const { runs, failures, failuresInARow, lastRun, lastError } = health;
+  const rests = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${slot.name}\``;
+  const isResting = record.state === "active" && slot.top === candidate && health.tripped;
+  const reason = disabled.get(candidate);
+  return {
+    ...record,
+    ...(isResting && { state: "resting", error: rests, file: lastError?.file, line: lastError?.line }),
+    description: meta?.description,
+    emoji: meta?.emoji,
+    homepage: meta?.homepage,
+    events: (meta?.events ?? []).map((name) => describeEvent(name, specs)),
+    ...limits,
+    handler,
+    missing: reason?.state === "ineligible" ? reason.reasons : [],
+    warnings,
+    ...(counts ? { runs, failures, failuresInARow, lastRun, lastError } : { runs: 0, failures: 0, failuresInARow: 0 }),
+  };
+}
+
+/** A declared event, with the nearest known name where nobody emits it. */
+export function describeEvent(name: string, specs: ReadonlyMap<string, EventSpec>): HookEventRecord {
+  if (specs.has(name)) return { name, known: true };
+  const close = didYouMean(name, specs.keys());
+  return close === undefined ? { name, known: false } : { name, known: false, didYouMean: close };
+}

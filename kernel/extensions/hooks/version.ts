@@ -1,0 +1,90 @@
+/** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
+import { runAs } from "../../owner.ts";
+import { withDeadline } from "../../timing/deadline.ts";
+import { runBounded } from "../load/bounded.ts";
+import { evaluateBundle, evaluateGuarded } from "../load/evaluate.ts";
+import type { Loader } from "../load/load.ts";
+import { LoadError } from "../load/load-error.ts";
+import { createLoopGuard } from "../load/loop-guard.ts";
+import type { Version } from "../slot.ts";
+import type { HookCandidate } from "./candidate.ts";
+import type { HookMeta } from "./front-matter.ts";
+import type { Handler } from "./calls/invoke.ts";
+
+export interface HookVersion extends Version<HookCandidate> {
+  meta: HookMeta;
+  handler: Handler;
+  dispose?: () => unknown;
+  /** How long its loops may block everything else. */
+  limitLoops(ms: number): void;
+  /** Aborted when it is not to be used any more. */
+  ended: AbortController;
+  /** Calls that have not come back yet. */
+  inFlight: Set<Promise<unknown>>;
+}
+
+/** A module that blocks while it is evaluated is interrupted after this. */
+const evaluateLimitMs = 2000;
+const disposeLimitMs = 5000;
+/** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
+export const backstopMs = 200;
+
+/**
+ * Evaluates the code that was read and checks its shape; what runs is not touched. Whoever does not make it active ends
+ * it with `endVersion`. Throws `LoadError`.
+ */
+export async function loadHook(candidate: HookCandidate, loader: Loader): Promise<HookVersion> {
+  const { meta, source, problem, refused } = candidate;
+  if (refused) throw new LoadError(refused, candidate.dir);
+  if (problem || !meta || !source) throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
+  const began = performance.now();
+  const loops = createLoopGuard(evaluateLimitMs);
+  const bundled = candidate.root.name === "bundled";
+  const owner = `hook:${candidate.name}`;
+  const { exports } = await loader.evaluate(source, (code, file) => {
+    if (bundled) return evaluateBundle(code, file);
+    const run = evaluateGuarded(code, file, loops.tick);
+    return (...args) => runBounded(() => runAs(owner, () => run(...args)), evaluateLimitMs + backstopMs);
+  });
+  loops.limit(meta.timeoutMs);
+  const dispose = exports?.["dispose"];
+  return {
+    candidate,
+    meta,
+    handler: findHandler(exports, meta.export, source.entry),
+    dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
+    limitLoops: loops.limit,
+    loadMs: performance.now() - began,
+    ended: new AbortController(),
+    inFlight: new Set(),
+  };
+}
+
+function findHandler(exports: unknown, name: string | undefined, entry: string): Handler {
+  // A CommonJS handler may be the module itself: module.exports = function.
+  if (typeof exports === "function" && (name === undefined || name === "default")) return exports as Handler;
+  const members = (exports ?? {}) as Record<string, unknown>;
+  let found = members[name ?? "default"];
+  // `export default` compiled by somebody else, inside a CommonJS module.
+  if (typeof found === "object" && found !== null && name === undefined)
+    found = (found as Record<string, unknown>)["default"];
+  if (typeof found === "function") return found as Handler;
+  const there = Object.keys(members);
+  const has = there.length ? `it exports ${there.join(", ")}` : "it exports nothing";
+  throw new LoadError(
+    name === undefined
+      ? `the handler has no default export that is a function (${has}): write export default async (event, ctx) => { … }`
+      : `the handler has no function named ${name}, which HOOK.md asks for with "export" (${has})`,
+    entry,
+    1,
+  );
+}
+
+/** Waits for its running calls (each has a deadline), then lets it clean up. Throws what went wrong in that. */
+export async function endVersion({ ended, inFlight, dispose, candidate }: HookVersion): Promise<void> {
+  ended.abort();
+  await Promise.allSettled([...inFlight]);
+  if (!dispose) return;
+  const work = runAs(`hook:${candidate.name}`, () => runBounded(dispose, evaluateLimitMs));
+  await withDeadline(work, disposeLimitMs, () => new Error(`dispose did not finish in ${disposeLimitMs} ms`));
+}

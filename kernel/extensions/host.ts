@@ -1,0 +1,288 @@
+/**
+ * The one host of extensions, for hooks and plugins: brings what runs in line with what is on disk. It finds the
+ * candidates of each name, reads them, decides which is meant, loads its version off to the side and swaps it in. What
+ * fails changes nothing, and shows. Scans and commands run one after another.
+ */
+import { createTurns } from "../timing/in-turn.ts";
+import type { Logger } from "../types.ts";
+import { discover, type Found } from "./discover.ts";
+import { type Problem, problemOf, sayProblem } from "./problem.ts";
+import type { Root } from "./roots.ts";
+import { type Candidate, choose, type DisabledReason, groupByName, type Slot, type Version } from "./slot.ts";
+import { createSwap, type Phase, type Runs } from "./swap.ts";
+import { type RootWatch, watchRoots } from "./watch.ts";
+
+/** A kind of extension: what is told of it on disk, and how it runs. */
+export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>> extends Runs<C, V, R> {
+  /** The section of the configuration that says which of them run. */
+  section: "hooks" | "plugins";
+  entryNames: readonly string[];
+  roots(): readonly Root[];
+  log: Logger;
+  slot(name: string): S;
+  /** Reads a directory without running anything of it that is not trusted. Never throws: what is wrong stands in the candidate. */
+  read(found: Found, before: C | undefined): Promise<C>;
+  /** Told of every candidate there is, after each scan. */
+  scanned?(candidates: readonly C[]): void;
+  whyDisabled(slot: S, candidate: C): DisabledReason | undefined;
+  /** False while it has to wait for something else to run. */
+  isReady?(candidate: C): boolean;
+  /** Loads and checks a version; what runs is not touched. */
+  load(candidate: C): Promise<V>;
+  /** The version that runs is the one on disk, in these settings. */
+  isCurrent?(slot: S): void;
+}
+
+/** A broken file is reported only when it still is broken after this: editors write in steps. */
+const reportAfterMs = 100;
+
+export function createExtensionHost<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>>(
+  kind: Kind<C, V, R, S>,
+) {
+  const { log } = kind;
+  const slots = new Map<string, S>();
+  /** By directory, as they were read. */
+  const known = new Map<string, C>();
+  /** A directory that cannot be read keeps the name that it had. */
+  const lastName = new Map<string, string>();
+  const phase: Phase = { started: false, stopped: false };
+  const swap = createSwap<C, V, R>(kind, phase);
+  const inTurn = createTurns();
+  let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
+  let watch: RootWatch | undefined;
+  let watched = "";
+
+  /** Finds and reads; with `dirs`, reads only what these directories belong to. Answers the slots that are gone. */
+  async function scan(dirs?: ReadonlySet<string>): Promise<S[]> {
+    const candidates = await Promise.all(
+      discover(kind.roots(), kind.entryNames).map((found) => {
+        const before = known.get(found.dir);
+        return before && dirs && !touches(before, dirs) ? before : kind.read(found, before);
+      }),
+    );
+    known.clear();
+    for (const candidate of candidates) {
+      if (candidate.meta) lastName.set(candidate.dir, candidate.name);
+      else candidate.name = lastName.get(candidate.dir) ?? candidate.name;
+      known.set(candidate.dir, candidate);
+    }
+    const groups = groupByName(candidates);
+    for (const [name, group] of groups) {
+      const slot = slots.get(name) ?? kind.slot(name);
+      slots.set(name, Object.assign(slot, group));
+    }
+    kind.scanned?.(candidates);
+    return [...slots.values()].filter((slot) => !groups.has(slot.name));
+  }
+
+  function touches({ dir, source }: C, dirs: ReadonlySet<string>): boolean {
+    const isBelow = (input: string) => [...dirs].some((one) => input === one || input.startsWith(`${one}/`));
+    return dirs.has(dir) || (source?.inputs.some(isBelow) ?? false);
+  }
+
+  /** Decides for each name which candidate is meant, and stops what is not to run. */
+  async function decide(gone: readonly S[] = []): Promise<void> {
+    const stops: Promise<void>[] = [];
+    for (const slot of slots.values()) {
+      if (gone.includes(slot)) continue;
+      const before = slot.top?.dir;
+      choose(slot, (candidate) => kind.whyDisabled(slot, candidate));
+      const { top } = slot;
+      const below = top && slot.candidates.find((other) => other.root.rank < top.root.rank);
+      if (below && top.dir !== before) slot.log.info(`${top.dir} replaces ${below.dir}`);
+      const disabled = top && slot.disabled.get(top);
+      if (!disabled) continue;
+      slot.error = undefined;
+      stops.push(swap.stop(slot, disabled.reasons.join("; ")));
+    }
+    await Promise.all(stops);
+  }
+
+  /** Makes run what is meant to and may: also what only waited for another of these. */
+  async function update(gone: readonly S[] = []): Promise<void> {
+    const done = new Set<S>(gone);
+    while (!phase.stopped) {
+      const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
+      if (ready.length === 0) return;
+      for (const slot of ready) done.add(slot);
+      await Promise.all(ready.map(updateOne));
+    }
+  }
+
+  function isWanted({ top, disabled }: S): boolean {
+    return top !== undefined && !disabled.has(top);
+  }
+
+  function isReady({ top }: S): boolean {
+    return top?.problem !== undefined || (kind.isReady?.(top as C) ?? true);
+  }
+
+  async function updateOne(slot: S): Promise<void> {
+    const top = slot.top as C;
+    const { active } = slot;
+    const id = idOf(top);
+    if (top.problem) return keepOld(slot, top, top.problem);
+    if (active && !slot.renew && idOf(active.version.candidate) === id) {
+      slot.error = undefined;
+      slot.tried = id;
+      active.version.candidate = top;
+      kind.isCurrent?.(slot);
+      return;
+    }
+    if (slot.tried === id) return;
+    slot.tried = id;
+    slot.renew = false;
+    try {
+      const version = await kind.load(top);
+      if (!phase.stopped) await swap.start(slot, version);
+    } catch (thrown) {
+      // A missing package may be installed any moment; everything else is as it is until the content changes.
+      slot.retry = (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
+      keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
+    }
+  }
+
+  /** The new version does not run: what ran goes on where its own directory still is there, and the error shows. */
+  function keepOld(slot: S, top: C, problem: Problem, err?: unknown): void {
+    const before = slot.error;
+    slot.error = problem;
+    const still = slot.candidates.some((one) => one.dir === slot.active?.version.candidate.dir);
+    if (slot.active && !still) void swap.stop(slot, "it is gone");
+    if (before?.message === problem.message && before.line === problem.line) {
+      slot.error = before;
+      return;
+    }
+    const tell = () => {
+      if (slot.error !== problem || phase.stopped) return;
+      slot.log.error(
+        { ...problem, err },
+        `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`,
+      );
+    };
+    if (phase.started) setTimeout(tell, reportAfterMs).unref();
+    else tell();
+  }
+
+  function consequence({ active, candidates }: S, top: C): string {
+    const below = candidates.find((one) => one.root.rank < top.root.rank);
+    if (active) return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
+    return below ? `it shadows ${below.dir}, which does not run either` : "it does not run";
+  }
+
+  async function reconcile(dirs?: ReadonlySet<string>): Promise<void> {
+    if (phase.stopped) return;
+    const gone = await scan(dirs);
+    for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
+    await decide(gone);
+    await update(gone);
+    remove(gone);
+  }
+
+  /** Last: one that was renamed is never without a version that runs, nor that one without its record. */
+  function remove(gone: readonly S[]): void {
+    for (const slot of gone) {
+      slots.delete(slot.name);
+      void swap.stop(slot, "it is gone");
+    }
+  }
+
+  /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */
+  function rescan(dirs: readonly string[] = []): Promise<void> {
+    if (waiting) {
+      if (dirs.length === 0) waiting.dirs = undefined;
+      else for (const dir of dirs) waiting.dirs?.add(dir);
+      return waiting.done;
+    }
+    const next: { dirs: Set<string> | undefined; done: Promise<void> } = {
+      dirs: dirs.length ? new Set(dirs) : undefined,
+      done: inTurn(async () => {
+        waiting = undefined;
+        await reconcile(next.dirs);
+      }),
+    };
+    waiting = next;
+    return next.done;
+  }
+
+  /** The package's own change with an update, which is a restart; all others while we run. */
+  function openWatch(): void {
+    const dirs = kind.roots().flatMap((root) => (root.name === "bundled" ? [] : [root.dir]));
+    if (phase.stopped || watched === dirs.join("\n")) return;
+    watched = dirs.join("\n");
+    void watch?.close();
+    const onDirty = (dirty: readonly string[]) => {
+      rescan(dirty).catch((error: unknown) => log.error({ err: error }, `scanning the ${kind.section} failed`));
+    };
+    watch = watchRoots({ roots: dirs, log, onDirty });
+  }
+
+  async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
+    await Promise.all(all.map(stop));
+    await swap.ended();
+  }
+
+  return {
+    slots,
+    inTurn,
+    swap,
+    isWanted,
+    rescan,
+    /** First look at the disk: afterwards what there is is known, and nothing of it runs. */
+    prepare: () =>
+      inTurn(async () => {
+        await scan();
+        await decide();
+      }),
+    /** Makes everything run; watching begins in the background, when the gateway has had time to answer. */
+    start: () =>
+      inTurn(async () => {
+        await update();
+        phase.started = true;
+        setTimeout(openWatch, 20).unref();
+      }),
+    /** Something that was waited for may be there. */
+    wake: (): void => void (phase.started && inTurn(() => update())),
+    /** Loads one (or all) anew, also where its content is the same. */
+    reload: (name?: string) =>
+      inTurn(async () => {
+        for (const slot of slots.values()) {
+          if (name !== undefined && slot.name !== name) continue;
+          Object.assign(slot, { renew: true, tried: undefined });
+          for (const { dir } of slot.candidates) known.delete(dir);
+        }
+        await reconcile();
+      }),
+    /** After a change of the configuration. `take` tells what runs. */
+    reconfigure: (keys: readonly string[], take: (slot: S) => Promise<void>) =>
+      inTurn(async () => {
+        const isOurs = keys.some((key) => key === kind.section || key.startsWith(`${kind.section}.`));
+        if (isOurs && watch) openWatch();
+        const gone = await scan();
+        await decide(gone);
+        const refusals: string[] = [];
+        for (const slot of slots.values()) {
+          await take(slot).catch((error: Error) =>
+            refusals.push(`${kind.section.slice(0, -1)} ${slot.name}: ${error.message}`),
+          );
+        }
+        if (refusals.length) throw new Error(refusals.join("; "));
+        await update(gone);
+        remove(gone);
+      }),
+    /** Resolves when changes are being watched. */
+    async watching(): Promise<void> {
+      openWatch();
+      await watch?.ready;
+    },
+    /** Takes everything down, at once or in an order. */
+    async stop(inOrder = allAtOnce): Promise<void> {
+      phase.stopped = true;
+      await watch?.close();
+      await inTurn(() => inOrder([...slots.values()], (slot) => swap.stop(slot, "the gateway stops")));
+    },
+  };
+}
+
+function idOf({ realDir, hash }: Candidate): string {
+  return `${realDir} ${hash}`;
+}

@@ -1,0 +1,107 @@
+/**
+ * Bundles a plugin or a hook with esbuild to CommonJS text. Every input is read once, and what was read is what is
+ * hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, extname, relative } from "node:path";
+import type { Loader as EsbuildLoader, Plugin } from "esbuild";
+import { asLoadError } from "./load-error.ts";
+
+export interface Input {
+  /** Relative to the entry's directory: bundle and entry may move together. */
+  path: string;
+  size: number;
+  mtimeMs: number;
+  hash: string;
+}
+
+export interface Bundle {
+  code: string;
+  codeHash: string;
+  /** What it imports from the gateway itself. */
+  host: string[];
+  inputs: Input[];
+}
+
+export interface BundleOptions {
+  /** Maps stack traces back to the source; costs time at load. */
+  sourceMaps: boolean;
+  /** Packages that become part of the bundle; all others are required when it runs. */
+  packages: "all" | readonly string[];
+}
+
+/** Throws `LoadError`. */
+export async function buildBundle(entry: string, { sourceMaps, packages }: BundleOptions): Promise<Bundle> {
+  const { build } = await import("esbuild");
+  const dir = dirname(entry);
+  const inputs = new Map<string, Input>();
+  const result = await build({
+    entryPoints: [entry],
+    absWorkingDir: dir,
+    bundle: true,
+    write: false,
+    format: "cjs",
+    platform: "node",
+    target: "node20",
+    packages: packages.length ? "bundle" : "external",
+    external: ["portico", "portico/*"],
+    plugins: [...(packages === "all" || !packages.length ? [] : [onlyBundling(packages)]), readingOnce(dir, inputs)],
+    metafile: true,
+    sourcemap: sourceMaps ? "inline" : false,
+    sourcesContent: false,
+    logLevel: "silent",
+    logOverride: { "empty-import-meta": "silent" },
+    supported: { "dynamic-import": false },
+    define: {
+      "import.meta.url": "module.url",
+      "import.meta.dirname": "__dirname",
+      "import.meta.filename": "__filename",
+    },
+  }).catch((failure: unknown) => {
+    throw asLoadError(failure, entry);
+  });
+  const code = result.outputFiles[0]?.text ?? "";
+  const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
+  // Packages that are named change with an installation, which builds anew.
+  const counts = ({ path }: Input) => packages === "all" || !path.includes("node_modules/");
+  const counted = [...inputs.values()].filter(counts).sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { code, codeHash: sha(code).slice(0, 32), host, inputs: counted };
+}
+
+const loaders: Record<string, EsbuildLoader> = { ".mts": "ts", ".cts": "ts", ".mjs": "js", ".cjs": "js" };
+
+function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
+  return {
+    name: "reading-once",
+    setup({ onLoad }) {
+      onLoad({ filter: /.*/ }, ({ path }) => {
+        const { size, mtimeMs } = statSync(path);
+        const contents = readFileSync(path);
+        // A file written at this moment may get other contents under the same stamp: such a stamp is never taken.
+        const stamp = mtimeMs >= Date.now() - 5 ? -1 : mtimeMs;
+        inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
+        return { contents, loader: loaders[extname(path)] ?? "default" };
+      });
+    },
+  };
+}
+
+/** Bundles these packages and what they need; all others are required when the extension runs. */
+function onlyBundling(packages: readonly string[]): Plugin {
+  const isPackage = (id: string) => packages.some((name) => id === name || id.startsWith(`${name}/`));
+  return {
+    name: "only-bundling",
+    setup(builder) {
+      builder.onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
+        if (kind === "entry-point" || isPackage(path) || importer.includes("/node_modules/")) return undefined;
+        return { path, external: true };
+      });
+    },
+  };
+}
+
+export function sha(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}

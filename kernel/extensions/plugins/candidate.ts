@@ -1,0 +1,45 @@
+/** From a directory to a plugin's definition, without setting anything up. */
+import type { PluginDefinition } from "../../types.ts";
+import { type Found, sourceNames } from "../discover.ts";
+import type { Loader } from "../load/load.ts";
+import { LoadError } from "../load/load-error.ts";
+import { problemOf } from "../problem.ts";
+import { whyInputsUnsafe } from "../safety.ts";
+import type { Candidate } from "../slot.ts";
+
+export interface PluginCandidate extends Candidate<PluginDefinition> {
+  loadMs: number;
+}
+
+export const pluginEntryNames = sourceNames("plugin");
+
+/** Reads what discovery found, which runs its module. Never throws: what is wrong stands in the candidate. */
+export async function readPlugin(found: Found, loader: Loader, before?: PluginCandidate): Promise<PluginCandidate> {
+  // The package's own files change with an update, which is a restart.
+  if (found.root.name === "bundled" && before?.meta) return before;
+  const began = performance.now();
+  const candidate: PluginCandidate = { ...found, hash: "", warnings: [], loadMs: 0 };
+  if (candidate.refused) return candidate;
+  try {
+    const source = await loader.read(found.entry);
+    Object.assign(candidate, { source, hash: source.hash });
+    candidate.refused = whyInputsUnsafe(found.root, found.realDir, source.inputs);
+    if (candidate.refused) return candidate;
+    if (before?.meta && before.hash === source.hash && before.realDir === found.realDir) return before;
+    const { exports } = await loader.evaluate(source);
+    const definition = exports["default"] as PluginDefinition | undefined;
+    if (typeof definition?.name !== "string" || typeof definition.setup !== "function") {
+      const message = "plugin.ts must have a default export made by definePlugin({ name, setup })";
+      throw new LoadError(message, found.entry, 1);
+    }
+    Object.assign(candidate, { meta: definition, name: definition.name, loadMs: performance.now() - began });
+  } catch (thrown) {
+    candidate.problem = problemOf(thrown, found.realDir, found.entry);
+  }
+  return candidate;
+}
+
+/** All definitions below the roots: for schemas and commands. */
+export function readPlugins(all: readonly Found[], loader: Loader): Promise<PluginCandidate[]> {
+  return Promise.all(all.map((found) => readPlugin(found, loader)));
+}

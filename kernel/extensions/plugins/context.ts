@@ -1,0 +1,159 @@
+/** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
+import type { TSchema } from "@sinclair/typebox";
+import type { Bus } from "../../bus.ts";
+import type { ConfigStore } from "../../config/config.ts";
+import { PorticoError } from "../../errors.ts";
+import { runAs } from "../../owner.ts";
+import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
+import { formatKeyPath } from "../../text/key-path.ts";
+import type { Scope } from "../../timing/scope.ts";
+import type {
+  ConfigOf,
+  ConfigSchemas,
+  Dispose,
+  Logger,
+  Mount,
+  Paths,
+  PluginContext,
+  ServerHandle,
+  ServerOptions,
+  UserModule,
+} from "../../types.ts";
+
+/** The parts of the gateway that contexts hand on. */
+export interface PluginParts {
+  version: string;
+  paths: Paths;
+  log: Logger;
+  bus: Bus;
+  services: ServiceRegistry;
+  contributions: ContributionRegistry;
+  mount: Mount;
+  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
+  anySchema: TSchema;
+  url(): string;
+  ports(): readonly number[];
+  /** Opens (or shares) the loopback server of that name; the undo closes it when nobody holds it any more. */
+  openServer(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
+  busy<T>(work: Promise<T>): Promise<T>;
+  addReadiness(name: string, check: () => string | undefined): Dispose;
+  load(file: string, limitMs: number): Promise<UserModule>;
+}
+
+export interface ContextOptions {
+  parts: PluginParts;
+  scope: Scope;
+  name: string;
+  dir: string;
+  config: ConfigOf<ConfigSchemas>;
+  /** The paths of the configuration that the plugin declares. */
+  sections: readonly string[];
+  /** The package's own plugins are not watched for stray errors: it costs every promise a little. */
+  bundled: boolean;
+  onConfig: PluginContext["onConfig"];
+}
+
+export function createPluginContext(options: ContextOptions): PluginContext {
+  const { parts, scope, name } = options;
+  const { bus, services, contributions } = parts;
+  const owner = `plugin:${name}`;
+  const log = parts.log.child({ plugin: name });
+  const owned = <A extends unknown[], R>(work: (...args: A) => R): ((...args: A) => R) =>
+    options.bundled ? work : (...args) => runAs(owner, () => work(...args));
+
+  return {
+    name,
+    dir: options.dir,
+    config: options.config,
+    log,
+    paths: parts.paths,
+    version: parts.version,
+    signal: scope.signal,
+    url: parts.url,
+    ports: parts.ports,
+    ...ownedMount(parts.mount, scope, owned),
+    async server(serverOptions) {
+      const { server, release } = await parts.openServer(serverOptions);
+      scope.add(`server ${serverOptions.name}`, release);
+      return { port: server.port, url: server.url, ...ownedMount(server, scope, owned) };
+    },
+    event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
+    on: (event, handler, on) =>
+      scope.add(`on ${event}`, bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
+    onAny: (observer) => scope.add("on any event", bus.onAny(observer)),
+    emit: bus.emit,
+    hasListeners: bus.has,
+    declared: (event) => bus.spec(event) !== undefined,
+    provide: (service, value) => scope.add(`service ${service}`, services.provide(service, value)),
+    use: (service) => services.use(service),
+    find: (service) => services.find(service),
+    add: (point, item) => scope.add(`${point} ${nameOf(item)}`, contributions.add(point, item)),
+    list: contributions.list,
+    watch: (point, changed) => scope.add(`watch ${point}`, contributions.watch(point, changed)),
+    tool: (tool) => scope.add(`tool ${tool.name}`, contributions.add("tool", tool)),
+    task: (task, { everyMs, immediately }, run) =>
+      scope.add(`task ${task}`, startTask({ log: log.child({ task }), everyMs, immediately, run: owned(run) })),
+    defer: (undo) => void scope.add("clean-up", undo),
+    onConfig: options.onConfig,
+    async setConfig(path, value) {
+      if (!options.sections.some((section) => lies(path, section)))
+        throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);
+      if (value === undefined) await parts.config.unset(path);
+      else await parts.config.set(path, value);
+    },
+    busy: parts.busy,
+    load: parts.load,
+    readiness: (check) => scope.add("readiness", parts.addReadiness(name, check)),
+  };
+}
+
+type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
+
+function ownedMount(mount: Mount, scope: Scope, owned: Wrap): Mount {
+  return {
+    route: (method, path, options, handler) =>
+      scope.add(`route ${method} ${path}`, mount.route(method, path, options, owned(handler))),
+    upgrade: (path, options, handler) => scope.add(`upgrade ${path}`, mount.upgrade(path, options, owned(handler))),
+    errors: (prefix, form) => scope.add(`errors ${prefix}`, mount.errors(prefix, form)),
+  };
+}
+
+interface Task {
+  log: Logger;
+  everyMs: number;
+  immediately?: boolean;
+  run: (signal: AbortSignal) => unknown;
+}
+
+function startTask({ log, everyMs, immediately, run }: Task): Dispose {
+  const controller = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  const arm = (ms: number) => {
+    timer = setTimeout(() => {
+      running = tick();
+    }, ms).unref();
+  };
+  async function tick(): Promise<void> {
+    try {
+      await run(controller.signal);
+    } catch (error) {
+      if (!controller.signal.aborted) log.error({ err: error }, "task failed");
+    }
+    if (!controller.signal.aborted) arm(everyMs);
+  }
+  arm(immediately ? 0 : everyMs);
+  return async () => {
+    controller.abort();
+    clearTimeout(timer);
+    await running;
+  };
+}
+
+function lies(path: readonly (string | number)[], section: string): boolean {
+  return section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
+}
+
+function nameOf(item: unknown): string {
+  return String((item as { name?: unknown }).name ?? "");
+}

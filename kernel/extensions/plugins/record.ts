@@ -1,0 +1,42 @@
+/** What is shown of a plugin. */
+import { describe, type ExtensionRecord } from "../record.ts";
+import type { PluginCandidate } from "./candidate.ts";
+import type { PluginSlot } from "./kind.ts";
+
+/** What `portico plugins info` shows. */
+export interface PluginRecord extends Omit<ExtensionRecord, "shadowedBy" | "loaded"> {
+  description?: string;
+  /** The directory that replaces this one. */
+  shadowedBy?: string;
+  hash?: string;
+  generation: number;
+  loadedAt?: string;
+  loadMs?: number;
+  setupMs?: number;
+  effects: string[];
+}
+
+/** `missing`: services that it needs and nobody provides. */
+export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]): PluginRecord {
+  const { loaded, shadowedBy, ...record } = describe(slot, candidate);
+  const waits = record.state === "loading";
+  const lacks = `it needs ${missing.join(", ")}, which no active plugin provides`;
+  const runs = loaded?.dir === candidate.dir ? slot.active : undefined;
+  return {
+    ...record,
+    state: waits ? "waiting" : record.state,
+    error: record.error ?? (waits && missing.length ? lacks : undefined),
+    description: candidate.meta?.description,
+    shadowedBy: shadowedBy?.dir,
+    hash: runs?.version.candidate.hash ?? (candidate.hash || undefined),
+    generation: runs?.generation ?? (slot.top === candidate ? slot.generation : 0),
+    loadedAt: runs?.loadedAt,
+    loadMs: candidate.meta && round(candidate.loadMs),
+    setupMs: runs && round(runs.running.setupMs),
+    effects: runs?.scope.effects ?? [],
+  };
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,99 @@
+/** What is shown of an extension, whichever kind it is. */
+import { sayProblem } from "./problem.ts";
+import { type Candidate, type DisabledState, duplicateProblem, type Slot, type Version } from "./slot.ts";
+
+/**
+ * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
+ * `loading` is about to; `waiting` needs something else to run; `resting` failed too often in a row; `disabled` by the
+ * configuration or by itself; `ineligible` lacks something that it requires; `refused` is unsafe to load; `unapproved`
+ * waits for its approval; `shadowed` is replaced by one of the same name in a higher root.
+ */
+export type ExtensionState =
+  | DisabledState
+  | "active"
+  | "stale"
+  | "failed"
+  | "loading"
+  | "waiting"
+  | "resting"
+  | "shadowed";
+
+/** The version that runs. */
+export interface LoadedVersion {
+  /** Counts up with each load since the gateway started. */
+  generation: number;
+  hash: string;
+  loadedAt: string;
+  loadMs: number;
+  /** Where it was loaded from; differs from the record's while a broken override lets an older one run. */
+  dir: string;
+}
+
+export interface ExtensionRecord {
+  name: string;
+  state: ExtensionState;
+  /** Why it does not run, or not in its newest version. */
+  error?: string;
+  /** The place of the error. */
+  file?: string;
+  line?: number;
+  /** `bundled`, `extra`, `managed` or `workspace`. */
+  root: string;
+  dir: string;
+  /** The directory that this one replaces, and its root. */
+  shadows?: { root: string; dir: string };
+  /** The directory that replaces this one, and its root. */
+  shadowedBy?: { root: string; dir: string };
+  loaded?: LoadedVersion;
+}
+
+/** All that goes by a slot's name: first the candidate that is meant. */
+export function candidatesOf<C extends Candidate>(slot: Slot<C, Version<C>, unknown>): C[] {
+  const { top, candidates, duplicates } = slot;
+  return [...(top ? [top] : []), ...candidates.filter((one) => one !== top), ...duplicates];
+}
+
+export function describe<C extends Candidate>(slot: Slot<C, Version<C>, unknown>, candidate: C): ExtensionRecord {
+  const { top, active } = slot;
+  const isTop = top === candidate;
+  const runs = active?.version.candidate.dir === candidate.dir;
+  const isDuplicate = slot.duplicates.includes(candidate);
+  const disabled = slot.disabled.get(candidate);
+  const problem = isDuplicate
+    ? duplicateProblem(candidate, slot.candidates)
+    : disabled
+      ? undefined
+      : (candidate.problem ?? (isTop ? slot.error : undefined));
+  // Being off is no error.
+  const reasons = disabled && disabled.state !== "disabled" ? disabled.reasons.join("; ") : undefined;
+  const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
+  const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
+  const state = (): ExtensionState => {
+    if (isDuplicate) return "failed";
+    if (disabled) return disabled.state;
+    if (!isTop) return runs ? "active" : "shadowed";
+    if (problem) return runs ? "stale" : "failed";
+    return runs ? "active" : "loading";
+  };
+  return {
+    name: slot.name,
+    state: state(),
+    error: reasons ?? (problem && sayProblem(problem, candidate.realDir)),
+    file: problem?.file,
+    line: problem?.line,
+    root: candidate.root.name,
+    dir: candidate.dir,
+    shadows: below && { root: below.root.name, dir: below.dir },
+    shadowedBy: above && { root: above.root.name, dir: above.dir },
+    loaded:
+      active && (isTop || runs)
+        ? {
+            generation: active.generation,
+            hash: active.version.candidate.hash,
+            loadedAt: active.loadedAt,
+            loadMs: Math.round(active.version.loadMs * 10) / 10,
+            dir: active.version.candidate.dir,
+          }
+        : undefined,
+  };
+}

@@ -1,0 +1,113 @@
+/** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
+import type { Scope } from "../timing/scope.ts";
+import type { Logger } from "../types.ts";
+import type { Found } from "./discover.ts";
+import type { Source } from "./load/load.ts";
+import type { Problem } from "./problem.ts";
+
+/** A directory that could provide a name, as it was when it was read. */
+export interface Candidate<M = unknown> extends Found {
+  /** What it says of itself; undefined where that cannot be read. */
+  meta?: M;
+  source?: Source;
+  /** Of the version on disk: changes with anything in it that counts. */
+  hash: string;
+  /** What is odd but harmless. */
+  warnings: readonly string[];
+  /** Why it cannot be loaded. */
+  problem?: Problem;
+}
+
+/** One loaded state of a candidate's files. */
+export interface Version<C extends Candidate = Candidate> {
+  candidate: C;
+  loadMs: number;
+}
+
+/** The version that runs, with all that it registered. */
+export interface Active<V, R> {
+  version: V;
+  scope: Scope;
+  /** Counts up with each swap since the gateway started. */
+  generation: number;
+  loadedAt: string;
+  /** What its kind knows of it while it runs. */
+  running: R;
+}
+
+export type DisabledState = "disabled" | "ineligible" | "refused" | "unapproved";
+
+/** Why a candidate is not to run, though it could be loaded. */
+export interface DisabledReason {
+  state: DisabledState;
+  reasons: readonly string[];
+}
+
+export interface Slot<C extends Candidate, V extends Version<C>, R> {
+  readonly name: string;
+  readonly log: Logger;
+  /** Highest first, one of each root. */
+  candidates: readonly C[];
+  /** Further directories of that name in one root: they do not run. */
+  duplicates: readonly C[];
+  /** The one that is meant to run: the highest that may. */
+  top?: C;
+  disabled: ReadonlyMap<C, DisabledReason>;
+  active?: Active<V, R>;
+  /** Why the top does not run in its newest version. */
+  error?: Problem;
+  /** The version that was last tried: not tried again until it changes, or until somebody asks. */
+  tried?: string;
+  /** A package was missing, which may be installed any moment: tried again at the next look at the disk. */
+  retry?: boolean;
+  /** It is to be loaded anew, though nothing has changed. */
+  renew?: boolean;
+  generation: number;
+}
+
+/** By name: within one root the directory that bears the name itself comes first, else the first by name. */
+export function groupByName<C extends Candidate>(
+  candidates: readonly C[],
+): Map<string, { candidates: C[]; duplicates: C[] }> {
+  const groups = new Map<string, { candidates: C[]; duplicates: C[] }>();
+  const ordered = [...candidates].sort(
+    (a, b) =>
+      b.root.rank - a.root.rank ||
+      Number(b.dir.endsWith(`/${b.name}`)) - Number(a.dir.endsWith(`/${a.name}`)) ||
+      (a.dir < b.dir ? -1 : 1),
+  );
+  for (const candidate of ordered) {
+    const group = groups.get(candidate.name) ?? { candidates: [], duplicates: [] };
+    groups.set(candidate.name, group);
+    const isTaken = group.candidates.some((other) => other.root.dir === candidate.root.dir);
+    (isTaken ? group.duplicates : group.candidates).push(candidate);
+  }
+  return groups;
+}
+
+/** What is wrong with a candidate whose name another one of its root has. */
+export function duplicateProblem(duplicate: Candidate, candidates: readonly Candidate[]): Problem {
+  const holder = candidates.find((other) => other.root.dir === duplicate.root.dir)?.dir;
+  const message = `the name ${duplicate.name} is taken by ${holder} in the same root: give one of them another name`;
+  return { message, file: duplicate.entry };
+}
+
+/** Decides which candidate is meant. What must not run replaces nothing; what is off, or broken, was meant all the same. */
+export function choose<C extends Candidate>(
+  slot: Pick<Slot<C, Version<C>, unknown>, "candidates" | "top" | "disabled">,
+  why: (candidate: C) => DisabledReason | undefined,
+): void {
+  const disabled = new Map<C, DisabledReason>();
+  slot.disabled = disabled;
+  slot.top = undefined;
+  for (const candidate of slot.candidates) {
+    const reason: DisabledReason | undefined = candidate.refused
+      ? { state: "refused", reasons: [candidate.refused] }
+      : why(candidate);
+    if (reason) disabled.set(candidate, reason);
+    slot.top = candidate;
+    if (reason?.state !== "refused" && reason?.state !== "unapproved") return;
+  }
+  // Nothing may run: the highest says why.
+  slot.top = slot.candidates[0];
+}

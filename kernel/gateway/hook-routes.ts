@@ -1,0 +1,89 @@
+/** `/kernel/hooks`: the management of hooks over HTTP. */
+import { Type } from "@sinclair/typebox";
+import { compile } from "../schema.ts";
+import type { Call, Mount } from "../types.ts";
+import type { HookHost } from "../extensions/hooks/host.ts";
+
+const RunBody = Type.Object({
+  event: Type.Optional(Type.String()),
+  context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  sessionKey: Type.Optional(Type.String()),
+});
+
+/** Mounts the routes; all of them take the gateway's own token. */
+export function mountHookRoutes(mount: Mount, host: HookHost): void {
+  const owner = { access: "gateway" } as const;
+  const runBody = compile(RunBody);
+  const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
+
+  mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, () => ({
+    hooks: host.list(),
+    roots: host.roots().map(({ name, dir }) => ({ name, dir })),
+  }));
+  mount.route("POST", "/kernel/hooks/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
+    await host.rescan();
+    return { hooks: host.list() };
+  });
+  mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => ({
+    hooks: await host.reload(),
+  }));
+  mount.route(
+    "GET",
+    "/kernel/hooks/:name",
+    { ...owner, summary: "One hook" },
+    named((name) => host.info(name)),
+  );
+  mount.route(
+    "GET",
+    "/kernel/hooks/:name/logs",
+    { ...owner, summary: "Its last lines" },
+    named((name, call) => ({ lines: host.logs(name, countOf(call)) })),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/enable",
+    { ...owner, summary: "Turn it on, wake it" },
+    named((name) => host.enable(name)),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/disable",
+    { ...owner, summary: "Turn it off" },
+    named((name) => host.disable(name)),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/approve",
+    { ...owner, summary: "Approve its content" },
+    named((name) => host.approve(name)),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/reload",
+    { ...owner, summary: "Load it anew" },
+    named(async (name) => {
+      const [record] = await host.reload(name);
+      return record ?? host.info(name);
+    }),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/check",
+    { ...owner, summary: "What is wrong with it" },
+    named((name) => host.check(name)),
+  );
+  mount.route(
+    "POST",
+    "/kernel/hooks/:name/run",
+    { ...owner, summary: "Run it against a sample event" },
+    named(async (name, call) => {
+      const body = (await call.body()).length ? await call.json(runBody) : {};
+      return host.run(name, body);
+    }),
+  );
+}
+
+function countOf(call: Call): number {
+  const lines = Number(call.query.get("lines") ?? 200);
+  return Number.isInteger(lines) && lines > 0 ? lines : 200;
+}
