@@ -124,9 +124,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
 
 /** Plugins offer the kinds; the only one needs no naming. */
 async function templateFor(home: Home, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = new Map(
-    (await definitionsOf(home)).flatMap(({ meta }) => Object.entries(meta?.templates ?? {})),
-  );
+  const offered = new Map((await definitionsOf(home)).flatMap(({ meta }) => Object.entries(meta?.templates ?? {})));
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (found) return (await found()).default;

@@ -105,7 +105,7 @@ test("a wrong value is named with what it must be", async () => {
   const { problems } = await complaint(() => config.check());
   assert.equal(Object.fromEntries(problems.map(({ key, message }) => [key, message])), {
     "gateway.port": "must be a whole number, not a string",
-    "hooks.trust": 'must be "all" or "approved", not "most"',
+    "hooks.trust": 'must be "bundled", "managed", "approved", "workspace" or "all", not "most"',
     "webhooks.rateLimit.maxRequests": "must be 1 or more",
     "channels.a.provider": "is missing",
     log: "must be an object, not a number",
