@@ -91,9 +91,12 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
   };
 }
 
-/** By the key's id, not its name: who has a name later does not read what its first holder asked. */
-function namespaceOf(client: Client): string {
-  return client.kind === "key" ? `responses.key.${client.keyId}` : "responses";
+/**
+ * By the key's id and not only its name: who has a name later does not read what its first holder asked. Authenticators
+ * of other plugins may know names only.
+ */
+function namespaceOf({ kind, key = "", keyId = "" }: Client): string {
+  return kind === "key" ? `responses.key.${key}.${keyId}` : "responses";
 }
 
 function sizeOf(value: unknown): number {
