@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { editorConfig } from "../../kernel/extensions/editor-config.ts";
+import { editorConfig } from "../../kernel/cli/editor-config.ts";
 import { packageDir, startGateway } from "../support/gateway.ts";
 import { suite } from "../support/suite.ts";
 import { temporaryDir } from "../support/temporary.ts";
@@ -60,7 +60,11 @@ test("its examples run, and the provider answers", async () => {
     const messages = [{ role: "user", content: "hi" }];
     const completion = await gateway.json("POST", "/v1/chat/completions", { model: "mine/any", messages });
     assert.is(completion.choices[0].message.content, "Bearer my-key hi");
-    const streamed = await gateway.request("POST", "/v1/chat/completions", { model: "mine/any", messages, stream: true });
+    const streamed = await gateway.request("POST", "/v1/chat/completions", {
+      model: "mine/any",
+      messages,
+      stream: true,
+    });
     assert.match(await streamed.text(), /Bearer my-key hi[\s\S]*data: \[DONE\]/);
   } finally {
     await gateway.stop();
