@@ -29,9 +29,9 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
       builtin: channel.builtin,
       priority: channel.priority,
       weight: channel.weight,
-      ...(provider === undefined && { problem: `there is no provider "${config.provider}"` }),
-      ...(baseUrl !== undefined && { baseUrl: withoutSecrets(baseUrl) }),
-      ...(config.models !== undefined && { models: config.models }),
+      problem: provider === undefined ? `there is no provider "${config.provider}"` : undefined,
+      baseUrl: baseUrl === undefined ? undefined : withoutSecrets(baseUrl),
+      models: config.models,
       ...channel.describe(),
     };
   });

@@ -49,7 +49,7 @@ export default defineCommand({
         const result = await io.gateway.request<ChannelTest>(
           "POST",
           `/channels/${encodeURIComponent(name)}/test`,
-          { ...(model !== undefined && { model }) },
+          { model },
           { timeoutMs: 330_000 },
         );
         io.show(result, (test) => [

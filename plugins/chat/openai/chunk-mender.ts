@@ -147,7 +147,8 @@ export class ChunkMender {
     const delta = choice["delta"] as Fields;
     if (!state.role) {
       if (delta["role"] !== "assistant") {
-        choice["delta"] = { role: "assistant", ...delta, ...(delta["role"] !== undefined && { role: "assistant" }) };
+        const { role: _, ...said } = delta;
+        choice["delta"] = { role: "assistant", ...said };
         changed = true;
       }
       state.role = true;

@@ -214,7 +214,7 @@ export function textCompletion(defaults: CompletionDefaults, content: string, us
     created: defaults.created,
     model: defaults.model,
     choices: [{ index: 0, message, finish_reason: "stop", logprobs: null }],
-    ...(usage !== undefined && { usage }),
+    usage,
   };
 }
 
@@ -223,4 +223,13 @@ export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_
 /** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
 export function completionBytes(completion: ChatCompletion): Buffer {
   return Buffer.from(JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion));
+}
+
+let counter = 0;
+const runId = Math.random().toString(36).slice(2, 10);
+
+/** `chatcmpl-` and an id that is unique over restarts too. */
+export function newCompletionId(): string {
+  counter = (counter + 1) % Number.MAX_SAFE_INTEGER;
+  return `chatcmpl-${runId}${Date.now().toString(36)}${counter.toString(36).padStart(5, "0")}`;
 }

@@ -207,7 +207,7 @@ function show(value: unknown): string {
 }
 
 function fail(message: string, param?: string): never {
-  throw new PorticoError("invalid_request_error", message, param === undefined ? {} : { param });
+  throw new PorticoError("invalid_request_error", message, { param });
 }
 
 /** The last message of role `user`, or -1. */

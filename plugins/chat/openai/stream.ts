@@ -15,7 +15,7 @@ import {
 import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
 import { type Fields, isObject } from "./fields.ts";
 import { errorIn } from "./completion.ts";
-import { Templates } from "./templates.ts";
+import { CommonEvents } from "./common-events.ts";
 
 const LF = 10;
 const CR = 13;
@@ -33,7 +33,7 @@ export class OpenAiStream implements StreamDecoder {
 
   readonly #capture: boolean;
   readonly #mender: ChunkMender;
-  readonly #templates = new Templates();
+  readonly #common = new CommonEvents();
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Set once the stream turned out not to end its lines with LF alone. */
@@ -155,12 +155,13 @@ export class OpenAiStream implements StreamDecoder {
     let at = start;
     let passFrom = start;
     while (at < bytes.length) {
-      const common = this.#templates.match(bytes, at);
-      const end = common?.end ?? blockEnd(bytes, at);
+      const common = this.#common.match(bytes, at);
+      const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
       if (common !== undefined) {
-        if (this.#capture && common.template.text) {
-          this.#mender.literal += bytes.toString("utf8", common.literalStart, common.literalEnd);
+        if (this.#capture && common.text) {
+          const { stringStart, stringEnd } = common.pattern;
+          this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
         }
       } else {
         let out: Buffer | undefined;
@@ -235,7 +236,7 @@ export class OpenAiStream implements StreamDecoder {
     if (verdict === "drop") return NOTHING;
     if (verdict === "changed" || !plain) return encode(value);
     const choices = value["choices"] as Fields[];
-    if (block !== undefined && choices.length === 1) this.#templates.learn(block, choices[0]!);
+    if (block !== undefined && choices.length === 1) this.#common.learn(block, choices[0]!);
     return undefined;
   }
 

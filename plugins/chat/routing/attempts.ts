@@ -181,7 +181,7 @@ function attemptOnce(
     });
   }
   return attemptWire({
-    upstreams: engine.upstreams,
+    client: engine.upstreams,
     wire: provider.wire,
     target,
     job,

@@ -205,18 +205,16 @@ export class Channel {
     return {
       state: !this.enabled ? "disabled" : until > 0 ? "resting" : this.#failures > 0 ? "failing" : "ok",
       failures: this.#failures,
-      ...(until > 0 && { restingUntil: new Date(until).toISOString() }),
+      restingUntil: until > 0 ? new Date(until).toISOString() : undefined,
       inFlight: this.inFlight,
       queued: this.#waiting.length,
       keys: this.#keys.filter((key) => key.value !== undefined).length,
       restingKeys,
       requests: this.#requests,
       errors: this.#errors,
-      ...(this.#lastError && {
-        lastError: this.#lastError.message,
-        lastErrorAt: new Date(this.#lastError.at).toISOString(),
-      }),
-      ...(this.#latency !== undefined && { latencyMs: Math.round(this.#latency * 10) / 10 }),
+      lastError: this.#lastError?.message,
+      lastErrorAt: this.#lastError === undefined ? undefined : new Date(this.#lastError.at).toISOString(),
+      latencyMs: this.#latency === undefined ? undefined : Math.round(this.#latency * 10) / 10,
     };
   }
 }

@@ -22,7 +22,7 @@ export function createChannelSet(now?: () => number): ChannelSet {
       const old = channels.get(name);
       const same =
         old !== undefined && old.builtin === builtin && JSON.stringify(old.config) === JSON.stringify(config);
-      next.set(name, same ? old : new Channel(name, config, { builtin, ...(now && { now }) }));
+      next.set(name, same ? old : new Channel(name, config, { builtin, now }));
     };
     for (const [name, config] of Object.entries(configured))
       put(name, config, providers.get(config.provider)?.builtinChannel === name);

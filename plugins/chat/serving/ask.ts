@@ -6,9 +6,8 @@ import { converse, type Engine } from "../routing/attempts.ts";
 import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
-import { readCompletion } from "../openai/completion.ts";
+import { readCompletion, newCompletionId } from "../openai/completion.ts";
 import { checkRequest } from "../openai/request.ts";
-import { newCompletionId } from "../upstream/target.ts";
 
 /** What became of a job, for `chat:response` and `message:sent`. */
 export interface Report {
@@ -27,7 +26,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
   const client = job.client.key;
   const result: EmitResult<"chat:request"> = await events.emit(
     "chat:request",
-    { request: job.request, stream: job.stream, ...(client !== undefined && { client }) },
+    { request: job.request, stream: job.stream, client },
     { sessionKey: job.sessionKey },
   );
   const { request } = result.context;
@@ -78,9 +77,9 @@ async function askAndReport(
         status,
         content: stream.text,
         firstByteMs,
-        ...(finishReason !== undefined && { finishReason }),
-        ...(usage !== undefined && { usage }),
-        ...(error !== undefined && { error }),
+        finishReason,
+        usage,
+        error,
       });
     });
   }
@@ -136,9 +135,9 @@ function reportOf(completion: ChatCompletion): Partial<Report> {
   const first = completion.choices[0];
   const content = first?.message.content;
   return {
-    ...(typeof content === "string" && { content }),
-    ...(first?.finish_reason != null && { finishReason: first.finish_reason }),
-    ...(completion.usage !== undefined && { usage: completion.usage }),
+    content: typeof content === "string" ? content : undefined,
+    finishReason: first?.finish_reason ?? undefined,
+    usage: completion.usage,
   };
 }
 
@@ -154,7 +153,7 @@ export function reportResponse(events: Emitter, job: Job, report: Report): void 
       channel: trace.channel,
       attempts: trace.attempts,
       ms: performance.now() - job.startedAt,
-      ...(client !== undefined && { client }),
+      client,
       ...report,
     },
     { sessionKey: job.sessionKey },

@@ -62,7 +62,7 @@ function embedder(provider: ChatProvider | undefined): ChatProvider | undefined 
   if (wire === undefined || own === undefined) return { name, complete: (_, { channel }) => refuse(name, channel) };
   return {
     name,
-    ...(provider.defaultBaseUrl !== undefined && { defaultBaseUrl: provider.defaultBaseUrl }),
+    defaultBaseUrl: provider.defaultBaseUrl,
     wire: {
       encode(request, target) {
         const { messages: _, ...fields } = request;
@@ -152,5 +152,5 @@ function usageOf(value: unknown): Usage {
 }
 
 function fail(message: string, param?: string): never {
-  throw new PorticoError("invalid_request_error", message, param === undefined ? {} : { param });
+  throw new PorticoError("invalid_request_error", message, { param });
 }

@@ -13,13 +13,12 @@ import {
 import type { Engine } from "../routing/attempts.ts";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
-import { completionBytes, NO_TOKENS, textCompletion } from "../openai/completion.ts";
+import { completionBytes, NO_TOKENS, textCompletion, newCompletionId } from "../openai/completion.ts";
 import { streamOf } from "../response-streams.ts";
 import { meterFor } from "./metering.ts";
-import { prefixCompletion, prefixStream } from "../openai/prefix.ts";
+import { prefixCompletion, prefixStream } from "./prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
 import { candidatesOf } from "../routing/router.ts";
-import { newCompletionId } from "../upstream/target.ts";
 
 export interface Endpoint {
   engine: Engine;
@@ -194,7 +193,7 @@ async function offerMessage(events: Emitter, job: Job): Promise<string[] | strin
   const from = job.client.key;
   const result = await events.emit(
     "message:received",
-    { content, source: "chat", model: job.request.model, ...(from !== undefined && { from }) },
+    { content, source: "chat", model: job.request.model, from },
     { sessionKey: job.sessionKey },
   );
   if (result.block !== undefined) {
@@ -243,7 +242,7 @@ function sendMessage(events: Emitter, job: Job, content: string): void {
       content,
       source: "chat",
       model: job.trace.model === "" ? job.request.model : job.trace.model,
-      ...(to !== undefined && { to }),
+      to,
     },
     { sessionKey: job.sessionKey },
   );

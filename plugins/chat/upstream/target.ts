@@ -2,7 +2,8 @@
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import { parseDataUrl, type Target } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
-import type { Channel } from "../routing/channel.ts";
+import { newCompletionId } from "../openai/completion.ts";
+import type { ChannelConfig } from "../schema.ts";
 import type { Job } from "../job.ts";
 
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -15,15 +16,6 @@ export interface TargetOptions {
 }
 
 const NO_HEADERS: Record<string, string> = {};
-let counter = 0;
-const runId = Math.random().toString(36).slice(2, 10);
-
-/** `chatcmpl-` and an id that is unique over restarts too. */
-export function newCompletionId(): string {
-  counter = (counter + 1) % Number.MAX_SAFE_INTEGER;
-  return `chatcmpl-${runId}${Date.now().toString(36)}${counter.toString(36).padStart(5, "0")}`;
-}
-
 /** One attempt's target: nothing in it outlives the attempt. */
 export class AttemptTarget implements Target {
   readonly channel: string;
@@ -40,7 +32,13 @@ export class AttemptTarget implements Target {
   #id: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(channel: Channel, model: string, apiKey: string | undefined, options: TargetOptions, job?: Job) {
+  constructor(
+    channel: { name: string; config: ChannelConfig },
+    model: string,
+    apiKey: string | undefined,
+    options: TargetOptions,
+    job?: Job,
+  ) {
     const { config } = channel;
     this.channel = channel.name;
     this.model = model;

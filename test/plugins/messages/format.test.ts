@@ -326,7 +326,7 @@ test("documents, and results that hold images or failed", () => {
     { type: "text", text: "plain" },
     { type: "image_url", image_url: { url: "https://x.test/a.png" } },
   ]);
-  assert.equal(messages[1], {
+  assert.equal(asJson(messages[1]), {
     role: "assistant",
     content: null,
     tool_calls: [{ id: "t1", type: "function", function: { name: "shot", arguments: '{"a":1}' } }],

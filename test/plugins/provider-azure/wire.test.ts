@@ -2,7 +2,7 @@ import { isUpstreamError } from "portico/chat";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { azure } from "../../../plugins/provider-azure/wire.ts";
-import { makeTarget } from "../../support/target.ts";
+import { asJson, makeTarget } from "../../support/target.ts";
 
 const v1 = makeTarget({ baseUrl: "https://r.openai.azure.com", model: "gpt-4o" });
 const classic = makeTarget({ ...v1, model: "my deployment", options: { apiVersion: "2024-10-21" } });
@@ -37,7 +37,7 @@ test("a key has its own header, a token is a bearer, the channel's headers come 
 
 test("a prompt that a filter blocks stays Azure's own 400", () => {
   const body = { error: { message: "filtered", type: null, param: "prompt", code: "content_filter", status: 400 } };
-  assert.equal(azure.error(400, {}, Buffer.from(JSON.stringify(body))), {
+  assert.equal(asJson(azure.error(400, {}, Buffer.from(JSON.stringify(body)))), {
     kind: "request",
     message: "filtered",
     code: "content_filter",

@@ -2,7 +2,7 @@ import { type ChatMessage, type ChatRequest, isUpstreamError } from "portico/cha
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { mistral } from "../../../plugins/provider-mistral/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
+import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 const target = makeTarget({ model: "mistral-small" });
@@ -119,8 +119,8 @@ test("a whole answer with thinking", () => {
     choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "model_length" }],
     usage,
   });
-  assert.equal([answer.id, answer.model, answer.usage], ["chatcmpl-abc", "mistral-real", usage]);
-  assert.equal(answer.choices[0], {
+  assert.equal([answer.id, answer.model, asJson(answer.usage)], ["chatcmpl-abc", "mistral-real", usage]);
+  assert.equal(asJson(answer.choices[0]), {
     index: 0,
     message: { role: "assistant", content: "Hello", refusal: null, reasoning_content: "hm" },
     logprobs: null,
@@ -209,12 +209,12 @@ test("errors name the field", () => {
     object: "error",
     message: { detail: [{ type: "missing", loc: ["body", "messages", 0, "role"], msg: "Field required" }] },
   };
-  assert.equal(mistral.error(422, {}, Buffer.from(JSON.stringify(body))), {
+  assert.equal(asJson(mistral.error(422, {}, Buffer.from(JSON.stringify(body)))), {
     kind: "request",
     message: "Field required",
     param: "messages.0.role",
   });
-  assert.equal(mistral.error(401, {}, Buffer.from('{"message":"Unauthorized"}')), {
+  assert.equal(asJson(mistral.error(401, {}, Buffer.from('{"message":"Unauthorized"}'))), {
     kind: "auth",
     message: "Unauthorized",
   });

@@ -2,7 +2,7 @@ import { type ChatMessage, type ChatRequest, isUpstreamError, type Target } from
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";
-import { decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
+import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedParam } from "../../support/target.ts";
 
 const user: ChatMessage = { role: "user", content: "Hi" };
 const tool = { type: "function", function: { name: "now" } };
@@ -130,7 +130,7 @@ test("a whole answer", () => {
     ...counts,
   });
   assert.is(answer.model, "llama3:latest");
-  assert.equal(answer.choices, [
+  assert.equal(asJson(answer.choices), [
     {
       index: 0,
       message: { role: "assistant", content: "Hello", refusal: null, reasoning_content: "hm" },
@@ -138,7 +138,7 @@ test("a whole answer", () => {
       finish_reason: "stop",
     },
   ]);
-  assert.equal(answer.usage, { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 });
+  assert.equal(asJson(answer.usage), { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 });
   assert.is(decode({ message: { content: "x" }, done_reason: "length" }).choices[0]!.finish_reason, "length");
 });
 

@@ -3,6 +3,7 @@
  * provider because Anthropic and Bedrock both serve it.
  */
 
+/** What one Claude takes. */
 export interface ClaudeModel {
   /** The most tokens that one response may have; also the default of the required `max_tokens`. */
   maxOutput: number;
@@ -75,6 +76,7 @@ export function isClaude(model: string): boolean {
   return /claude/i.test(model);
 }
 
+/** What one Gemini takes. */
 export interface GeminiModel {
   /** `level` from Gemini 3 on, `budget` with 2.5, `none` before. */
   thinking: "none" | "budget" | "level";

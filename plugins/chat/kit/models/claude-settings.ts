@@ -5,6 +5,7 @@ import type { Turn } from "../request/conversation.ts";
 import { type Effort, readEffort } from "../request/tools.ts";
 import { carriedThinking } from "../response/carry.ts";
 
+/** Anthropic's `thinking`; `budget_tokens` only with `enabled`. */
 export interface ClaudeThinking {
   type: "enabled" | "disabled" | "adaptive" | "between_tools";
   budget_tokens?: number;
@@ -70,11 +71,12 @@ function adaptive(effort: Effort, fields: Fields, model: ClaudeModel): { thinkin
   }
   const wanted = effort === "minimal" ? "low" : effort;
   return {
-    thinking: { type: "adaptive", ...(model.displayOmitted && { display: "summarized" as const }) },
+    thinking: { type: "adaptive", display: model.displayOmitted ? ("summarized" as const) : undefined },
     effort: model.efforts.includes(wanted) ? wanted : "high",
   };
 }
 
+/** What is left of a request's sampling; absent fields are not sent. */
 export interface ClaudeSampling {
   temperature?: number;
   topP?: number;

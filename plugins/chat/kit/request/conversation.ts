@@ -5,6 +5,7 @@ import { objectAt, stringAt } from "./read-value.ts";
 
 /** One piece of content. `path` is where it stood (`messages[2].content[0]`), for errors. */
 export type Part = TextPart | ImagePart | FilePart | AudioPart;
+/** Text as the client gave it. */
 export interface TextPart {
   kind: "text";
   text: string;
@@ -12,6 +13,7 @@ export interface TextPart {
   /** Anthropic's cache mark, or OpenAI's breakpoint written as one. */
   cache?: unknown;
 }
+/** An image by its address: see `readImage`. */
 export interface ImagePart {
   kind: "image";
   /** `data:`, `http:` or `https:`. */
@@ -19,6 +21,7 @@ export interface ImagePart {
   path: string;
   cache?: unknown;
 }
+/** A file by its bytes or its id at the provider. */
 export interface FilePart {
   kind: "file";
   /** A `data:` URL, or bare base64 where the client sent it so. */
@@ -37,6 +40,7 @@ export interface AudioPart {
   path: string;
 }
 
+/** One call of a tool by the assistant. */
 export interface CallPart {
   /** As the client gave it. */
   id: string;
@@ -48,6 +52,7 @@ export interface CallPart {
   path: string;
 }
 
+/** What one call came to. */
 export interface ResultPart {
   callId: string;
   /** Of the tool whose call this answers. */
@@ -56,12 +61,14 @@ export interface ResultPart {
   path: string;
 }
 
+/** What the user said, and what tools gave. */
 export interface UserTurn {
   role: "user";
   /** Answers of tools; they come before the parts. */
   results: ResultPart[];
   parts: Part[];
 }
+/** What the model said. */
 export interface AssistantTurn {
   role: "assistant";
   parts: Part[];
@@ -70,12 +77,15 @@ export interface AssistantTurn {
   /** `extra_content` of the message. */
   extra: unknown;
 }
+/** Instructions, wherever they stood. */
 export interface SystemTurn {
   role: "system";
   parts: TextPart[];
 }
+/** One turn of a conversation. */
 export type Turn = UserTurn | AssistantTurn | SystemTurn;
 
+/** A list of messages, read. */
 export interface Conversation {
   /** In the order of the messages; a group of tool messages is one user turn. */
   turns: Turn[];
@@ -194,10 +204,10 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
   if (typeof value === "string") return { kind: "text", text: value, path };
   const part = objectAt(value, path);
   const mark = part.cache_control ?? (part.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined);
-  const cache = mark === undefined || mark === null ? {} : { cache: mark };
+  const cache: unknown = mark ?? undefined;
   switch (part.type) {
     case "text":
-      return { kind: "text", text: stringAt(part.text, `${path}.text`), path, ...cache };
+      return { kind: "text", text: stringAt(part.text, `${path}.text`), path, cache };
     case "refusal":
       return { kind: "text", text: stringAt(part.refusal, `${path}.refusal`), path };
     case "image_url": {
@@ -205,17 +215,17 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
       const image = bare ? { url: part.image_url } : objectAt(part.image_url, `${path}.image_url`);
       const detail = (image as { detail?: unknown }).detail;
       if (typeof detail === "string" && detail !== "auto") dropped.push(`${path}.image_url.detail`);
-      return { kind: "image", url: stringAt(image.url, `${path}.image_url.url`), path: `${path}.image_url`, ...cache };
+      return { kind: "image", url: stringAt(image.url, `${path}.image_url.url`), path: `${path}.image_url`, cache };
     }
     case "file": {
       const file = objectAt(part.file, `${path}.file`);
       return {
         kind: "file",
-        ...(typeof file.file_data === "string" && { data: file.file_data }),
-        ...(typeof file.file_id === "string" && { fileId: file.file_id }),
-        ...(typeof file.filename === "string" && { filename: file.filename }),
+        data: textOrNone(file.file_data),
+        fileId: textOrNone(file.file_id),
+        filename: textOrNone(file.filename),
         path: `${path}.file`,
-        ...cache,
+        cache,
       };
     }
     case "input_audio": {
@@ -230,6 +240,10 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
     default:
       throw refused(`${path}.type`, `This channel does not take content of type ${JSON.stringify(part.type)}`);
   }
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 function textOnly(part: Part): TextPart {

@@ -1,5 +1,6 @@
 /** Takes a `data:` URL apart (RFC 2397). */
 
+/** What a `data:` URL holds. */
 export interface DataUrl {
   /** Lower case, without parameters; `text/plain` where the URL names none. */
   mediaType: string;

@@ -8,6 +8,7 @@ export interface RequestLike {
   [field: string]: unknown;
 }
 
+/** Any message in OpenAI's form. */
 export interface MessageLike {
   role: string;
   content?: unknown;

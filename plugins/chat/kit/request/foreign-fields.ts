@@ -12,6 +12,7 @@ interface Message {
   tool_calls?: readonly Call[] | null | undefined;
 }
 
+/** Whether the message has any of them. */
 export function hasForeignFields(message: Message): boolean {
   if (message.role !== "assistant") return false;
   if (message.reasoning_content != null || message.extra_content != null) return true;
@@ -22,5 +23,5 @@ export function hasForeignFields(message: Message): boolean {
 export function withoutForeignFields<M extends Message>(message: M): M {
   const { reasoning_content: _, extra_content: __, ...rest } = message;
   const calls = message.tool_calls?.map(({ extra_content: ___, ...call }) => call);
-  return { ...rest, ...(calls !== undefined && { tool_calls: calls }) } as M;
+  return { ...rest, tool_calls: calls } as M;
 }

@@ -59,11 +59,11 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
   return {
     role: "assistant",
     content: wordless ? null : (onlyText(content) ?? content),
-    ...(refusal !== undefined && { refusal }),
+    refusal,
     // Within a loop of calls some models want to see it again; later none does.
-    ...(thoughts.length > 0 && calls.length > 0 && { reasoning_content: thoughts.join("\n") }),
-    ...(calls.length > 0 && { tool_calls: calls.map((call) => withExtras(call, extras)) }),
-    ...(extra !== undefined && { extra_content: extra }),
+    reasoning_content: thoughts.length > 0 && calls.length > 0 ? thoughts.join("\n") : undefined,
+    tool_calls: calls.length > 0 ? calls.map((call) => withExtras(call, extras)) : undefined,
+    extra_content: extra,
   };
 }
 

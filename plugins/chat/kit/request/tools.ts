@@ -16,6 +16,7 @@ export interface ToolSpec {
 
 export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "required" } | { kind: "named"; name: string };
 
+/** The tools of a request and how they may be used. */
 export interface ToolUse {
   /** Those that the choice allows; empty where the request has none. */
   tools: ToolSpec[];
@@ -57,10 +58,10 @@ function readTool(value: unknown, i: number): ToolSpec {
   }
   return {
     name: fn.name,
-    ...(typeof fn.description === "string" && { description: fn.description }),
-    ...(parameters !== undefined && { parameters: parameters as Record<string, unknown> }),
+    description: typeof fn.description === "string" ? fn.description : undefined,
+    parameters: parameters as Record<string, unknown> | undefined,
     strict: fn.strict === true,
-    ...(tool.cache_control !== undefined && tool.cache_control !== null && { cache: tool.cache_control }),
+    cache: tool.cache_control ?? undefined,
     path,
   };
 }
@@ -82,6 +83,7 @@ function named(name: unknown, tools: ToolSpec[], path: string): string {
   throw refused(path, `tool_choice names a tool that is not in tools: ${JSON.stringify(name)}`);
 }
 
+/** JSON of any kind, or after a schema. */
 export type ResponseFormat =
   | { kind: "json" }
   | { kind: "schema"; name: string; description?: string; schema: Record<string, unknown>; strict: boolean };
@@ -102,7 +104,7 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   return {
     kind: "schema",
     name: typeof spec.name === "string" ? spec.name : "answer",
-    ...(typeof spec.description === "string" && { description: spec.description }),
+    description: typeof spec.description === "string" ? spec.description : undefined,
     schema: schema as Record<string, unknown>,
     strict: spec.strict === true,
   };
@@ -121,6 +123,7 @@ export function jsonInstruction(format: ResponseFormat): string {
 }
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+/** How much a model shall think, weakest first. */
 export type Effort = (typeof EFFORTS)[number];
 
 /** `reasoning_effort`, or `reasoning.effort`. */

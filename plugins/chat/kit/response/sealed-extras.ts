@@ -3,6 +3,7 @@
  * into one opaque text, which clients send back as it is.
  */
 
+/** `extra_content` of a message and of its calls. */
 export interface Extras {
   /** Of the message. */
   message?: unknown;
@@ -23,7 +24,7 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
   for (const { id, extra_content: extra } of calls) if (extra != null && id !== undefined) ofCalls[id] = extra;
   const any = Object.keys(ofCalls).length > 0;
   if (message == null && !any) return undefined;
-  const extras: Extras = { ...(message != null && { message }), ...(any && { calls: ofCalls }) };
+  const extras: Extras = { message: message ?? undefined, calls: any ? ofCalls : undefined };
   return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 

@@ -2,7 +2,8 @@
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import type { Target } from "../types/provider.ts";
 
-export interface Answered<C> {
+/** What a model said, in parts. */
+interface Answered<C> {
   text: string;
   reasoning?: string | undefined;
   calls: C[];
@@ -14,11 +15,12 @@ export function assistantMessage<C>({ text, reasoning, calls }: Answered<C>) {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
-    ...(reasoning && { reasoning_content: reasoning }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    reasoning_content: reasoning || undefined,
+    tool_calls: calls.length > 0 ? calls : undefined,
   };
 }
 
+/** Counts of tokens; null and undefined mean unknown. */
 export interface TokenCounts {
   /** Those of the cache among them. */
   prompt: number;
@@ -36,10 +38,9 @@ export function tokenUsage({ prompt, completion, total, cached, written, reasoni
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total ?? prompt + completion,
-    ...(typeof cached === "number" && {
-      prompt_tokens_details: { cached_tokens: cached, ...(written !== undefined && { cache_write_tokens: written }) },
-    }),
-    ...(typeof reasoning === "number" && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    prompt_tokens_details:
+      typeof cached === "number" ? { cached_tokens: cached, cache_write_tokens: written } : undefined,
+    completion_tokens_details: typeof reasoning === "number" ? { reasoning_tokens: reasoning } : undefined,
   };
 }
 

@@ -7,6 +7,7 @@ interface UsageLike {
   total_tokens: number;
 }
 
+/** What all chunks of a stream share. */
 export interface ChunkWriterOptions {
   /** The same on every chunk: `chatcmpl-…`. */
   id: string;

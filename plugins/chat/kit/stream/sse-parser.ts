@@ -11,6 +11,7 @@ const SPACE = 32;
  */
 export type SseHandler = (data: Buffer, event: string) => void;
 
+/** Takes the bytes of one event stream. */
 export interface SseParser {
   push(bytes: Buffer): void;
   /** The stream ended: an event that its blank line never reached is handed on too. */

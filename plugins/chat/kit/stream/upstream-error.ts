@@ -7,6 +7,7 @@ import { PorticoError } from "portico";
  */
 export type UpstreamKind = "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
 
+/** What an upstream's error body says. */
 export interface UpstreamProblem {
   message: string;
   /** The upstream's own code, passed on. */
@@ -85,8 +86,8 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
   const base = {
     kind: problem.kind,
     upstreamStatus: status,
-    ...(problem.retryAfter !== undefined && { retryAfterMs: problem.retryAfter * 1000 }),
-    ...(problem.param !== undefined && { param: problem.param }),
+    retryAfterMs: problem.retryAfter === undefined ? undefined : problem.retryAfter * 1000,
+    param: problem.param,
   };
   switch (problem.kind) {
     case "request": {
@@ -119,7 +120,8 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
         ...base,
         status: 503,
         type: "api_error",
-        ...(problem.retryAfter !== undefined && { headers: { "retry-after": String(Math.ceil(problem.retryAfter)) } }),
+        headers:
+          problem.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(problem.retryAfter)) },
       });
     default:
       return new UpstreamError("upstream_error", problem.message, { ...base, status: 502, type: "api_error" });
@@ -148,9 +150,9 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   return {
     kind,
     message,
-    ...(code !== undefined && { code }),
-    ...(type !== undefined && { type }),
-    ...(param !== undefined && { param }),
+    code,
+    type,
+    param,
   };
 }
 

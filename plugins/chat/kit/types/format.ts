@@ -9,6 +9,7 @@ export interface ChatRequest {
   [field: string]: unknown;
 }
 
+/** One message; `content` is text, parts, or null beside calls. */
 export interface ChatMessage {
   role: string;
   content?: string | ContentPart[] | null;
@@ -19,6 +20,7 @@ export interface ChatMessage {
   [field: string]: unknown;
 }
 
+/** One part of a message's content. */
 export interface ContentPart {
   type: string;
   text?: string;
@@ -26,12 +28,14 @@ export interface ContentPart {
   [field: string]: unknown;
 }
 
+/** A tool that the model may call. */
 export interface ChatTool {
   type: string;
   function?: { name: string; description?: string; parameters?: Record<string, unknown>; strict?: boolean | null };
   [field: string]: unknown;
 }
 
+/** A call, or a fragment of one in a stream (then with `index`). */
 export interface ToolCallPart {
   index?: number;
   id?: string;
@@ -41,6 +45,7 @@ export interface ToolCallPart {
   extra_content?: unknown;
 }
 
+/** Counts of tokens; `prompt_tokens` includes those read from a cache. */
 export interface Usage {
   prompt_tokens: number;
   completion_tokens: number;
@@ -53,6 +58,7 @@ export interface Usage {
   completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
 }
 
+/** A model's whole response. */
 export interface ChatCompletion {
   id: string;
   object: "chat.completion";
@@ -63,6 +69,7 @@ export interface ChatCompletion {
   [field: string]: unknown;
 }
 
+/** One event of a streamed completion. */
 export interface ChatChunk {
   id: string;
   object: "chat.completion.chunk";

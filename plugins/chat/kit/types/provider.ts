@@ -55,6 +55,7 @@ export interface ChatProvider {
   models?(target: Target): Promise<string[]> | string[];
 }
 
+/** Of the request that a provider of this process answers. */
 export interface CallInfo {
   requestId: string;
   client: Client;
@@ -63,6 +64,7 @@ export interface CallInfo {
   dropped: string[];
 }
 
+/** Translates between OpenAI's form and the upstream's own. */
 export interface WireProvider {
   /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
   encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
@@ -97,6 +99,7 @@ export interface WireProvider {
   };
 }
 
+/** One HTTP request to an upstream. */
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;
@@ -141,6 +144,7 @@ export interface NativeForm {
   decoder(sent: WireRequest, target: Target): StreamDecoder;
 }
 
+/** A request in a provider's own form. */
 export interface NativeRequest {
   /** `anthropic` for the Messages API. */
   form: string;

@@ -17,6 +17,7 @@ export interface ChatService {
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }
 
+/** What a route for another format tells of its request. */
 export interface OpenOptions {
   stream: boolean;
   /** The caller's own request: a channel that speaks its form gets it as it is. */
@@ -25,6 +26,7 @@ export interface OpenOptions {
   dropped?: readonly string[];
 }
 
+/** A response that has begun. */
 export type OpenedChat =
   | {
       kind: "whole";
@@ -45,6 +47,7 @@ export interface StreamTranslator {
   fail(error: PorticoError): string;
 }
 
+/** For whom a model is asked, and how. */
 export interface ChatOptions {
   signal?: AbortSignal;
   sessionKey?: string;
@@ -61,6 +64,7 @@ export interface ChannelsService {
   list(): readonly ChannelStatus[];
 }
 
+/** How one channel does. */
 export interface ChannelStatus {
   name: string;
   provider: string;

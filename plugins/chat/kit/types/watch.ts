@@ -12,6 +12,7 @@ export interface ChatGate {
   allows(client: Client, wanted: WantedModel): boolean;
 }
 
+/** The model that a client key asks for. */
 export interface WantedModel {
   /** As the client names it. */
   model: string;
@@ -26,6 +27,7 @@ export interface ChatMeter {
   finished(record: ChatRecord): void;
 }
 
+/** What one request came to. */
 export interface ChatRecord {
   requestId: string;
   client: Client;

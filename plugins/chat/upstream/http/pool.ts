@@ -82,8 +82,8 @@ export class Pool implements ConnectionEvents {
       host,
       port,
       ALPNProtocols: ["http/1.1"],
-      ...(isIP(host) === 0 && { servername: host }),
-      ...(this.#session !== undefined && { session: this.#session }),
+      servername: isIP(host) === 0 ? host : undefined,
+      session: this.#session,
     });
     socket.on("session", (session: Buffer) => {
       this.#session = session;

@@ -62,8 +62,8 @@ class Gathered {
     const message: ChatMessage = {
       role: "assistant",
       content: calls.length > 0 && this.#text === "" ? null : this.#text,
-      ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
-      ...(calls.length > 0 && { tool_calls: calls }),
+      reasoning_content: this.#reasoning === "" ? undefined : this.#reasoning,
+      tool_calls: calls.length > 0 ? calls : undefined,
     };
     return { message, finish_reason: this.#reason ?? "stop" };
   }

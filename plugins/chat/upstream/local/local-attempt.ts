@@ -1,13 +1,7 @@
 /** One attempt at a provider that responses in this process (`echo`, `agent`, a plugin's own). */
 import { isPorticoError } from "portico";
-import {
-  type CallInfo,
-  type ChatCompletion,
-  type ChatProvider,
-  type ChatRequest,
-  type Target,
-  upstreamError,
-} from "portico/chat";
+import { type CallInfo, type ChatCompletion, type ChatRequest, type Target, upstreamError } from "portico/chat";
+import type { LocalAttempt } from "../attempt.ts";
 import { startDeadline } from "../deadline.ts";
 import { gather } from "./gather.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
@@ -15,18 +9,6 @@ import { LocalStream, type Piece } from "./local-stream.ts";
 import { completionAsStream, completionBytes, textCompletion } from "../../openai/completion.ts";
 import { ProviderFailed } from "./provider-failed.ts";
 import type { AttemptTarget } from "../target.ts";
-
-export interface LocalAttempt {
-  provider: ChatProvider;
-  target: AttemptTarget;
-  job: Job;
-  /** To the response or its first piece, and between pieces. Undefined: the provider takes its time. */
-  timeoutMs: number | undefined;
-  idleTimeoutMs: number | undefined;
-  onClose: () => void;
-  /** A stream broke off after it had begun. */
-  onBroken: (message: string) => void;
-}
 
 /** Resolves once the response, or its first piece, is there. */
 export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse> {

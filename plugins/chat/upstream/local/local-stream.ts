@@ -3,7 +3,7 @@ import { isPorticoError, type PorticoError } from "portico";
 import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
-import type { LocalAttempt } from "./local-attempt.ts";
+import type { LocalAttempt } from "../attempt.ts";
 import { OpenAiStream } from "../../openai/stream.ts";
 import { ProviderFailed } from "./provider-failed.ts";
 

@@ -1,6 +1,6 @@
 /** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
 import type { Usage } from "portico/chat";
-import { usageIn } from "../../serving/metering.ts";
+import { usageIn } from "../../openai/usage.ts";
 
 /** So much of the end of a large response is looked at for its usage. */
 const TAIL_BYTES = 4096;

@@ -2,7 +2,7 @@
 import type { PorticoError } from "portico";
 import type { StreamDecoder, Usage, WireRequest } from "portico/chat";
 import { OpenAiStream } from "../../openai/stream.ts";
-import type { WireAttempt } from "./wire-attempt.ts";
+import type { WireAttempt } from "../attempt.ts";
 
 export class StreamReading implements StreamDecoder {
   readonly #decoder: StreamDecoder;

@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
-  type NativeForm,
   readOpenAiProblem,
   type UpstreamError,
   upstreamError,
@@ -10,16 +9,14 @@ import {
   type WireRequest,
 } from "portico/chat";
 import { streamOf } from "../../response-streams.ts";
-import type { ChatResponse, Job } from "../../job.ts";
+import type { ChatResponse } from "../../job.ts";
+import type { WireAttempt } from "../attempt.ts";
+import type { HeldResponse } from "./held-response.ts";
 import { readCompletion } from "../../openai/completion.ts";
 import type { AttemptTarget } from "../target.ts";
 
-export interface WholeResponse {
-  wire: WireProvider;
-  native: NativeForm | undefined;
-  call: WireRequest;
-  target: AttemptTarget;
-  job: Job;
+/** A response that has come as a whole. */
+export interface Received {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
@@ -27,8 +24,9 @@ export interface WholeResponse {
 }
 
 /** The caller's response. Throws what the upstream's response is instead of one. */
-export function readWhole(whole: WholeResponse): ChatResponse {
-  const { wire, native, call, target, job, status, headers, body, firstByteMs } = whole;
+export function readWhole(attempt: WireAttempt, call: WireRequest, received: Received): ChatResponse {
+  const { wire, native, target, job } = attempt;
+  const { status, headers, body, firstByteMs } = received;
   if (body.length === 0) throw emptyResponse(target, status);
   if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
     throw upstreamError(
@@ -52,11 +50,7 @@ export function readWhole(whole: WholeResponse): ChatResponse {
 }
 
 /** What a response with a status of 300 and above says. */
-export function refusal(
-  wire: WireProvider,
-  target: AttemptTarget,
-  { status, headers, body }: Pick<WholeResponse, "status" | "headers" | "body">,
-): UpstreamError {
+export function refusal(wire: WireProvider, target: AttemptTarget, { status, headers, body }: Received): UpstreamError {
   if (status < 400) {
     return upstreamError(
       {
@@ -76,6 +70,12 @@ export function refusal(
   return upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status);
 }
 
+/** A large response in OpenAI's form need not be held to be told from an error. */
+export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): boolean {
+  return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsCompletion();
+}
+
+/** An upstream that says nothing, whatever the status. */
 export function emptyResponse(target: AttemptTarget, status: number): PorticoError {
   return upstreamError(
     { kind: "upstream", message: `The upstream of channel \`${target.channel}\` answered ${status} without a body.` },

@@ -1,27 +1,9 @@
 /** One attempt at an upstream over HTTP. */
-import type { NativeForm, WireProvider, WireRequest } from "portico/chat";
-import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
-import type { AttemptTarget } from "../target.ts";
-import type { UpstreamClient } from "../http/upstream-client.ts";
+import type { WireRequest } from "portico/chat";
+import { type ChatResponse, clientDisconnected } from "../../job.ts";
+import type { WireAttempt } from "../attempt.ts";
 import { WireExchange } from "./wire-exchange.ts";
 import { wireRequest } from "./wire-request.ts";
-
-export interface WireAttempt {
-  upstreams: UpstreamClient;
-  wire: WireProvider;
-  target: AttemptTarget;
-  job: Job;
-  /** The request goes out in the caller's own form, and so the response comes back. */
-  native?: NativeForm | undefined;
-  timeoutMs: number;
-  idleTimeoutMs: number;
-  /** The usage of the stream is asked for, though the client did not. */
-  askUsage: boolean;
-  /** The exchange is over: completed, failed or cancelled. Called once. */
-  onClose: () => void;
-  /** A stream broke off after it had begun. */
-  onBroken: (message: string) => void;
-}
 
 /** Resolves with the response's beginning, rejects with what went wrong before it. */
 export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
@@ -38,6 +20,6 @@ function exchange(attempt: WireAttempt, call: WireRequest): Promise<ChatResponse
   job.trace.dropped = call.dropped;
   return new Promise<ChatResponse>((resolve, reject) => {
     if (job.cancelled) reject(clientDisconnected());
-    else new WireExchange(attempt, call, resolve, reject).send();
+    else new WireExchange(attempt, call, { resolve, reject }).send();
   });
 }

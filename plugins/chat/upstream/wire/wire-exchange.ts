@@ -3,23 +3,21 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
 import { type ResponseKind, kindOf, onlyComments, sniff } from "./response-kind.ts";
-import { Delivery } from "./delivery.ts";
+import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import { ResponseTail, HeldResponse } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { connectionFailure, silence } from "./wire-failures.ts";
-import { emptyResponse, readWhole, refusal } from "./whole-response.ts";
-import type { WireAttempt } from "./wire-attempt.ts";
+import { emptyResponse, mayPassRaw, readWhole, type Received, refusal } from "./whole-response.ts";
+import type { WireAttempt } from "../attempt.ts";
 
 /** Error responses are read this far. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 /** A whole response larger than this is passed on as it comes where that is possible. */
 const HOLD_BYTES = 1024 * 1024;
 const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
-/** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
-const COMMENTS_ONLY_MS = 2000;
 const NOTHING = Buffer.alloc(0);
 /** An upstream that does not close its response after `[DONE]` is cut. */
 const LINGER_MS = 1000;
@@ -27,40 +25,31 @@ const LINGER_MS = 1000;
 type Mode = ResponseKind | "waiting" | "raw" | "over";
 
 /** Settles the attempt's promise with the response's beginning; of a stream it is the rest as well. */
-export class WireExchange implements Receiver, ResponseStream {
+export class WireExchange implements Receiver, ResponseStream, Delivered {
   readonly #a: WireAttempt;
   readonly #call: WireRequest;
-  #resolve: ((response: ChatResponse) => void) | undefined;
-  #reject: ((error: unknown) => void) | undefined;
   #sending: Sending | undefined;
   #mode: Mode = "waiting";
   #deadline: Deadline | undefined;
-  #commentsTimer: NodeJS.Timeout | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #held: HeldResponse | undefined;
   #reading: StreamReading | undefined;
   #firstByteMs = -1;
   #tail: ResponseTail | undefined;
-  #delivery: Delivery | undefined;
+  readonly #delivery: Delivery;
 
-  constructor(
-    attempt: WireAttempt,
-    call: WireRequest,
-    resolve: (response: ChatResponse) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(attempt: WireAttempt, call: WireRequest, settle: Settle) {
     this.#a = attempt;
     this.#call = call;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#delivery = new Delivery(this, settle);
   }
 
   send(): void {
-    const { job, upstreams, timeoutMs } = this.#a;
+    const { job, client, timeoutMs } = this.#a;
     job.worker = this;
     this.#deadline = startDeadline(timeoutMs, () => this.#late());
-    this.#sending = upstreams.send(this.#call, this);
+    this.#sending = client.send(this.#call, this);
   }
 
   get usage(): Usage | undefined {
@@ -141,7 +130,7 @@ export class WireExchange implements Receiver, ResponseStream {
       return;
     }
     // The response was complete; only its last line was not.
-    if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && this.#resolve === undefined) {
+    if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) {
       this.end();
       return;
     }
@@ -182,49 +171,34 @@ export class WireExchange implements Receiver, ResponseStream {
   }
 
   #deliver(bytes: Buffer): void {
-    this.#outlet.write(bytes);
-    if (this.#resolve === undefined) return;
-    if (this.#mode === "stream" && onlyComments(bytes))
-      this.#commentsTimer ??= setTimeout(() => this.#begin(), COMMENTS_ONLY_MS);
-    else this.#begin();
+    this.#delivery.write(bytes, this.#mode === "stream" && this.#delivery.open && onlyComments(bytes));
   }
 
-  /** The caller's headers may go out. */
-  #begin(): void {
-    const resolve = this.#resolve;
-    if (resolve === undefined) return;
-    clearTimeout(this.#commentsTimer);
-    this.#resolve = undefined;
-    this.#reject = undefined;
-    resolve({
+  beginning(): ChatResponse {
+    return {
       stream: this,
       streamType: this.#mode === "raw" ? "json" : "sse",
       firstByteMs: this.#firstByteMs,
       native: this.#a.native !== undefined,
-    });
+    };
   }
 
   start(sink: Sink): void {
-    this.#outlet.start(sink);
+    this.#delivery.start(sink);
   }
 
   resume(): void {
-    this.#delivery?.resume();
+    this.#delivery.resume();
   }
 
-  get #outlet(): Delivery {
-    this.#delivery ??= new Delivery({ pause: () => this.#pause(), resume: () => this.#resume() });
-    return this.#delivery;
-  }
-
-  #pause(): void {
+  pauseUpstream(): void {
     if (this.#mode === "over") return;
     this.#sending?.pause();
     // A slow reader is no silence of the upstream.
     this.#deadline?.stop();
   }
 
-  #resume(): void {
+  resumeUpstream(): void {
     if (this.#mode === "over") return;
     this.#deadline?.set(this.#a.idleTimeoutMs);
     this.#sending?.resume();
@@ -239,7 +213,7 @@ export class WireExchange implements Receiver, ResponseStream {
       if (held.size <= MAX_ERROR_BYTES) return;
       this.#abort();
       this.#refused();
-    } else if (held.size > HOLD_BYTES && this.#mayPassRaw(held)) {
+    } else if (held.size > HOLD_BYTES && mayPassRaw(this.#a, held)) {
       this.#mode = "raw";
       for (const part of held.take()) this.#passRaw(part);
     } else if (held.size > MAX_RESPONSE_BYTES) {
@@ -248,42 +222,25 @@ export class WireExchange implements Receiver, ResponseStream {
     }
   }
 
-  /** A large response in OpenAI's form need not be held to be told from an error. */
-  #mayPassRaw(held: HeldResponse): boolean {
-    const { job, wire } = this.#a;
-    return job.mayPassRaw && wire.decode === undefined && wire.decoder === undefined && held.beginsAsCompletion();
-  }
-
   #passRaw(bytes: Buffer): void {
     if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
     this.#deliver(bytes);
   }
 
   #whole(): void {
-    const { wire, native, target, job } = this.#a;
-    const response = readWhole({
-      wire,
-      native,
-      target,
-      job,
-      call: this.#call,
-      status: this.#status,
-      headers: this.#headers,
-      body: this.#takeBody(),
-      firstByteMs: this.#firstByteMs,
-    });
-    const resolve = this.#resolve!;
+    const response = readWhole(this.#a, this.#call, this.#takeAll());
     this.#close();
-    resolve(response);
+    this.#delivery.resolve(response);
   }
 
   #refused(): void {
     const { wire, target } = this.#a;
-    this.#broken(refusal(wire, target, { status: this.#status, headers: this.#headers, body: this.#takeBody() }));
+    this.#broken(refusal(wire, target, this.#takeAll()));
   }
 
-  #takeBody(): Buffer {
-    return this.#held?.takeWhole() ?? NOTHING;
+  #takeAll(): Received {
+    const body = this.#held?.takeWhole() ?? NOTHING;
+    return { status: this.#status, headers: this.#headers, body, firstByteMs: this.#firstByteMs };
   }
 
   // ------------------------------------------------------------------------------------------------- end
@@ -298,37 +255,35 @@ export class WireExchange implements Receiver, ResponseStream {
   #finish(): void {
     if (this.#mode === "over") return;
     const sending = this.#sending;
-    if (this.#resolve !== undefined) this.#begin();
+    this.#delivery.begin();
     this.#close();
     // The connection is kept where the upstream ends its response soon.
     setTimeout(() => sending?.abort(), LINGER_MS).unref();
-    this.#outlet.end();
+    this.#delivery.end();
   }
 
   /** An error of any kind, before or after the first byte. */
   #broken(error: unknown, cause?: Error): void {
     if (this.#mode === "over") return;
     if (cause !== undefined && error instanceof Error) error.cause ??= cause;
-    const reject = this.#reject;
     this.#close();
-    if (reject !== undefined) {
-      reject(error);
+    if (this.#delivery.open) {
+      this.#delivery.reject(error);
       return;
     }
     const known = isPorticoError(error)
       ? error
       : upstreamError({ kind: "upstream", message: "The upstream's stream could not be read." }, 200);
     this.#a.onBroken(known.message);
-    this.#outlet.end(known);
+    this.#delivery.end(known);
   }
 
   /** The client disconnected. */
   cancel(): void {
     if (this.#mode === "over") return;
-    const reject = this.#reject;
     this.#abort();
     this.#close();
-    reject?.(clientDisconnected());
+    if (this.#delivery.open) this.#delivery.reject(clientDisconnected());
   }
 
   #abort(): void {
@@ -337,10 +292,7 @@ export class WireExchange implements Receiver, ResponseStream {
 
   #close(): void {
     this.#mode = "over";
-    this.#resolve = undefined;
-    this.#reject = undefined;
     this.#deadline?.stop();
-    clearTimeout(this.#commentsTimer);
     this.#a.job.worker = undefined;
     this.#a.onClose();
   }

@@ -1,7 +1,7 @@
 /** What goes out to an upstream: the caller's own bytes wherever that is right, else what the provider makes of them. */
 import type { WireProvider, WireRequest } from "portico/chat";
 import type { Job } from "../../job.ts";
-import { askingForUsage } from "../../serving/metering.ts";
+import { askingForUsage } from "../../openai/usage.ts";
 import { sendableBytes } from "../../openai/splice.ts";
 import type { AttemptTarget } from "../target.ts";
 

@@ -1,0 +1,155 @@
+/**
+ * What the common events of a stream look like: nearly all differ in one JSON string only. They are told by comparing
+ * bytes with one event that was parsed before; a match says where the string's literal stands, which can then go on
+ * without being parsed.
+ */
+
+const SPACE = 32;
+const QUOTE = 34;
+const ZERO = 48;
+const COLON = 58;
+const BACKSLASH = 92;
+
+/**
+ * Which numbers of an event may differ from the learned one's: none, those behind the string (counts, and spaces that
+ * pad an event), or all of them (a time before it too). Only where no number there means anything by itself.
+ */
+export type LooseNumbers = "none" | "behind" | "all";
+
+/** One kind of common event. */
+export class EventPattern {
+  /** Of the event that matched last: its string's literal without the quotes, and where the event ends. */
+  stringStart = 0;
+  stringEnd = 0;
+  eventEnd = 0;
+  /** Up to and with the opening quote. */
+  readonly prefix: Buffer;
+  /** From the closing quote to the event's end; loose, it has no spaces and each run of digits is one `0`. */
+  readonly #suffix: Buffer;
+  readonly #loose: LooseNumbers;
+
+  private constructor(prefix: Buffer, suffix: Buffer, loose: LooseNumbers) {
+    this.prefix = prefix;
+    this.#suffix = suffix;
+    this.#loose = loose;
+  }
+
+  /** The pattern of a whole event whose one string is the value of `key` (quoted), first found behind `from`. */
+  static of(event: Buffer, key: Buffer, loose: LooseNumbers, from = 0): EventPattern | undefined {
+    const start = stringAfter(event, key, from);
+    if (start === -1 || event.indexOf(key, start) !== -1) return undefined;
+    const quote = closingQuote(event, start);
+    if (quote === -1) return undefined;
+    const prefix = Buffer.from(event.subarray(0, start));
+    const rest = event.subarray(quote);
+    return new EventPattern(prefix, loose === "none" ? Buffer.from(rest) : looseSuffix(rest), loose);
+  }
+
+  /** Whether the event at `at` is like the learned one; then the three numbers above tell of it. */
+  match(bytes: Buffer, at: number): boolean {
+    const { prefix } = this;
+    const suffix = this.#suffix;
+    const start = this.#loose === "all" ? afterLoose(bytes, at, prefix) : afterExact(bytes, at, prefix);
+    if (start === -1) return false;
+    const quote = closingQuote(bytes, start);
+    if (quote === -1) return false;
+    const end = this.#loose === "none" ? afterExact(bytes, quote, suffix) : afterSuffix(bytes, quote, suffix);
+    if (end === -1) return false;
+    this.stringStart = start;
+    this.stringEnd = quote;
+    this.eventEnd = end;
+    return true;
+  }
+}
+
+function looseSuffix(rest: Buffer): Buffer {
+  const suffix: number[] = [];
+  for (const byte of rest) {
+    if (byte === SPACE || (isDigit(byte) && suffix.at(-1) === ZERO)) continue;
+    suffix.push(isDigit(byte) ? ZERO : byte);
+  }
+  return Buffer.from(suffix);
+}
+
+/** The index after the opening quote of the string that is the value of the (quoted) key, or -1. */
+function stringAfter(event: Buffer, key: Buffer, from: number): number {
+  // Inside a string the key's quotes would be escaped, so what is found is a key (or a whole string, without a colon).
+  for (let at = event.indexOf(key, from); at !== -1; at = event.indexOf(key, at + 1)) {
+    let i = skipSpaces(event, at + key.length);
+    if (event[i] !== COLON) continue;
+    i = skipSpaces(event, i + 1);
+    return event[i] === QUOTE ? i + 1 : -1;
+  }
+  return -1;
+}
+
+function skipSpaces(event: Buffer, from: number): number {
+  let i = from;
+  while (event[i] === SPACE) i++;
+  return i;
+}
+
+/** The index of the quote that ends the string which begins at `start`; -1 where the string is not whole or not JSON. */
+function closingQuote(bytes: Buffer, start: number): number {
+  // A plain loop: for so few bytes each step into native code costs more than it saves.
+  for (let i = start; i < bytes.length; i++) {
+    const byte = bytes[i] as number;
+    if (byte === QUOTE) return i;
+    if (byte === BACKSLASH) i++;
+    else if (byte < SPACE) return -1;
+  }
+  return -1;
+}
+
+/** Where the part ends if it stands at `at`, else -1. Compared from behind, where events differ first. */
+function afterExact(bytes: Buffer, at: number, part: Buffer): number {
+  const length = part.length;
+  if (at + length > bytes.length) return -1;
+  for (let i = length - 1; i >= 0; i--) if (bytes[at + i] !== part[i]) return -1;
+  return at + length;
+}
+
+/** The same with runs of digits standing for each other. */
+function afterLoose(bytes: Buffer, at: number, part: Buffer): number {
+  let i = at;
+  let j = 0;
+  while (i < bytes.length && j < part.length) {
+    const a = bytes[i] as number;
+    const b = part[j] as number;
+    if (isDigit(a) && isDigit(b)) {
+      while (i < bytes.length && isDigit(bytes[i] as number)) i++;
+      while (j < part.length && isDigit(part[j] as number)) j++;
+    } else if (a === b) {
+      i++;
+      j++;
+    } else {
+      return -1;
+    }
+  }
+  return j === part.length ? i : -1;
+}
+
+/** The end of the event whose rest is like the loose suffix, or -1. */
+function afterSuffix(bytes: Buffer, from: number, suffix: Buffer): number {
+  let i = from;
+  for (let j = 0; j < suffix.length; j++) {
+    const wanted = suffix[j] as number;
+    if (wanted === ZERO) {
+      const start = i;
+      while (isDigit(bytes[i] as number)) i++;
+      if (i > start) continue;
+    } else if (bytes[i] === wanted) {
+      i++;
+      continue;
+    }
+    // Anthropic pads its events so that their lengths tell nothing.
+    if (bytes[i] !== SPACE) return -1;
+    i++;
+    j--;
+  }
+  return i;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 48 && byte <= 57;
+}

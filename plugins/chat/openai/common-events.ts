@@ -1,0 +1,50 @@
+/** The common events of a stream in OpenAI's form: one string of text, reasoning or arguments, and nothing else. */
+import { EventPattern } from "../kit/stream/event-pattern.ts";
+import { type Fields, isObject } from "./fields.ts";
+
+/** Text, reasoning and arguments may alternate. */
+const MOST_PATTERNS = 3;
+
+export interface CommonEvent {
+  /** Of the event that matched last. */
+  readonly pattern: EventPattern;
+  /** The string is text of the first choice. */
+  readonly text: boolean;
+}
+
+export class CommonEvents {
+  #list: CommonEvent[] = [];
+
+  /** The kind of event that starts here, where it differs from a good one only inside its one string. */
+  match(bytes: Buffer, start: number): CommonEvent | undefined {
+    for (const event of this.#list) if (event.pattern.match(bytes, start)) return event;
+    return undefined;
+  }
+
+  /** Remembers the shape of a good event with one string in its delta, and nothing else that could matter. */
+  learn(block: Buffer, choice: Fields): void {
+    if (choice["finish_reason"] !== null) return;
+    const delta = choice["delta"] as Fields;
+    const field = onlyString(delta);
+    const deltaAt = block.indexOf('"delta"');
+    if (field === undefined || deltaAt === -1) return;
+    const pattern = EventPattern.of(block, Buffer.from(`"${field}"`), "none", deltaAt);
+    if (pattern === undefined) return;
+    const text = field === "content" && choice["index"] === 0;
+    this.#list = [{ pattern, text }, ...this.#list.slice(0, MOST_PATTERNS - 1)];
+  }
+}
+
+/** The field whose string is all that a delta says; undefined where it says more, or something else. */
+function onlyString(delta: Fields): string | undefined {
+  const [key, ...others] = Object.keys(delta);
+  if (key === undefined || others.length > 0) return undefined;
+  if (key === "content" || key === "reasoning_content") return typeof delta[key] === "string" ? key : undefined;
+  if (key !== "tool_calls") return undefined;
+  const [call, ...more] = delta["tool_calls"] as Fields[];
+  if (more.length > 0 || !isObject(call)) return undefined;
+  if (Object.keys(call).some((name) => name !== "index" && name !== "function")) return undefined;
+  const fn = call["function"];
+  if (!isObject(fn) || Object.keys(fn).length !== 1 || typeof fn["arguments"] !== "string") return undefined;
+  return "arguments";
+}

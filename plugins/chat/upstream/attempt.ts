@@ -1,0 +1,34 @@
+/** One try of a request at one target, as whoever makes it is told of it. */
+import type { ChatProvider, NativeForm, WireProvider } from "portico/chat";
+import type { Job } from "../job.ts";
+import type { UpstreamClient } from "./http/upstream-client.ts";
+import type { AttemptTarget } from "./target.ts";
+
+interface Attempt {
+  target: AttemptTarget;
+  job: Job;
+  /** Completed, failed or cancelled. Called once. */
+  onClose: () => void;
+  /** A stream broke off after it had begun. */
+  onBroken: (message: string) => void;
+}
+
+/** At a provider that answers in this process. */
+export interface LocalAttempt extends Attempt {
+  provider: ChatProvider;
+  /** To the response or its first chunk, and between chunks. Undefined: the provider takes its time. */
+  timeoutMs: number | undefined;
+  idleTimeoutMs: number | undefined;
+}
+
+/** At an upstream over HTTP. */
+export interface WireAttempt extends Attempt {
+  client: UpstreamClient;
+  wire: WireProvider;
+  /** The request goes out in the caller's own form, and so the response comes back. */
+  native?: NativeForm | undefined;
+  timeoutMs: number;
+  idleTimeoutMs: number;
+  /** The usage of the stream is asked for, though the client did not. */
+  askUsage: boolean;
+}
