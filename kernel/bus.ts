@@ -22,6 +22,7 @@ interface Entry {
   timeoutMs: number;
   owner: string;
   traced: boolean;
+  failClosed: boolean;
 }
 interface Queue {
   waiting: { event: BusEvent; entries: readonly Entry[] }[];
@@ -31,6 +32,8 @@ interface Queue {
 type Observer = (event: BusEvent, result: EmitResult) => void;
 
 const none: readonly Entry[] = [];
+const both = ["reply", "block"] as const;
+const neither = [] as const;
 /** An event that causes itself (`cron:fired` → `message:received` → …) stops here. */
 const maxDepth = 8;
 /** Beyond this many waiting events of one name the oldest is dropped, and said. */
@@ -70,6 +73,7 @@ export function createBus(log: Logger) {
       timeoutMs: options.timeoutMs ?? 10_000,
       owner: options.owner ?? "kernel",
       traced: options.traced ?? true,
+      failClosed: options.failClosed ?? false,
     };
     // A stable sort keeps registration order within one priority.
     handlers.set(
@@ -90,29 +94,34 @@ export function createBus(log: Logger) {
     };
   }
 
-  function emit<K extends EventName>(name: K, context: Events[K], options: EmitOptions = {}): Promise<EmitResult<K>> {
+  async function emit<K extends EventName>(
+    name: K,
+    context: Events[K],
+    options: EmitOptions = {},
+  ): Promise<EmitResult<K>> {
     const spec = specs.get(name);
-    if (!spec) return Promise.reject(new PorticoError("internal_error", `Nobody has declared the event ${name}.`));
     const entries = handlers.get(name) ?? none;
-    if (entries === none && observers.length === 0) {
-      return Promise.resolve({ context, messages: [], outcomes: [] });
-    }
+    const result: EmitResult<K> = { context, messages: [], outcomes: [] };
+    if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
+    if (entries === none && observers.length === 0) return result;
     const chain = running()?.chain;
     if (chain && chain.length >= maxDepth) {
       const path = [...chain, name].join(" → ");
-      return Promise.reject(new PorticoError("event_loop", `Events cause each other without end: ${path}.`));
+      return misuse(result, "event_loop", `Events cause each other without end: ${path}.`);
     }
     const event = createEvent(name, context, options);
-    if (spec.mode === "notify") {
-      if (entries.length) enqueue(name, event as unknown as BusEvent, entries);
-      const result: EmitResult<K> = { context, messages: [], outcomes: [] };
-      observe(event as unknown as BusEvent, result as unknown as EmitResult);
-      return Promise.resolve(result);
-    }
-    return runSeries(spec, event as unknown as BusEvent, entries).then((result) => {
-      observe(event as unknown as BusEvent, result);
-      return result as unknown as EmitResult<K>;
-    });
+    if (spec.mode !== "notify") await runSeries(spec, event, entries, result);
+    else if (entries.length) enqueue(name, event, entries);
+    observe(event, result);
+    return result;
+  }
+
+  /** An outcome as any other: whoever emits is never thrown at. */
+  function misuse<K extends EventName>(result: EmitResult<K>, code: string, message: string): EmitResult<K> {
+    const error = new PorticoError(code, message);
+    log.error({ err: error }, message);
+    result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
+    return result;
   }
 
   function enqueue(name: string, event: BusEvent, entries: readonly Entry[]): void {
@@ -133,29 +142,47 @@ export function createBus(log: Logger) {
     queue.work = undefined;
   }
 
-  async function runSeries(spec: EventSpec, event: BusEvent, entries: readonly Entry[]): Promise<EmitResult> {
+  /** Fills in the result: the changed context, what was said and done, and how the event ended. */
+  async function runSeries<K extends EventName>(
+    spec: EventSpec,
+    event: BusEvent<K>,
+    entries: readonly Entry[],
+    result: EmitResult<K>,
+  ): Promise<void> {
     const changes: readonly string[] = spec.changes ?? [];
-    const context = { ...(event.context as object) } as Record<string, unknown>;
-    const outcomes: Outcome[] = [];
-    const messages: string[] = [];
-    const done = (answer?: object) => ({ ...answer, context, messages, outcomes }) as unknown as EmitResult;
+    const effects = spec.effects ?? (spec.mode === "answer" ? both : neither);
+    const context: Record<string, unknown> = { ...event.context };
+    result.context = context as Events[K];
     for (const entry of entries) {
       const view = changeableView(context, changes);
       const said: string[] = [];
-      const seen = { ...event, context: view, messages: said } as unknown as BusEvent;
-      const { outcome, result } = await runOne(entry, seen);
-      outcomes.push(outcome);
-      if (!outcome.ok) continue;
+      const { outcome, result: given } = await runOne(entry, { ...event, context: view as Events[K], messages: said });
+      result.outcomes.push(outcome);
+      if (!outcome.ok) {
+        if (!entry.failClosed) continue;
+        result.refusal = unavailable(entry, event.name);
+        result.block = result.refusal.message;
+        return;
+      }
       for (const field of changes) context[field] = view[field];
-      messages.push(...said);
-      if (spec.mode !== "answer" || !result) continue;
-      if ("block" in result && result.block !== undefined) return done({ block: String(result.block) });
-      if ("reply" in result && result.reply !== undefined) return done({ reply: String(result.reply) });
+      result.messages.push(...said);
+      if (!given) continue;
+      if ("block" in given && given.block !== undefined && effects.includes("block")) {
+        result.block = String(given.block);
+        result.refusal = new PorticoError("blocked_by_hook", result.block || "A hook refused this.");
+        return;
+      }
+      if ("reply" in given && given.reply !== undefined && effects.includes("reply")) {
+        result.reply = String(given.reply);
+        return;
+      }
     }
-    return done();
   }
 
-  async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
+  async function runOne<K extends EventName>(
+    entry: Entry,
+    event: BusEvent<K>,
+  ): Promise<{ outcome: Outcome; result?: HandlerResult }> {
     const began = performance.now();
     const outcome = (rest: Partial<Outcome>): Outcome => ({
       owner: entry.owner,
@@ -227,6 +254,12 @@ function createEvent<K extends EventName>(name: K, context: Events[K], options: 
     context,
     messages: [],
   };
+}
+
+/** What an event is refused with while a handler that has to judge it does not. */
+function unavailable(entry: Entry, event: string): PorticoError {
+  const who = entry.owner.replace(":", " ");
+  return new PorticoError("hook_unavailable", `The ${who} has to judge ${event} and does not work: try again later.`);
 }
 
 /** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */

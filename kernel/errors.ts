@@ -25,6 +25,7 @@ const STATUS = {
   rate_limit_exceeded: 429,
   internal_error: 500,
   not_implemented: 501,
+  hook_unavailable: 503,
   service_unavailable: 503,
   timeout: 504,
 } as const;

@@ -1,4 +1,4 @@
-import type { ServiceName, Services } from "../types.ts";
+import type { ServiceName, Services } from "../contract/services.ts";
 
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
 export interface OptionSpec {

@@ -1,4 +1,5 @@
 /** Events: how they are declared, handled and emitted. */
+import type { PorticoError } from "../errors.ts";
 
 /** Event name → the `context` its handlers get. */
 export interface Events {
@@ -26,6 +27,8 @@ export type EventMode = "notify" | "change" | "answer";
 export interface EventSpec<K extends EventName = EventName> {
   mode: EventMode;
   description: string;
+  /** How a handler may end it; default both for `answer`, neither for the others. */
+  effects?: readonly ("reply" | "block")[];
   /** The fields of `context` that a handler may change; the rest is read-only to it. */
   changes?: readonly (keyof Events[K] & string)[];
   /** A believable context: `portico hooks run` and documentation use it. */
@@ -58,6 +61,8 @@ export interface OnOptions {
   priority?: number;
   /** Deadline in ms after which the handler's signal is aborted and the next handler runs; default 10000. */
   timeoutMs?: number;
+  /** While the handler fails or is late, the event is refused (`hook_unavailable`) instead of passing. Not for `notify`. */
+  failClosed?: boolean;
   /** Who registered it, for logs; the context fills it in. */
   owner?: string;
   /**
@@ -80,11 +85,17 @@ export interface EmitOptions {
   sessionKey?: string;
 }
 
-/** Never a rejection: a handler that throws is an outcome. `context` holds the changed fields. */
+/**
+ * Never a rejection: a handler that throws is an outcome, and so is an event that nobody has declared or that causes
+ * itself without end. `context` holds the changed fields.
+ */
 export interface EmitResult<K extends EventName = EventName> {
   context: Events[K];
   reply?: string;
+  /** Why the event is refused. */
   block?: string;
+  /** The refusal as an error to throw: 403 `blocked_by_hook`, or 503 `hook_unavailable`. */
+  refusal?: PorticoError;
   /** What handlers pushed on `event.messages`, in order. */
   messages: string[];
   outcomes: Outcome[];

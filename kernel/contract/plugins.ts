@@ -84,7 +84,7 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   /** Every port that this gateway listens on: nobody may be led to them (see `createGuard`). */
   ports(): readonly number[];
 
-  /** Declares an event; emitting an undeclared one is an error. */
+  /** Declares an event; emitting an undeclared one does nothing but log an error. */
   event<K extends EventName>(name: K, spec: EventSpec<K>): Dispose;
   on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose;
   /** Sees every event after its handlers ran; for feeds and metrics. */

@@ -4,7 +4,7 @@ import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { HookEntry } from "../../kernel/extensions/hooks/settings.ts";
 import { createHookChat } from "../../plugins/chat/hook-chat.ts";
-import { type HookHome, makeHookHome } from "../kernel/hooks/hook-home.ts";
+import { type HookHome, makeHookHome } from "../kernel/extensions/hooks/hook-home.ts";
 import { untilRight } from "../support/until.ts";
 
 const own = join(import.meta.dirname, "../../hooks");

@@ -161,18 +161,44 @@ test("an event that causes itself stops with the chain in the error", async () =
   const bus = makeBus();
   let error: Error | undefined;
   bus.on("test:event", async () => {
-    await emit(bus).catch((thrown) => {
-      error ??= thrown;
-    });
+    const { outcomes } = await emit(bus);
+    error ??= outcomes[0]?.error;
   });
   await emit(bus);
   assert.match(error?.message ?? "", /test:event → test:event/);
 });
 
-test("an undeclared event is refused", async () => {
+test("an undeclared event is an outcome", async () => {
   const bus = createBus(createLog({ level: "silent" }).log);
-  const error = await emit(bus).catch((thrown: Error) => thrown);
-  assert.match((error as Error).message, /declared/);
+  const { outcomes, context } = await emit(bus);
+  assert.match(outcomes[0]?.error?.message ?? "", /declared/);
+  assert.equal(context, { text: "a" });
+});
+
+test("a handler that has to judge an event refuses it while it fails or hangs", async () => {
+  for (const mode of ["answer", "change"] as const) {
+    const bus = makeBus(mode);
+    let works = false;
+    bus.on("test:event", () => (works ? undefined : new Promise(() => {})), { failClosed: true, timeoutMs: 10 });
+    bus.on("test:event", append("b"));
+    const refused = await emit(bus);
+    assert.equal([refused.refusal?.code, refused.refusal?.status], ["hook_unavailable", 503]);
+    assert.is(refused.context.text, "a", "no further handler is asked");
+    works = true;
+    const passed = await emit(bus);
+    assert.equal([passed.refusal, passed.context.text], [undefined, "ab"]);
+  }
+});
+
+test("an event that can only be blocked takes no reply", async () => {
+  const bus = createBus(createLog({ level: "silent" }).log);
+  bus.declare("test:event", { mode: "answer", effects: ["block"], description: "", sample: { text: "" } });
+  const undo = bus.on("test:event", () => ({ reply: "no" }));
+  assert.is((await emit(bus)).reply, undefined);
+  void undo();
+  bus.on("test:event", () => ({ block: "no" }));
+  const { block, refusal } = await emit(bus);
+  assert.equal([block, refusal?.code, refusal?.status], ["no", "blocked_by_hook", 403]);
 });
 
 test("observers see every event with its result", async () => {

@@ -88,8 +88,9 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   const result = resultOf(given);
   if (result === "odd")
     effects.ignored.push("it returned neither nothing, {reply: text} nor {block: reason}; that is ignored");
-  else if (result && spec && spec.mode !== "answer") {
-    effects.ignored.push(`${event.name} cannot be answered: its ${"reply" in result ? "reply" : "block"} is ignored`);
+  else if (result && spec && !effectsOfEvent(spec).includes("reply" in result ? "reply" : "block")) {
+    const [what, done] = "reply" in result ? ["reply", "answered"] : ["block", "blocked"];
+    effects.ignored.push(`${event.name} cannot be ${done}: its ${what} is ignored`);
   } else effects.result = result;
   return effects;
 }
@@ -112,6 +113,10 @@ function kindOf(value: unknown): string {
 
 function listed(changeable: ReadonlySet<string>): string {
   return changeable.size ? `only ${[...changeable].join(", ")}` : "nothing";
+}
+
+function effectsOfEvent({ effects, mode }: EventSpec): readonly string[] {
+  return effects ?? (mode === "answer" ? ["reply", "block"] : []);
 }
 
 function resultOf(given: unknown): Effects["result"] | "odd" {

@@ -2,15 +2,15 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
-import { type Bus, createBus } from "../../../kernel/bus.ts";
-import { declareKernelEvents } from "../../../kernel/gateway/events.ts";
-import { createLoader } from "../../../kernel/extensions/load/load.ts";
-import { cacheName } from "../../../kernel/extensions/load/package-loader.ts";
-import { createHookHost, type HookHost } from "../../../kernel/extensions/hooks/host.ts";
-import type { HookSettings } from "../../../kernel/extensions/hooks/settings.ts";
-import { createLog } from "../../../kernel/log/log.ts";
-import type { EmitResult, HookContextMember, Paths } from "../../../kernel/types.ts";
-import { temporaryDir } from "../../support/temporary.ts";
+import { type Bus, createBus } from "../../../../kernel/bus.ts";
+import { declareKernelEvents } from "../../../../kernel/gateway/events.ts";
+import { createLoader } from "../../../../kernel/extensions/load/load.ts";
+import { cacheName } from "../../../../kernel/extensions/load/package-loader.ts";
+import { createHookHost, type HookHost } from "../../../../kernel/extensions/hooks/host.ts";
+import type { HookSettings } from "../../../../kernel/extensions/hooks/settings.ts";
+import { createLog } from "../../../../kernel/log/log.ts";
+import type { EmitResult, HookContextMember, Paths } from "../../../../kernel/types.ts";
+import { temporaryDir } from "../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLoopGuard, EndlessLoopError, guardLoops } from "../../../kernel/extensions/load/loop-guard.ts";
-import { packageDir } from "../../support/gateway.ts";
+import { createLoopGuard, EndlessLoopError, guardLoops } from "../../../../kernel/extensions/load/loop-guard.ts";
+import { packageDir } from "../../../support/gateway.ts";
 
 /** Runs code whose loops are guarded with this limit; `return` answers. */
 function run(code: string, limitMs = 30): unknown {

@@ -2,15 +2,15 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createBus } from "../../../kernel/bus.ts";
-import { createLoader } from "../../../kernel/extensions/load/load.ts";
-import { cacheName } from "../../../kernel/extensions/load/package-loader.ts";
-import { createLog } from "../../../kernel/log/log.ts";
-import type { PluginParts } from "../../../kernel/extensions/plugins/context.ts";
-import { createPluginHost } from "../../../kernel/extensions/plugins/host.ts";
-import { createContributions, createServices } from "../../../kernel/registry.ts";
+import { createBus } from "../../../../kernel/bus.ts";
+import { createLoader } from "../../../../kernel/extensions/load/load.ts";
+import { cacheName } from "../../../../kernel/extensions/load/package-loader.ts";
+import { createLog } from "../../../../kernel/log/log.ts";
+import type { PluginParts } from "../../../../kernel/extensions/plugins/context.ts";
+import { createPluginHost } from "../../../../kernel/extensions/plugins/host.ts";
+import { createContributions, createServices } from "../../../../kernel/registry.ts";
 
 const test = suite("hanging plugins");
 const home = mkdtempSync(join(tmpdir(), "portico-limits-"));

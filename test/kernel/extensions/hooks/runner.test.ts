@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { answering, descriptor, type HookHome, makeHookHome, rejects } from "./hook-home.ts";
-import { untilRight } from "../../support/until.ts";
+import { untilRight } from "../../../support/until.ts";
 
 const test = suite<{ home: HookHome }>("hook runner");
 test.before.each(async (context) => {

@@ -1,14 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { parseHookMd } from "../../../kernel/extensions/hooks/front-matter.ts";
-import { declaredEvents } from "../../support/declared-events.ts";
-import { hookFiles, writeHook } from "../../../kernel/cli/hook-template.ts";
-import { temporaryDir } from "../../support/temporary.ts";
+import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
+import { declaredEvents } from "../../../support/declared-events.ts";
+import { hookFiles, writeHook } from "../../../../kernel/cli/hook-template.ts";
+import { temporaryDir } from "../../../support/temporary.ts";
 
-const packageDir = join(import.meta.dirname, "../../..");
+const packageDir = join(import.meta.dirname, "../../../..");
 const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
 
 /** What a real tsc says about a hooks directory, without the package's own files. */

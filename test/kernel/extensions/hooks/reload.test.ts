@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { answering, descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
-import { untilRight } from "../../support/until.ts";
+import { untilRight } from "../../../support/until.ts";
 
 const test = suite<{ home: HookHome }>("hook reload");
 test.before.each(async (context) => {

@@ -1,9 +1,9 @@
 /** A plugin writes the sections that it declares into the configuration file, and no others. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startGateway } from "../../support/gateway.ts";
+import { startGateway } from "../../../support/gateway.ts";
 
 const plugin = `import { definePlugin, Type } from "portico";
 export default definePlugin({

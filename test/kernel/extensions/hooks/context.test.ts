@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createHookChat } from "../../../plugins/chat/hook-chat.ts";
-import { createHookKv } from "../../../plugins/store/hook-kv.ts";
+import { createHookChat } from "../../../../plugins/chat/hook-chat.ts";
+import { createHookKv } from "../../../../plugins/store/hook-kv.ts";
 import { descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 
 const test = suite<{ home: HookHome }>("handler context");

@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
-import { untilRight } from "../../support/until.ts";
+import { untilRight } from "../../../support/until.ts";
 
 const files = { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("managed") };
 const workspaceFiles = {

@@ -1,10 +1,10 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../../support/suite.ts";
+import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
-import { until } from "../../support/until.ts";
+import { type InProcessGateway, makeHome, startGateway } from "../../../support/gateway.ts";
+import { portico } from "../../../support/portico.ts";
+import { until } from "../../../support/until.ts";
 
 const test = suite("plugins");
 let gateway: InProcessGateway;
