@@ -193,7 +193,7 @@ export function parseSchedule(given: GivenSchedule, now: number, zone: string, p
   }
   const tz = checkZone(schedule.tz ?? zone, `${param}.tz`);
   if (schedule.kind === "at") {
-    return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), ...(schedule.tz ? { tz } : {}) };
+    return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), tz: schedule.tz && tz };
   }
   const expr = schedule.expr.trim().replace(/\s+/g, " ");
   const fields = expr.startsWith("@") ? 5 : expr.split(" ").length;

@@ -104,9 +104,9 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
       consecutiveErrors: state.consecutiveErrors,
       running: state.running !== undefined,
       runs: state.fired,
-      ...(state.disabledReason === undefined ? {} : { disabledReason: state.disabledReason }),
+      disabledReason: state.disabledReason,
     },
-    ...(dates > 0 ? { nextDates: row.enabled ? upcoming(job, now, dates) : [] } : {}),
+    nextDates: dates > 0 ? (row.enabled ? upcoming(job, now, dates) : []) : undefined,
   };
 }
 

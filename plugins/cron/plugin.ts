@@ -33,7 +33,7 @@ export default definePlugin({
   commands: { cron: () => import("./cli.ts") },
   setup(ctx, config) {
     const zone = (): string => late.settings().timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const operations = async (): Promise<Operations> => (await late.parts()).operations;
+    const operations = async (): Promise<Operations> => (await late.started()).operations;
 
     let tools: Promise<ScheduleTools> | undefined;
     ctx.provide("schedule", {

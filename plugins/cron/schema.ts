@@ -1,6 +1,5 @@
 import { type Static, Type } from "portico";
-
-const closed = { additionalProperties: false } as const;
+import { closed, entryFields, entryName } from "portico/cron";
 
 export const Schedule = Type.Union([
   Type.Object(
@@ -59,14 +58,11 @@ export const Payload = Type.Union([
   ),
 ]);
 
-const Status = Type.Union([Type.Literal("enabled"), Type.Literal("disabled")]);
 const span = (description: string) => Type.Integer({ minimum: 0, maximum: 31_536_000_000, description });
 
 /** What a job is made of, beside its name; the same over HTTP and in the configuration. */
 const definition = {
-  description: Type.Optional(Type.String({ maxLength: 1_000 })),
-  status: Type.Optional(Status),
-  enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
+  ...entryFields,
   schedule: Type.Union([Schedule, Type.String({ minLength: 1, maxLength: 200 })]),
   payload: Payload,
   missed: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("run-once")])),
@@ -82,10 +78,7 @@ const definition = {
   deleteAfterRun: Type.Optional(Type.Boolean()),
 };
 
-export const NewJob = Type.Object(
-  { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...definition },
-  closed,
-);
+export const NewJob = Type.Object({ ...entryName, ...definition }, closed);
 export const JobChange = Type.Partial(NewJob, closed);
 export const ConfiguredJob = Type.Object(definition, closed);
 

@@ -1,7 +1,7 @@
 /** Puts the parts together at the first use: a start that needs no jobs yet is not held up by them. */
 import type { PluginContext } from "portico";
-import { createLoopSwitch, type LateParts, openLiveBook } from "portico/cron";
-import { createBook } from "./book.ts";
+import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/cron";
+import { createJobs } from "./jobs.ts";
 import { KIND } from "./job.ts";
 import { startLoop } from "./firing/loop.ts";
 import { declareHookEvent } from "./firing/payload.ts";
@@ -12,45 +12,41 @@ import { createSettler } from "./firing/settle.ts";
 
 const SWEEP_MS = 30_000;
 
-export interface Cron extends LateParts<CronConfig> {
+export interface Cron extends LateStarted<CronConfig> {
   operations: Operations;
 }
 
 export async function startCron(ctx: PluginContext, settings: () => CronConfig, zone: () => string): Promise<Cron> {
   const store = () => ctx.use("store");
-  const loop = createLoopSwitch(() =>
-    startLoop({
-      now: () => store().now(),
-      nextDueAt: () => store().schedules.nextDueAt(KIND),
-      run: runner.runDue,
-      foresee: runner.foresee,
-      wentBack: book.rewindIntervals,
-      failed: (error) => ctx.log.error({ err: error }, "cron jobs could not be looked up"),
-    }),
-  );
-  const book = createBook({ ctx, zone, changed: loop.poke });
+  const loop = createLoopSwitch({
+    ctx,
+    kind: KIND,
+    start: startLoop,
+    work: () => ({ run: runner.runDue, foresee: runner.foresee, wentBack: jobs.rewindIntervals }),
+  });
+  const jobs = createJobs({ ctx, zone, changed: loop.poke });
   const settler = createSettler({
     ctx,
     maxErrors: () => settings().maxErrors,
     keepRuns: () => settings().keepRuns,
-    drop: book.drop,
+    drop: jobs.drop,
   });
   const runner = createRunner({ ctx, settler });
 
-  const live = await openLiveBook({
+  const live = await openLiveEntries({
     ctx,
     kind: KIND,
-    book,
+    entries: jobs,
     loop,
     settings: settings(),
     definitions: ({ jobs }) => jobs,
     async prepare() {
-      for (const { body } of await book.list())
+      for (const { body } of await jobs.list())
         if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
-      await book.rewindIntervals(store().now());
+      await jobs.rewindIntervals(store().now());
       const zoneData = process.versions["tz"] ?? "unknown";
       if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
-      await book.rereckon(store().now());
+      await jobs.rereckon(store().now());
       await store().kv.set("cron", "zoneData", zoneData);
     },
   });
@@ -65,7 +61,7 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
   void sweep();
 
   return {
-    operations: createOperations({ ctx, book, runner }),
+    operations: createOperations({ ctx, jobs, runner }),
     apply: live.apply,
     async stop() {
       clearInterval(sweeper);

@@ -1,4 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
+import { asBody } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "runs", "rm"] as const;
@@ -23,13 +24,12 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     async handler(args) {
       const jobs = await operations();
       if (args.action === "list") return jobs.list();
-      if (args.action === "add") return jobs.add({ name: args.name, ...changeOf(args) }, "agent");
+      if (args.action === "add") return jobs.add(changeOf(args), "agent");
       const { id } = args;
       if (id === undefined)
         throw new PorticoError("invalid_request_error", `${args.action} needs id.`, { param: "id" });
       if (args.action === "show") return jobs.show(id);
-      if (args.action === "edit")
-        return jobs.change(id, { ...(args.name ? { name: args.name } : {}), ...changeOf(args) });
+      if (args.action === "edit") return jobs.change(id, changeOf(args));
       if (args.action === "enable") return jobs.switch(id, "enabled");
       if (args.action === "disable") return jobs.switch(id, "disabled");
       if (args.action === "run") return jobs.run(id);
@@ -40,6 +40,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
 }
 
 interface Change {
+  name?: string;
   schedule?: string;
   tz?: string;
   message?: string;
@@ -47,15 +48,13 @@ interface Change {
   deleteAfterRun?: boolean;
 }
 
-function changeOf({ schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
+function changeOf({ name, schedule, tz, message, text, deleteAfterRun }: Change): Record<string, unknown> {
   const isCron = schedule !== undefined && !/^(every|in)\s|^\d{4}-/.test(schedule);
-  return {
-    ...(schedule === undefined ? {} : { schedule: isCron && tz ? { kind: "cron", expr: schedule, tz } : schedule }),
-    ...(message !== undefined
-      ? { payload: { kind: "agentTurn", message } }
-      : text !== undefined
-        ? { payload: { kind: "systemEvent", text } }
-        : {}),
-    ...(deleteAfterRun === undefined ? {} : { deleteAfterRun }),
-  };
+  const event = text === undefined ? undefined : { kind: "systemEvent", text };
+  return asBody({
+    name: name || undefined,
+    schedule: isCron && tz ? { kind: "cron", expr: schedule, tz } : schedule,
+    payload: message === undefined ? event : { kind: "agentTurn", message },
+    deleteAfterRun,
+  });
 }

@@ -1,6 +1,6 @@
 /** What cron shares: its event, and the service that knows dates, payloads and due times. Types only. */
 import type { NewItem } from "portico/store";
-import type { DueLoop } from "./schedules/live.ts";
+import type { DueLoop, DueLoopOptions } from "./schedules/due-loop.ts";
 
 declare module "portico" {
   interface Events {
@@ -69,18 +69,6 @@ export interface PayloadDelivery {
   eventId?: string;
   turnId?: string;
   sessionId?: string;
-}
-
-export interface DueLoopOptions {
-  now(): number;
-  nextDueAt(): Promise<number | undefined>;
-  /** Works off what is due. Answers how many made progress; 0 makes the loop wait a moment. */
-  run(now: number): Promise<number>;
-  /** Called shortly before something comes due, with the time that it may look ahead to. */
-  foresee?(until: number): Promise<void>;
-  /** The clock went back: dates that were reckoned from now (`every`) may lie too far ahead. */
-  wentBack?(now: number): Promise<void>;
-  failed(error: unknown): void;
 }
 
 /** Loaded at first use: a start without jobs pays nothing for dates. */

@@ -1,19 +1,19 @@
 import { compile, type PluginContext, PorticoError } from "portico";
-import type { PollBook } from "./book.ts";
+import type { PollEntries } from "./entries.ts";
 import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
 import type { PollRunner } from "./checking/runner.ts";
 import { NewPoll, PollChange } from "./schema.ts";
 import { CheckFailed } from "./sources/source.ts";
 import { render } from "./checking/template.ts";
 
-export interface Parts {
+interface OperationsOptions {
   ctx: PluginContext;
-  book: PollBook;
+  entries: PollEntries;
   runner: PollRunner;
 }
 
 /** What the routes, the agent's tool and the command line all do. */
-export function createOperations({ ctx, book, runner }: Parts) {
+export function createOperations({ ctx, entries, runner }: OperationsOptions) {
   const newPoll = compile(NewPoll);
   const pollChange = compile(PollChange);
 
@@ -36,51 +36,52 @@ export function createOperations({ ctx, book, runner }: Parts) {
     return {
       status: checked.status,
       count: news.length,
-      ...(listed === undefined ? {} : { listed }),
-      ...(checked.httpStatus === undefined ? {} : { httpStatus: checked.httpStatus }),
+      listed,
+      httpStatus: checked.httpStatus,
       bytes: checked.bytes,
       news: news.slice(0, 20),
       sample: sample.slice(-5),
-      ...(text === undefined ? {} : { text: text.slice(0, 2_000) }),
-      ...(diff === undefined ? {} : { diff }),
+      text: text?.slice(0, 2_000),
+      diff,
       wouldSend: example === undefined ? null : render(template, values),
     };
   }
 
   return {
-    list: async () => ({ polls: (await book.list()).map(viewPoll) }),
-    show: async (id: string) => viewPoll(await book.find(id)),
-    add: async (given: unknown, origin: "api" | "agent") => viewPoll(await book.add(newPoll.parse(given), origin)),
+    list: async () => ({ polls: (await entries.list()).map(viewPoll) }),
+    show: async (id: string) => viewPoll(await entries.find(id)),
+    add: async (given: unknown, origin: "api" | "agent") => viewPoll(await entries.add(newPoll.parse(given), origin)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {
-      const { poll, rebaselined } = await book.change(id, pollChange.parse(given), by);
+      const { poll, rebaselined } = await entries.change(id, pollChange.parse(given), by);
       return {
         ...viewPoll(poll),
-        ...(rebaselined ? { rebaselined, note: "The source is another now: the next check sets a new baseline." } : {}),
+        rebaselined: rebaselined || undefined,
+        note: rebaselined ? "The source is another now: the next check sets a new baseline." : undefined,
       };
     },
-    switch: async (id: string, status: "enabled" | "disabled") => viewPoll((await book.change(id, { status })).poll),
+    switch: async (id: string, status: "enabled" | "disabled") => viewPoll((await entries.change(id, { status })).poll),
     async remove(id: string) {
-      const { row } = await book.remove(id);
+      const { row } = await entries.remove(id);
       return { ok: true, id: row.id, name: row.name };
     },
     async run(id: string) {
-      const result = await runner.runNow(await book.find(id));
+      const result = await runner.runNow(await entries.find(id));
       if (result === undefined)
         throw new PorticoError("conflict", "This poll is being checked, or was changed, right now: try again.");
       return { ok: result.status !== "error", ...result };
     },
     async test(given: unknown) {
       const poll = newPoll.parse(given);
-      return dryRun(poll.name ?? "test", book.bodyOf(poll, "api", ctx.use("store").now()), undefined);
+      return dryRun(poll.name ?? "test", entries.bodyOf(poll, "api", ctx.use("store").now()), undefined);
     },
     async testExisting(id: string) {
-      const { row, body } = await book.find(id);
+      const { row, body } = await entries.find(id);
       const cursor = (await ctx.use("store").schedules.cursor(KIND, row.id)) as Cursor | undefined;
       // Without a condition: a 304 would show nothing.
       const { validators: _, ...unconditional } = cursor ?? {};
       return dryRun(row.name ?? row.id, body, cursor ? (unconditional as Cursor) : undefined);
     },
-    runs: async (id: string, limit: string | null) => ({ runs: await book.history(id, limit, viewCheck) }),
+    runs: async (id: string, limit: string | null) => ({ runs: await entries.history(id, limit, viewCheck) }),
   };
 }
 export type Operations = ReturnType<typeof createOperations>;

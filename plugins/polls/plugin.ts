@@ -32,7 +32,7 @@ export default definePlugin({
   needs: ["store", "agent", "schedule"],
   commands: { polls: () => import("./cli.ts") },
   setup(ctx, config) {
-    const operations = async (): Promise<Operations> => (await late.parts()).operations;
+    const operations = async (): Promise<Operations> => (await late.started()).operations;
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);

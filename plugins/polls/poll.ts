@@ -83,8 +83,8 @@ export function masked(source: Source): Source {
   const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
   return {
     ...source,
-    ...(url === undefined ? {} : { url: maskAddress(url) }),
-    ...(headers === undefined ? {} : { headers: Object.fromEntries(shown) }),
+    url: url && maskAddress(url),
+    headers: headers && Object.fromEntries(shown),
   };
 }
 

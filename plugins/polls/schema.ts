@@ -1,6 +1,5 @@
 import { type Static, Type } from "portico";
-
-const closed = { additionalProperties: false } as const;
+import { closed, entryFields, entryName } from "portico/cron";
 
 export const Source = Type.Object(
   {
@@ -37,9 +36,7 @@ export const Source = Type.Object(
 export type Source = Static<typeof Source>;
 
 const definition = {
-  description: Type.Optional(Type.String({ maxLength: 1_000 })),
-  status: Type.Optional(Type.Union([Type.Literal("enabled"), Type.Literal("disabled")])),
-  enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
+  ...entryFields,
   every: Type.Optional(
     Type.Union([Type.String(), Type.Integer()], { description: "5m, 1h, or milliseconds; default 5m" }),
   ),
@@ -59,10 +56,7 @@ const definition = {
   ),
 };
 
-export const NewPoll = Type.Object(
-  { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })), ...definition },
-  closed,
-);
+export const NewPoll = Type.Object({ ...entryName, ...definition }, closed);
 export const PollChange = Type.Partial(NewPoll, closed);
 export const ConfiguredPoll = Type.Object(definition, closed);
 

@@ -1,4 +1,5 @@
 import { type PluginContext, PorticoError, Type } from "portico";
+import { asBody } from "portico/cron";
 import type { Operations } from "./operations.ts";
 
 const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "test", "runs", "rm"] as const;
@@ -35,14 +36,10 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       const polls = await operations();
       const { action, id, name, every, message, text, kind, url, items, key, selector } = args;
       if (action === "list") return polls.list();
-      const payload =
-        message !== undefined
-          ? { kind: "agentTurn", message }
-          : text !== undefined
-            ? { kind: "systemEvent", text }
-            : undefined;
-      const source = kind === undefined ? undefined : { kind, ...defined({ url, items, key, selector }) };
-      const given = defined({ name, every, payload, source });
+      const event = text === undefined ? undefined : { kind: "systemEvent", text };
+      const payload = message === undefined ? event : { kind: "agentTurn", message };
+      const source = kind === undefined ? undefined : { kind, url, items, key, selector };
+      const given = asBody({ name, every, payload, source });
       if (action === "add") return polls.add(given, "agent");
       if (id === undefined) throw new PorticoError("invalid_request_error", `${action} needs id.`, { param: "id" });
       if (action === "show") return polls.show(id);
@@ -56,6 +53,3 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     },
   });
 }
-
-const defined = (object: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));

@@ -44,19 +44,19 @@ function scheduleOf({ options: given }: CommandIO): unknown {
     );
   if (given["every"] !== undefined) return { kind: "every", everyMs: parseDuration(String(given["every"])) };
   if (given["schedule"] !== undefined) return given["schedule"];
-  const tz = given["tz"] === undefined ? {} : { tz: given["tz"] };
+  const { tz } = given;
   if (given["at"] !== undefined) {
     const at = String(given["at"]);
-    return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, ...tz };
+    return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, tz };
   }
-  return given["cron"] === undefined ? undefined : { kind: "cron", expr: given["cron"], ...tz };
+  return given["cron"] === undefined ? undefined : { kind: "cron", expr: given["cron"], tz };
 }
 
 function payloadOf({ options: given }: CommandIO): unknown {
   const event = given["text"] ?? given["system-event"];
   const kinds = [given["message"], event, given["hook"]].filter((value) => value !== undefined);
   if (kinds.length > 1) throw new Error("Give only one of --message, --text and --hook.");
-  if (event !== undefined) return { kind: "systemEvent", text: event, ...(given["now"] ? { mode: "now" } : {}) };
+  if (event !== undefined) return { kind: "systemEvent", text: event, mode: given["now"] ? "now" : undefined };
   if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
   if (given["message"] === undefined) return undefined;
   const { message, model, channel, session } = given;
@@ -66,7 +66,7 @@ function payloadOf({ options: given }: CommandIO): unknown {
     model,
     channel,
     session,
-    ...(given["announce"] ? { delivery: "announce" } : {}),
+    delivery: given["announce"] ? "announce" : undefined,
   };
 }
 
@@ -87,6 +87,6 @@ export function bodyOf(io: CommandIO, name: string | undefined): Record<string, 
     jitterMs: span("jitter"),
     maxErrors: given["max-errors"],
     deleteAfterRun: given["delete-after-run"],
-    ...(given["disabled"] ? { status: "disabled" } : {}),
+    status: given["disabled"] ? "disabled" : undefined,
   };
 }

@@ -1,4 +1,4 @@
-import { type PluginContext, PorticoError } from "portico";
+import { type PluginContext, PorticoError, withDeadline } from "portico";
 import type { PayloadDelivery, PayloadOrder } from "portico/cron";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
@@ -13,8 +13,8 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
       text: [payload.text, ...data].join("\n\n"),
       source,
       eventId: `evt_${key}`,
-      ...(metadata ? { metadata } : {}),
-      ...(payload.mode ? { mode: payload.mode } : {}),
+      metadata,
+      mode: payload.mode,
     });
     return { items: [item], eventId };
   }
@@ -24,9 +24,9 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
     ...request,
     source,
     turnId: `turn_${key}`,
-    ...(session === undefined ? {} : { session }),
-    ...(untrusted.length > 0 ? { untrusted } : {}),
-    ...(order.timeoutMs === undefined ? {} : { timeoutMs: order.timeoutMs }),
+    session,
+    untrusted: untrusted.length > 0 ? untrusted : undefined,
+    timeoutMs: order.timeoutMs,
   });
   return { items: [item], turnId, sessionId };
 }
@@ -39,22 +39,16 @@ export async function emitHook(
   timeoutMs: number,
 ): Promise<void> {
   declareHookEvent(ctx, name);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new PorticoError("timeout", `The handlers of ${name} took longer than ${timeoutMs} ms.`)),
-      timeoutMs,
-    );
-  });
-  try {
-    const { outcomes, block } = await Promise.race([ctx.emit(name as "cron:fired", context as never), late]);
-    const failed = outcomes.find(({ ok }) => !ok);
-    if (failed)
-      throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, { status: 500 });
-    if (block !== undefined) throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
-  } finally {
-    clearTimeout(timer);
-  }
+  const emitted = ctx.emit(name as "cron:fired", context as never);
+  const { outcomes, block } = await withDeadline(
+    emitted,
+    timeoutMs,
+    () => new PorticoError("timeout", `The handlers of ${name} took longer than ${timeoutMs} ms.`),
+  );
+  const failed = outcomes.find(({ ok }) => !ok);
+  if (failed)
+    throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, { status: 500 });
+  if (block !== undefined) throw new PorticoError("blocked_by_hook", `A hook blocked ${name}: ${block}`);
 }
 
 /** Makes a custom event known, so that hooks for it are seen to have a source. */

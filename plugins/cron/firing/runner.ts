@@ -60,7 +60,7 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
           metadata: { source: "cron", jobId: row.id, job: row.name, scheduledAt: new Date(data.slotAt).toISOString() },
           // Runs that queue up behind each other share a session: its lane keeps them in order.
           defaultSession: body.overlap === "queue" ? `cron:${row.id}` : `cron:${row.id}:${key.slice(5, 13)}`,
-          ...(body.timeoutMs === undefined ? {} : { timeoutMs: body.timeoutMs }),
+          timeoutMs: body.timeoutMs,
         })
       : { items: [] };
     const { items, ...ids } = delivery;
@@ -73,8 +73,8 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       // A queued event is all that such a job promises.
       status: firing && ended ? "ok" : status,
       data: { ...data, ...ids },
-      ...(ended ? { endedAt: at } : {}),
-      ...(itemId === undefined ? {} : { itemId }),
+      endedAt: ended ? at : undefined,
+      itemId,
     };
     return { run, delivery };
   }
@@ -87,7 +87,7 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
     state.fired++;
     state.lastRunAt = run.at;
     if (run.status === "running") {
-      state.running = { runId: run.id, since: run.at, ...(itemId === undefined ? {} : { itemId }) };
+      state.running = { runId: run.id, since: run.at, itemId };
       return state;
     }
     delete state.running;
@@ -106,9 +106,9 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
       firedAt: new Date(run.at).toISOString(),
       trigger: data.trigger,
       payload: body.payload.kind,
-      ...(data.eventId === undefined ? {} : { eventId: data.eventId }),
-      ...(data.turnId === undefined ? {} : { turnId: data.turnId }),
-      ...(body.payload.kind === "hook" && body.payload.context ? { context: body.payload.context } : {}),
+      eventId: data.eventId,
+      turnId: data.turnId,
+      context: body.payload.kind === "hook" ? body.payload.context : undefined,
     };
     await ctx.emit("cron:fired", fired, { sessionKey: data.sessionId ?? `cron:${row.id}` });
     const { payload } = body;
@@ -150,7 +150,7 @@ export function createRunner({ ctx, settler }: RunnerOptions) {
         expectedNext: row.nextAt,
         next: next?.nextAt ?? null,
         state: stateAfter(job, run, delivery.items[0]?.id, next?.slotAt),
-        ...(next ? {} : { enabled: false }),
+        enabled: next ? undefined : false,
       },
       { items, runs: [run] },
     );

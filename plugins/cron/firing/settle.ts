@@ -35,8 +35,8 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       endedAt: end.endedAt,
       data: {
         ...data,
-        ...(end.error === undefined ? {} : { error: end.error }),
-        ...(end.result === undefined ? {} : { result: end.result.slice(0, RESULT_CHARS) }),
+        error: end.error,
+        result: end.result?.slice(0, RESULT_CHARS),
       },
     };
     for (;;) {
@@ -107,7 +107,7 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     if (turn.state === "queued" || turn.state === "running") return;
     const endedAt = turn.finishedAt === undefined ? now : Date.parse(turn.finishedAt);
     if (turn.state === "done") {
-      await settle(run, { status: "ok", endedAt, ...(turn.result === undefined ? {} : { result: turn.result }) });
+      await settle(run, { status: "ok", endedAt, result: turn.result });
       return;
     }
     const timedOut = turn.error?.code === "timeout";

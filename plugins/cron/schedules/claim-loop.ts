@@ -1,4 +1,4 @@
-/** Takes work out of the store as it comes due, keeps its leases, and lets go of it in order. */
+/** Takes work out of the store as it comes due, keeps its leases, and drains in order. */
 import { endOrLate, type Logger } from "portico";
 import type { Claim, Store, WorkItem } from "portico/store";
 import { createRounds } from "./rounds.ts";
@@ -50,6 +50,17 @@ interface Running<B> {
   done: Promise<void>;
 }
 
+/**
+ * A worker on the store's queue. It claims items of its kinds as they come due (`most` lanes at a time, one item of a
+ * lane), renews their leases while `run` works on them, and aborts the signal where a lease was lost. `run` ends its claim
+ * itself, in one transaction with what came of it; an item that is not ended comes again when its lease is over, so `run`
+ * may see the same item twice. What a worker of this machine left that is gone is freed at once.
+ *
+ * @example
+ * const loop = createClaimLoop<Mail>({ store, log: ctx.log, kinds: ["mail"], leaseMs: 15_000, most: () => 4, run: send });
+ * loop.start();
+ * ctx.defer(() => loop.stop({ graceMs: 5_000 }));
+ */
 export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   const { log, kinds, leaseMs } = options;
   const name = newWorker();

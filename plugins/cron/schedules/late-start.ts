@@ -1,17 +1,18 @@
 import type { PluginContext } from "portico";
 
-export interface LateParts<C> {
+/** What a plugin starts only after the gateway answers. */
+export interface LateStarted<C> {
   /** Takes a changed configuration; a throw keeps the old one. */
   apply(next: C): Promise<void>;
   stop(): Promise<void>;
 }
 
-export interface LateStartOptions<C, P extends LateParts<C>> {
-  /** The configuration section that the parts follow. */
+export interface LateStartOptions<C, P extends LateStarted<C>> {
+  /** The configuration section that it follows. */
   section: string;
   /** That section at the start. */
   settings: C;
-  /** The parts are started this long after the plugin, if nobody needs them before: the gateway answers first. */
+  /** It is started this long after the plugin, if nobody needs it before. */
   afterMs: number;
   start(settings: () => C): Promise<P>;
 }
@@ -20,15 +21,20 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Holds a plugin's parts that the start of the gateway must not wait for, and their configuration. What could not start
- * is tried again at the next use, and by itself after 1 s, doubling up to a minute; until then the gateway is not ready.
- * Call it last in `setup`: its clean-up stops the parts while all else is still there.
+ * Starts what the gateway's own start must not wait for, and hands it its configuration. What could not start is tried
+ * again at the next use, and by itself after 1 s, doubling up to a minute; until then the gateway is not ready. `started`
+ * answers it, started by then at the latest. Call this last in `setup`: its clean-up stops what was started while all
+ * else is still there.
+ *
+ * @example
+ * const late = startLate(ctx, { section: "cron", settings: config.cron, afterMs: 50, start: (settings) => startCron(ctx, settings) });
+ * ctx.route("GET", "/cron/jobs", access, async () => (await late.started()).operations.list());
  */
-export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options: LateStartOptions<C, P>) {
+export function startLate<C, P extends LateStarted<C>>(ctx: PluginContext, options: LateStartOptions<C, P>) {
   let { settings } = options;
-  let started: Promise<P> | undefined;
+  let running: Promise<P> | undefined;
   let failure: Error | undefined;
-  const parts = (): Promise<P> => (started ??= start());
+  const started = (): Promise<P> => (running ??= start());
 
   async function start(): Promise<P> {
     try {
@@ -36,7 +42,7 @@ export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options
       failure = undefined;
       return made;
     } catch (error) {
-      started = undefined;
+      running = undefined;
       if ((error as Error).message !== failure?.message) ctx.log.error({ err: error }, `${ctx.name} could not start`);
       failure = error as Error;
       throw error;
@@ -47,7 +53,7 @@ export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options
     const before = settings;
     settings = next[options.section] as C;
     try {
-      await (await started)?.apply(settings);
+      await (await running)?.apply(settings);
     } catch (error) {
       settings = before;
       throw error;
@@ -56,7 +62,7 @@ export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options
   let timer: NodeJS.Timeout;
   function startIn(ms: number, pauseMs: number): void {
     timer = setTimeout(() => {
-      parts().catch(() => {
+      started().catch(() => {
         if (!ctx.signal.aborted) startIn(pauseMs, Math.min(pauseMs * 2, LONGEST_PAUSE_MS));
       });
     }, ms).unref();
@@ -65,7 +71,7 @@ export function startLate<C, P extends LateParts<C>>(ctx: PluginContext, options
   ctx.readiness(() => failure && `${ctx.name} could not start: ${failure.message}`);
   ctx.defer(async () => {
     clearTimeout(timer);
-    await (await started?.catch(() => undefined))?.stop();
+    await (await running?.catch(() => undefined))?.stop();
   });
-  return { parts, settings: (): C => settings };
+  return { started, settings: (): C => settings };
 }

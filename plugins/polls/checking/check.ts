@@ -51,9 +51,9 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const due = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
   const answered = await ask({ ...options, validators: due ? undefined : cursor.validators });
   const { found, validators } = answered;
-  const facts = { bytes: answered.bytes, ...(answered.status === undefined ? {} : { httpStatus: answered.status }) };
+  const facts = { bytes: answered.bytes, httpStatus: answered.status };
   if (found.kind === "unchanged") return { status: "unchanged", cursor, news: [], sample: [], ...facts };
-  const kept = { fullAt: now, ...(validators === undefined ? {} : { validators }) };
+  const kept = { fullAt: now, validators };
   if (found.kind === "items") {
     const { fresh, seen } = compareItems(found.items, cursor);
     const first = cursor?.kind !== "items";
@@ -74,9 +74,9 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const diff = changed ? lineDiff(first ? "" : (cursor.text ?? ""), text) : undefined;
   return {
     status: changed ? "changed" : first ? "baseline" : "unchanged",
-    cursor: { kind: "text", hash, ...(text.length <= TEXT_KEPT ? { text } : {}), ...kept },
+    cursor: { kind: "text", hash, text: text.length <= TEXT_KEPT ? text : undefined, ...kept },
     news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
-    ...(diff === undefined ? {} : { diff }),
+    diff,
     sample: [],
     text,
     ...facts,

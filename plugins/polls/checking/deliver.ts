@@ -80,7 +80,7 @@ function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: numb
   const key = `poll_${digest(`${news.checkKey} ${index}`)}`;
   if (payload.kind === "hook") {
     const { name, pollId, place: url, items, diff } = news;
-    const context = { pollId, name, url, item, count: items.length, ...(diff ? { diff } : {}), ...payload.context };
+    const context = { pollId, name, url, item, count: items.length, diff: diff || undefined, ...payload.context };
     return deliverHook(news, key, payload.event, context);
   }
   const order = {
@@ -92,9 +92,9 @@ function deliverOne(tools: ScheduleTools, news: News, item: unknown, index: numb
   if (payload.kind === "systemEvent") {
     return tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } });
   }
-  const session = payload.session === undefined ? {} : { session: render(payload.session, values) };
+  const session = payload.session && render(payload.session, values);
   const { message, untrusted } = prompt(payload.message, values, news);
-  return tools.deliver({ ...order, payload: { ...payload, ...session, message }, untrusted });
+  return tools.deliver({ ...order, payload: { ...payload, session, message }, untrusted });
 }
 
 /**

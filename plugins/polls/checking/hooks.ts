@@ -34,7 +34,7 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
       ctx.log.warn({ err: error, event, run: runId }, "a hook of a poll failed");
       const run = await store().runs.get(runId);
       const told = run && { ...run, data: { ...(run.data as object), error: `${event}: ${message}` } };
-      await store().finish(claim, { state: "dead", error: { code, message } }, told ? { runs: [told] } : {});
+      await store().finish(claim, { state: "dead", error: { code, message } }, { runs: told && [told] });
       return;
     }
     await store().finish(claim, { state: "done" });

@@ -2,10 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { isPorticoError, type PluginContext } from "portico";
 import type { ScheduleTools } from "portico/cron";
-import type { NewItem, Run } from "portico/store";
-import { backoffMs, jittered } from "./backoff.ts";
-import { type Checked, check } from "./check.ts";
-import { deliverNews } from "./deliver.ts";
+import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
 import {
   type CheckData,
@@ -14,18 +11,18 @@ import {
   KIND,
   type Poll,
   type PollBody,
-  type PollState,
   placeOf,
   toPoll,
 } from "../poll.ts";
 import type { PollsConfig } from "../schema.ts";
 import { CheckFailed } from "../sources/source.ts";
+import { type Checked, check } from "./check.ts";
+import { deliverNews } from "./deliver.ts";
+import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
 
 /** Beyond the deadline of the check itself: for the comparison and the commit. */
 const LEASE_MARGIN_MS = 30_000;
 const ITEMS_IN_EVENT = 50;
-/** Short intervals are meant exactly. */
-const JITTER_FROM_MS = 60_000;
 
 export interface RunnerOptions {
   ctx: PluginContext;
@@ -43,7 +40,15 @@ export interface CheckResult {
   turnIds?: string[];
 }
 
-type Outcome = { checked: Checked } | { error: Error };
+/** A poll that is being looked at. */
+interface Lease {
+  poll: Poll;
+  /** Of the row, as the lease made it: whoever changes the poll meanwhile makes the commit fail. */
+  rev: number;
+  trigger: CheckData["trigger"];
+  /** For a check by hand: the slot, which stays. */
+  slot?: number | null;
+}
 
 export function createRunner({ ctx, tools, settings }: RunnerOptions) {
   const store = () => ctx.use("store");
@@ -65,119 +70,52 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     });
   }
 
-  function nextAt({ body }: Poll, state: PollState, failure: Error | undefined, now: number): number | null {
-    const regular = tools.next(body.schedule, now, body.anchorMs);
-    const interval = body.schedule.kind === "every" ? body.schedule.everyMs : (regular ?? now) - now;
-    if (failure !== undefined) {
-      const { status, retryAfterMs } = failure instanceof CheckFailed ? failure : {};
-      return (
-        now +
-        jittered(
-          backoffMs({ errors: state.consecutiveErrors, intervalMs: interval, status, retryAfterMs }),
-          Math.random(),
-        )
-      );
-    }
-    if (body.schedule.kind !== "every") return regular ?? null;
-    return now + (interval >= JITTER_FROM_MS ? jittered(interval, Math.random()) : interval);
-  }
-
-  function newState(poll: Poll, outcome: Outcome, status: CheckStatus, at: number, now: number): PollState {
-    const { leased: _, lastError: __, ...before } = poll.state;
-    const state: PollState = {
-      ...before,
-      lastCheckAt: at,
-      lastStatus: status,
-      lastDurationMs: now - at,
-      checks: before.checks + 1,
-    };
-    if ("error" in outcome)
-      return { ...state, lastError: outcome.error.message, consecutiveErrors: before.consecutiveErrors + 1 };
-    const { checked } = outcome;
-    const validators = checked.cursor?.validators;
-    state.consecutiveErrors = 0;
-    state.cursor = {
-      ...(checked.listed === undefined
-        ? before.cursor?.items === undefined
-          ? {}
-          : { items: before.cursor.items }
-        : { items: checked.listed }),
-      ...(validators?.etag === undefined ? {} : { etag: validators.etag }),
-      ...(validators?.lastModified === undefined ? {} : { lastModified: validators.lastModified }),
-      ...(checked.cursor?.hash === undefined ? {} : { hash: checked.cursor.hash }),
-    };
-    if (status === "changed") {
-      state.lastChangeAt = now;
-      state.changes++;
-    }
-    return state;
-  }
-
-  /** Looks at a poll whose lease was taken as `rev`, and commits. `undefined`: it was edited meanwhile, and nothing happened. */
-  async function complete(
-    poll: Poll,
-    rev: number,
-    trigger: CheckData["trigger"],
-    keepNext: number | null | undefined,
-  ): Promise<CheckResult | undefined> {
-    const { row, body } = poll;
-    const at = store().now();
+  async function outcomeOf({ row, body }: Poll): Promise<Outcome> {
+    const startedAt = store().now();
     const cursor = ((await store().schedules.cursor(KIND, row.id)) ?? undefined) as Cursor | undefined;
-    const outcome: Outcome = await look(body, cursor).then(
-      (checked) => ({ checked }),
-      (error: Error) => ({ error }),
-    );
-    if (ctx.signal.aborted) return undefined; // the next start looks again: the cursor is where it was
-    const now = store().now();
-    const failure = "error" in outcome ? outcome.error : undefined;
-    if (failure !== undefined && !(failure instanceof CheckFailed) && !isPorticoError(failure)) {
-      ctx.log.warn({ err: failure, poll: row.name }, "poll failed in an unexpected way");
+    try {
+      const checked = await look(body, cursor);
+      return { checked, startedAt, endedAt: store().now() };
+    } catch (error) {
+      const failure = error as Error;
+      if (!(failure instanceof CheckFailed) && !isPorticoError(failure) && !ctx.signal.aborted)
+        ctx.log.warn({ err: failure, poll: row.name }, "poll failed in an unexpected way");
+      return { failure, startedAt, endedAt: store().now() };
     }
-    const status: CheckStatus = "checked" in outcome ? outcome.checked.status : "error";
-    const state = newState(poll, outcome, status, at, now);
-    const news = "checked" in outcome ? outcome.checked.news : [];
-    const checkKey = `${row.id} ${row.createdAt} ${rev}`;
-    const runId = `run_poll_${randomBytes(10).toString("hex")}`;
-    const fired =
-      "checked" in outcome && status === "changed"
-        ? deliverNews(tools, {
-            pollId: row.id,
-            name: row.name ?? row.id,
-            place: placeOf(body.source),
-            checkKey,
-            runId,
-            items: news,
-            ...(outcome.checked.diff === undefined ? {} : { diff: outcome.checked.diff }),
-            maxItems: body.maxItems ?? settings().maxItems,
-            payload: body.payload,
-          })
-        : [];
-    const eventIds = fired.flatMap(({ eventId }) => eventId ?? []);
-    const turnIds = fired.flatMap(({ turnId }) => turnId ?? []);
-    const data: CheckData = {
+  }
+
+  function deliveriesOf({ poll: { row, body }, rev }: Lease, checked: Checked | undefined, runId: string) {
+    if (checked?.status !== "changed") return [];
+    return deliverNews(tools, {
       pollId: row.id,
-      trigger,
-      count: news.length,
-      ...("checked" in outcome ? { bytes: outcome.checked.bytes } : {}),
-      ...("checked" in outcome && outcome.checked.listed !== undefined ? { items: outcome.checked.listed } : {}),
-      ...("checked" in outcome && outcome.checked.httpStatus !== undefined
-        ? { httpStatus: outcome.checked.httpStatus }
-        : {}),
-      ...(failure instanceof CheckFailed && failure.status !== undefined ? { httpStatus: failure.status } : {}),
-      ...(failure === undefined ? {} : { error: failure.message }),
-      ...(eventIds.length > 0 ? { eventIds } : {}),
-      ...(turnIds.length > 0 ? { turnIds } : {}),
-    };
-    const run: Run = {
-      id: runId,
-      owner: `${KIND}:${row.id}`,
-      at,
-      status,
-      endedAt: now,
-      data,
-    };
-    const regular = nextAt(poll, state, failure, now);
-    const next = keepNext === undefined ? regular : keepNext === null || keepNext > now ? keepNext : regular;
+      name: row.name ?? row.id,
+      place: placeOf(body.source),
+      checkKey: `${row.id} ${row.createdAt} ${rev}`,
+      runId,
+      items: checked.news,
+      diff: checked.diff,
+      maxItems: body.maxItems ?? settings().maxItems,
+      payload: body.payload,
+    });
+  }
+
+  /** Looks, and commits. `undefined`: the poll was edited meanwhile, and nothing happened. */
+  async function complete(lease: Lease): Promise<CheckResult | undefined> {
+    const { poll, rev, trigger, slot } = lease;
+    const { row } = poll;
+    const outcome = await outcomeOf(poll);
+    if (ctx.signal.aborted) return undefined; // the next start looks again: the cursor is where it was
+    const { checked, failure, startedAt, endedAt } = outcome;
+    const status = statusOf(outcome);
+    const state = stateAfter(poll, outcome);
+    const runId = `run_poll_${randomBytes(10).toString("hex")}`;
+    const deliveries = deliveriesOf(lease, checked, runId);
+    const eventIds = listOf(deliveries.flatMap(({ eventId }) => eventId ?? []));
+    const turnIds = listOf(deliveries.flatMap(({ turnId }) => turnId ?? []));
+    const data: CheckData = { ...dataOf(poll, trigger, outcome), eventIds, turnIds };
+    const run: Run = { id: runId, owner: `${KIND}:${row.id}`, at: startedAt, status, endedAt, data };
+    const keepsSlot = slot === null || (slot !== undefined && slot > endedAt);
+    const next = keepsSlot ? slot : nextCheckAt(tools, poll, state.consecutiveErrors, outcome);
     const committed = await store().commitSchedule(
       {
         kind: KIND,
@@ -185,25 +123,18 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
         expectedRev: rev,
         next,
         state,
-        ...("checked" in outcome && outcome.checked.cursor ? { cursor: outcome.checked.cursor } : {}),
-        ...(next === null ? { enabled: false } : {}),
+        cursor: checked?.cursor,
+        enabled: next === null ? false : undefined,
       },
-      { items: fired.flatMap(({ items }) => items) as NewItem[], runs: [run] },
+      { items: deliveries.flatMap(({ items }) => items), runs: [run] },
     );
     if (committed === undefined) return undefined;
     if (state.checks % 10 === 0) await store().runs.prune(run.owner, settings().keepRuns);
-    if (status === "changed") await announce(poll, run, (outcome as { checked: Checked }).checked);
-    return {
-      runId: run.id,
-      status,
-      count: news.length,
-      ...(failure === undefined ? {} : { error: failure.message }),
-      ...(eventIds.length > 0 ? { eventIds } : {}),
-      ...(turnIds.length > 0 ? { turnIds } : {}),
-    };
+    if (checked?.status === "changed") await announce(poll, run, checked);
+    return { runId, status, count: data.count ?? 0, error: failure?.message, eventIds, turnIds };
   }
 
-  async function announce({ row, body }: Poll, run: Run, checked: Checked): Promise<void> {
+  async function announce({ row, body }: Poll, run: Run, { news, diff }: Checked): Promise<void> {
     await ctx.emit(
       "poll:changed",
       {
@@ -212,25 +143,23 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
         url: placeOf(body.source),
         runId: run.id,
         changedAt: new Date(run.endedAt!).toISOString(),
-        count: checked.news.length,
-        items: checked.news.slice(0, ITEMS_IN_EVENT),
-        ...(checked.diff === undefined ? {} : { diff: checked.diff }),
+        count: news.length,
+        items: news.slice(0, ITEMS_IN_EVENT),
+        diff,
       },
       { sessionKey: `poll:${row.id}` },
     );
   }
 
   /** Takes the slot for as long as the check may last; `undefined` where somebody else has it. */
-  function lease(poll: Poll, now: number): Promise<number | undefined> {
-    const { row, body, state } = poll;
+  function lease({ row, body, state }: Poll, now: number): Promise<number | undefined> {
     const until = now + (body.timeoutMs ?? settings().timeoutMs) + LEASE_MARGIN_MS;
-    const next = row.enabled ? until : null;
     return store().tick({
       kind: KIND,
       id: row.id,
       expectedNext: row.nextAt,
-      next,
-      ...(row.enabled ? { state: { ...state, leased: { until, dueAt: row.nextAt } } satisfies PollState } : {}),
+      next: row.enabled ? until : null,
+      state: row.enabled ? { ...state, leased: { until, dueAt: row.nextAt } } : undefined,
     });
   }
 
@@ -241,6 +170,15 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     return ctx.busy(work);
   }
 
+  async function startCheck(poll: Poll, now: number): Promise<void> {
+    const rev = await lease(poll, now);
+    if (rev === undefined) return;
+    const work = complete({ poll, rev, trigger: "schedule" }).catch((error: unknown) => {
+      ctx.log.error({ err: error, poll: poll.row.name }, "poll could not be completed; it will be tried again");
+    });
+    void track(work);
+  }
+
   return {
     look,
     /** Starts the checks that are due, as many as there is room for; answers how many. */
@@ -248,16 +186,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       const { maxConcurrent } = settings();
       if (active.size >= maxConcurrent) await Promise.race(active);
       const due = await store().schedules.due(KIND, now, Math.max(1, maxConcurrent - active.size));
-      const leases = due.map(async (row) => {
-        const poll = toPoll(row);
-        const rev = await lease(poll, now);
-        if (rev === undefined) return;
-        const work = complete(poll, rev, "schedule", undefined).catch((error: unknown) => {
-          ctx.log.error({ err: error, poll: row.name }, "poll could not be completed; it will be tried again");
-        });
-        void track(work);
-      });
-      await Promise.all(leases);
+      await Promise.all(due.map((row) => startCheck(toPoll(row), now)));
       return due.length;
     },
     /** A check by hand; the slot stays where it is. `undefined`: a check is going on already. */
@@ -266,10 +195,12 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       const { leased } = poll.state;
       if (leased !== undefined && leased.until === poll.row.nextAt && leased.until > now) return undefined;
       const rev = await lease(poll, now);
-      return rev === undefined ? undefined : track(complete(poll, rev, "manual", poll.row.nextAt));
+      return rev === undefined ? undefined : track(complete({ poll, rev, trigger: "manual", slot: poll.row.nextAt }));
     },
     async idle(): Promise<void> {
       await Promise.allSettled(active);
     },
   };
 }
+
+const listOf = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);

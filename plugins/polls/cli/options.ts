@@ -47,7 +47,7 @@ function sourceOf({ options: given }: CommandIO): Record<string, unknown> | unde
   return {
     kind: given["kind"] ?? (path === undefined ? "feed" : "file"),
     ...parts,
-    ...(headers === undefined ? {} : { headers: Object.fromEntries(headers.map(header)) }),
+    headers: headers && Object.fromEntries(headers.map(header)),
   };
 }
 
@@ -61,11 +61,11 @@ function payloadOf({ options: given }: CommandIO): unknown {
   const kinds = ["message", "text", "hook"].filter((kind) => given[kind] !== undefined);
   if (kinds.length > 1) throw new Error(`Give only one of --message, --text and --hook.`);
   if (given["text"] !== undefined)
-    return { kind: "systemEvent", text: given["text"], ...(given["now"] ? { mode: "now" } : {}) };
+    return { kind: "systemEvent", text: given["text"], mode: given["now"] ? "now" : undefined };
   if (given["hook"] !== undefined) return { kind: "hook", event: given["hook"] };
   if (given["message"] === undefined) return undefined;
   const { message, model, session } = given;
-  return { kind: "agentTurn", message, model, session, ...(given["announce"] ? { delivery: "announce" } : {}) };
+  return { kind: "agentTurn", message, model, session, delivery: given["announce"] ? "announce" : undefined };
 }
 
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
@@ -73,13 +73,12 @@ export function bodyOf(io: CommandIO, name: string | undefined): Record<string, 
   return {
     name: name ?? given["name"],
     every: given["every"],
-    ...(given["cron"] === undefined ? {} : { schedule: { kind: "cron", expr: given["cron"], tz: given["tz"] } }),
-    ...(given["schedule"] === undefined ? {} : { schedule: given["schedule"] }),
+    schedule: given["cron"] === undefined ? given["schedule"] : { kind: "cron", expr: given["cron"], tz: given["tz"] },
     source: sourceOf(io),
     payload: payloadOf(io),
     fireOnFirst: given["fire-on-first"],
     maxItems: given["max-items"],
     allowPrivateNetwork: given["allow-private"],
-    ...(given["disabled"] ? { status: "disabled" } : {}),
+    status: given["disabled"] ? "disabled" : undefined,
   };
 }

@@ -45,8 +45,8 @@ async function fetchBody({
   const answer = await guardedFetch(guard, url, {
     headers: {
       accept: ACCEPT[kind]!,
-      ...(known?.etag === undefined ? {} : { "if-none-match": known.etag }),
-      ...(known?.lastModified === undefined ? {} : { "if-modified-since": known.lastModified }),
+      ...(known?.etag && { "if-none-match": known.etag }),
+      ...(known?.lastModified && { "if-modified-since": known.lastModified }),
       ...source.headers,
     },
     timeoutMs,
@@ -63,7 +63,7 @@ async function fetchBody({
     const wait = retryAfterMs(headers["retry-after"]);
     throw new CheckFailed(`The server answered ${status}.`, {
       status,
-      ...(wait === undefined ? {} : { retryAfterMs: wait }),
+      retryAfterMs: wait,
     });
   }
   if (body.length === 0) throw new CheckFailed("The answer is empty.", { status });
@@ -73,8 +73,8 @@ async function fetchBody({
     contentType: headers["content-type"] ?? "",
     validators: {
       url,
-      ...(headers["etag"] === undefined ? {} : { etag: headers["etag"] }),
-      ...(headers["last-modified"] === undefined ? {} : { lastModified: headers["last-modified"] }),
+      etag: headers["etag"],
+      lastModified: headers["last-modified"],
     },
   };
 }

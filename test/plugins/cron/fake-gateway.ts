@@ -1,7 +1,7 @@
 /** Cron's parts on a real store with a clock that the test turns; the agent only makes items and answers for them. */
 import { join } from "node:path";
 import { openStore } from "../../../plugins/store/open.ts";
-import { createBook } from "../../../plugins/cron/book.ts";
+import { createJobs } from "../../../plugins/cron/jobs.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";
 import { createSettler } from "../../../plugins/cron/firing/settle.ts";
@@ -14,22 +14,22 @@ export function makeCron(from: string | number, options: { dir?: string; zone?: 
   let now = typeof from === "number" ? from : Date.parse(from);
   const store = openStore({ url: `file:${join(dir, "cron.db")}`, log: quietLog(), clock: () => now });
   const { ctx, bus, emitted } = makeContext(store);
-  const book = createBook({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
+  const jobs = createJobs({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
   const settler = createSettler({
     ctx,
     maxErrors: () => options.maxErrors ?? 10,
     keepRuns: () => 100,
-    drop: book.drop,
+    drop: jobs.drop,
   });
   const runner = createRunner({ ctx, settler });
-  const operations = createOperations({ ctx, book, runner });
+  const operations = createOperations({ ctx, jobs, runner });
   return {
     dir,
     store,
     ctx,
     bus,
     emitted,
-    book,
+    jobs,
     settler,
     runner,
     operations,

@@ -43,7 +43,7 @@ test("bad definitions are refused with the field", async () => {
     assert.is(error.code, "invalid_request_error", JSON.stringify(given));
     assert.is(error.param, param, error.message);
   }
-  assert.is((await cron.book.list()).length, 0);
+  assert.is((await cron.jobs.list()).length, 0);
   await cron.close();
 });
 
@@ -151,10 +151,10 @@ test("an at job stays, disabled, with its history; deleteAfterRun goes", async (
 test("run now leaves the slot where it is, also for a disabled job", async () => {
   const cron = makeCron(START);
   await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
-  const before = (await cron.book.find("a")).row.nextAt;
+  const before = (await cron.jobs.find("a")).row.nextAt;
   const fired = await cron.operations.run("a");
   assert.match(fired.turnId!, /^turn_cron_/);
-  assert.is((await cron.book.find("a")).row.nextAt, before);
+  assert.is((await cron.jobs.find("a")).row.nextAt, before);
   await cron.finishTurn("done");
   await cron.operations.switch("a", "disabled");
   await cron.operations.run("a");
@@ -167,12 +167,12 @@ test("run now leaves the slot where it is, also for a disabled job", async () =>
 test("edit keeps the due time unless the schedule changes", async () => {
   const cron = makeCron(START);
   await cron.operations.add({ name: "a", schedule: "every 1h", payload: turn }, "api");
-  const before = (await cron.book.find("a")).row.nextAt;
+  const before = (await cron.jobs.find("a")).row.nextAt;
   cron.jump("2026-05-01T08:20:00Z");
   await cron.operations.change("a", { name: "b", payload: { kind: "systemEvent", text: "x" } });
-  assert.is((await cron.book.find("b")).row.nextAt, before);
+  assert.is((await cron.jobs.find("b")).row.nextAt, before);
   await cron.operations.change("b", { schedule: "every 10m" });
-  assert.is((await cron.book.find("b")).row.nextAt, Date.parse("2026-05-01T08:30:00Z"));
+  assert.is((await cron.jobs.find("b")).row.nextAt, Date.parse("2026-05-01T08:30:00Z"));
   assert.is((await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param, "schedule.expr");
   assert.is((await cron.operations.change("b", { status: "disabled" }))["status"], "disabled");
   assert.is((await cron.operations.change("b", { enabled: true }))["status"], "enabled");
@@ -182,9 +182,9 @@ test("edit keeps the due time unless the schedule changes", async () => {
 test("jobs of the configuration: kept, changed, removed with it; read-only for others", async () => {
   const cron = makeCron(START);
   const text = { kind: "systemEvent", text: "x" } as const;
-  await cron.book.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
+  await cron.jobs.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
   await cron.walk("2026-05-01T08:30:00Z");
-  await cron.book.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
+  await cron.jobs.sync({ one: { schedule: "0 * * * *", payload: text }, two: { schedule: "in 5m", payload: text } });
   assert.equal(await cron.fired("one"), ["2026-05-01T08:00:00.000Z"], "a restart keeps history and dates");
   assert.is((await cron.operations.show("two"))["status"], "disabled", "what has run does not come again");
   for (const work of [
@@ -198,13 +198,13 @@ test("jobs of the configuration: kept, changed, removed with it; read-only for o
   }
   assert.match((await cron.operations.run("one")).eventId!, /^evt_cron_/);
   assert.match(
-    cron.book.problems({ bad: { schedule: "0 0 31 2 *", payload: text } }).get("bad")!.message,
+    cron.jobs.problems({ bad: { schedule: "0 0 31 2 *", payload: text } }).get("bad")!.message,
     "cron.jobs.bad",
   );
-  await cron.book.sync({ one: { schedule: "30 * * * *", payload: text, enabled: false } });
+  await cron.jobs.sync({ one: { schedule: "30 * * * *", payload: text, enabled: false } });
   assert.is((await cron.operations.show("one"))["status"], "disabled");
   assert.is((await cron.operations.list()).jobs.length, 1);
-  await cron.book.sync({});
+  await cron.jobs.sync({});
   assert.is((await cron.operations.list()).jobs.length, 0);
   await cron.close();
 });
@@ -236,7 +236,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
 
 test("a run that a crash cut off shows as interrupted, never as completed", async () => {
   const cron = makeCron(START);
-  const job = await cron.book.add(
+  const job = await cron.jobs.add(
     { name: "a", schedule: hourly, payload: { kind: "hook", event: "x:y" } } as never,
     "api",
   );
@@ -255,14 +255,14 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
 
 test("new rules of a zone move the slots that wait", async () => {
   const cron = makeCron(START);
-  const { row } = await cron.book.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  const { row } = await cron.jobs.add({ name: "a", schedule: hourly, payload: turn }, "api");
   // As older zone data had reckoned it.
   const old = row.nextAt! - 1_800_000 + 600_000;
   const state = { slotAt: old, consecutiveErrors: 0, fired: 0 };
   await cron.store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: old, state });
   cron.jump("2026-05-01T07:39:00Z");
-  await cron.book.rereckon(cron.now());
-  assert.is((await cron.book.find("a")).row.nextAt, row.nextAt);
+  await cron.jobs.rereckon(cron.now());
+  assert.is((await cron.jobs.find("a")).row.nextAt, row.nextAt);
   await cron.close();
 });
 

@@ -5,11 +5,11 @@ import { makePolls } from "./fake-polls.ts";
 
 const [file = "", url = ""] = process.argv.slice(2);
 const store = openStore({ url: `file:${file}`, log: quietLog() });
-const { book, runner } = await makePolls(store, process.cwd());
-if ((await book.list()).length === 0) {
+const { entries, runner } = await makePolls(store, process.cwd());
+if ((await entries.list()).length === 0) {
   const source = { kind: "json" as const, url, key: "id" };
-  await book.add({ name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } }, "api");
+  await entries.add({ name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } }, "api");
 }
-await book.freeLeases();
+await entries.freeLeases();
 process.send?.("ready");
-for (;;) await runner.runNow(await book.find("grows"));
+for (;;) await runner.runNow(await entries.find("grows"));

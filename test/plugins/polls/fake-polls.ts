@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import type { Store } from "../../../plugins/store/types.ts";
 import { createScheduleTools } from "../../../plugins/cron/tools.ts";
-import { createBook } from "../../../plugins/polls/book.ts";
+import { createPollEntries } from "../../../plugins/polls/entries.ts";
 import { createRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
 import { makeContext } from "../../support/plugin-context.ts";
@@ -33,7 +33,7 @@ export async function makePolls(store: Store, workspace: string) {
     signal: new AbortController().signal,
   } as unknown as PluginContext;
   const tools = createScheduleTools(ctx, () => "UTC");
-  const book = createBook({ ctx, tools, settings: () => settings, changed: () => {} });
+  const entries = createPollEntries({ ctx, tools, settings: () => settings, changed: () => {} });
   const runner = createRunner({ ctx, tools, settings: () => settings });
-  return { ctx, bus, book, runner };
+  return { ctx, bus, entries, runner };
 }

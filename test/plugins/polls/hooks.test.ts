@@ -22,7 +22,7 @@ test.before.each(async () => {
   for (const name of ["a", "b", "c"]) writeFileSync(join(t.dir, "inbox", name), name);
   const payload = { kind: "hook" as const, event: "file:new", context: { own: "words" } };
   const source = { kind: "file" as const, path: "inbox" };
-  await polls.book.add({ name: "inbox", every: "1h", source, fireOnFirst: true, payload }, "api");
+  await polls.entries.add({ name: "inbox", every: "1h", source, fireOnFirst: true, payload }, "api");
 });
 test.after.each(async () => {
   await hooks?.stop();
@@ -36,7 +36,7 @@ const listen = (fail: (name: string) => boolean = () => false) =>
     if (fail(nameOf(context))) throw new Error("the printer burns");
   });
 const nameOf = (context: Record<string, unknown>) => (context["item"] as { name: string }).name;
-const check = async () => polls.runner.runNow(await polls.book.find("inbox"));
+const check = async () => polls.runner.runNow(await polls.entries.find("inbox"));
 const ended = (state: "done" | "dead", count: number) =>
   until(`${count} ${state}`, async () => (await t.store.items.list({ kind: HOOK, state })).length === count);
 

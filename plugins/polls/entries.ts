@@ -1,6 +1,6 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
 import { MASK, type PluginContext, PorticoError } from "portico";
-import { createScheduleBook, newEntryId, type ScheduleTools, wantsEnabled } from "portico/cron";
+import { createScheduleEntries, type ScheduleTools, wantsEnabled } from "portico/cron";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
@@ -9,13 +9,13 @@ import { compileIgnored } from "./sources/ignore.ts";
 import { compileSelector } from "./sources/select.ts";
 import { needs } from "./sources/source.ts";
 
-export interface BookOptions {
+export interface PollEntriesOptions {
   ctx: PluginContext;
   tools: ScheduleTools;
   settings(): PollsConfig;
   changed(): void;
 }
-export type PollBook = ReturnType<typeof createBook>;
+export type PollEntries = ReturnType<typeof createPollEntries>;
 
 const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
 const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
@@ -37,7 +37,8 @@ const FIELDS: Record<Source["kind"], readonly string[]> = {
 
 function checkSource(source: Source): void {
   const known = FIELDS[source.kind];
-  const stray = Object.keys(source).find((key) => key !== "kind" && !known.includes(key));
+  const given = Object.entries(source).filter(([, value]) => value !== undefined);
+  const stray = given.map(([key]) => key).find((key) => key !== "kind" && !known.includes(key));
   if (stray !== undefined)
     throw invalid(`A source of kind ${source.kind} has no ${stray}: it knows ${known.join(", ")}.`, `source.${stray}`);
   if (source.kind === "file" && source.path === undefined) throw needs("path", "file");
@@ -61,12 +62,12 @@ function withoutMasks(next: Source, before: Source | undefined): Source {
   ]);
   return {
     ...next,
-    ...(next.url === undefined ? {} : { url: unmasked(next.url, shown?.url, before?.url, "source.url") }),
-    ...(next.headers === undefined ? {} : { headers: Object.fromEntries(headers) }),
+    url: next.url && unmasked(next.url, shown?.url, before?.url, "source.url"),
+    headers: next.headers && Object.fromEntries(headers),
   };
 }
 
-export function createBook({ ctx, tools, settings, changed }: BookOptions) {
+export function createPollEntries({ ctx, tools, settings, changed }: PollEntriesOptions) {
   const store = () => ctx.use("store");
 
   function scheduleOf(
@@ -105,7 +106,7 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
   const firstAt = (body: PollBody, now: number): number =>
     body.every !== undefined ? now : (tools.next(body.schedule, now, body.anchorMs) ?? now);
 
-  const kept = createScheduleBook<ConfiguredPoll, Poll>({
+  const kept = createScheduleEntries<ConfiguredPoll, Poll>({
     store,
     kind: KIND,
     noun: "poll",
@@ -117,28 +118,17 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     place({ entry: poll, body, enabled, now }) {
       const rebaselined = poll !== undefined && identityOf(body.source) !== identityOf(poll.body.source);
       const { leased: _, ...state } = poll?.state ?? NEW_STATE;
-      return { enabled, nextAt: enabled ? firstAt(body, now) : null, state, ...(rebaselined ? { cursor: null } : {}) };
+      return { enabled, nextAt: enabled ? firstAt(body, now) : null, state, cursor: rebaselined ? null : undefined };
     },
     changed,
   });
 
-  async function add(given: NewPoll, origin: "api" | "agent"): Promise<Poll> {
-    const now = store().now();
-    const id = newEntryId("poll");
-    const body = bodyOf(given, origin, now);
-    const enabled = wantsEnabled(given, true);
-    const row = await store().schedules.put({
-      kind: KIND,
-      id,
-      name: given.name ?? id,
-      enabled,
-      nextAt: enabled ? firstAt(body, now) : null,
-      body,
-      state: NEW_STATE,
+  const add = (given: NewPoll, origin: "api" | "agent"): Promise<Poll> =>
+    kept.add("poll", given.name, (_id, now) => {
+      const body = bodyOf(given, origin, now);
+      const enabled = wantsEnabled(given, true);
+      return { enabled, nextAt: enabled ? firstAt(body, now) : null, body, state: NEW_STATE };
     });
-    changed();
-    return toPoll(row!);
-  }
 
   /** `by`: an agent that gives a poll another source makes it its own, with an agent's limits. */
   async function change(
@@ -146,17 +136,16 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
     given: PollChange,
     by: "api" | "agent" = "api",
   ): Promise<{ poll: Poll; rebaselined: boolean }> {
-    for (;;) {
-      const poll = await kept.find(idOrName);
+    let rebaselined = false;
+    const poll = await kept.change(idOrName, (poll, now) => {
       kept.refuseConfigured(poll);
-      const now = store().now();
       const { anchorMs, origin: made, every, schedule, ...before } = poll.body;
       const origin = by === "agent" && given.source !== undefined ? "agent" : made;
       const moved = given.every !== undefined || given.schedule !== undefined;
       const timing = moved ? {} : every === undefined ? { schedule } : { every };
       const body = bodyOf({ ...before, ...timing, ...given } as ConfiguredPoll, origin, now, before.source);
       if (!moved) Object.assign(body, { anchorMs });
-      const rebaselined = identityOf(body.source) !== identityOf(before.source);
+      rebaselined = identityOf(body.source) !== identityOf(before.source);
       const enabled = wantsEnabled(given, poll.row.enabled);
       const { leased, ...state } = poll.state;
       if (rebaselined) delete state.cursor;
@@ -165,24 +154,9 @@ export function createBook({ ctx, tools, settings, changed }: BookOptions) {
       // A check that is going on loses its lease by this change: it is made again at once.
       const fresh = revived || moved || rebaselined || poll.row.nextAt === null || leased?.until === poll.row.nextAt;
       const nextAt = enabled ? (fresh ? firstAt(body, now) : poll.row.nextAt) : null;
-      const { id } = poll.row;
-      const row = await store().schedules.put(
-        {
-          kind: KIND,
-          id,
-          name: given.name ?? poll.row.name,
-          enabled,
-          nextAt,
-          body,
-          state,
-          ...(rebaselined ? { cursor: null } : {}),
-        },
-        poll.row.rev,
-      );
-      if (!row) continue;
-      changed();
-      return { poll: toPoll(row), rebaselined };
-    }
+      return { name: given.name, enabled, nextAt, body, state, cursor: rebaselined ? null : undefined };
+    });
+    return { poll, rebaselined };
   }
 
   /**

@@ -1,18 +1,18 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError } from "portico";
-import { createScheduleBook, newEntryId, wantsEnabled } from "portico/cron";
+import { createScheduleEntries, wantsEnabled } from "portico/cron";
 import { parseSchedule } from "./dates.ts";
 import { declareHookEvent } from "./firing/payload.ts";
 import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 
-export interface BookOptions {
+export interface JobsOptions {
   ctx: PluginContext;
   zone(): string;
   /** Due times may have moved. */
   changed(): void;
 }
-export type JobBook = ReturnType<typeof createBook>;
+export type Jobs = ReturnType<typeof createJobs>;
 
 const SETTINGS = [
   "description",
@@ -28,7 +28,7 @@ const SETTINGS = [
 /** No zone moves by more at once, but over the date line. */
 const ZONE_CHANGE_MS = 3 * 3_600_000;
 
-export function createBook({ ctx, zone, changed }: BookOptions) {
+export function createJobs({ ctx, zone, changed }: JobsOptions) {
   const store = () => ctx.use("store");
 
   function bodyOf(given: ConfiguredJob, source: JobBody["source"], now: number): JobBody {
@@ -45,7 +45,7 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
     return body;
   }
 
-  const kept = createScheduleBook<ConfiguredJob, Job>({
+  const entries = createScheduleEntries<ConfiguredJob, Job>({
     store,
     kind: KIND,
     noun: "cron job",
@@ -76,31 +76,18 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
     });
   }
 
-  async function add(given: NewJob, source: "api" | "agent"): Promise<Job> {
-    const now = store().now();
-    const id = newEntryId("job");
-    const body = bodyOf(given, source, now);
-    const slot = slotFor(id, body, now, "schedule.at");
-    const enabled = wantsEnabled(given, true);
-    const row = await store().schedules.put({
-      kind: KIND,
-      id,
-      name: given.name ?? id,
-      enabled,
-      nextAt: enabled ? slot.nextAt : null,
-      body,
-      state: { slotAt: slot.slotAt, consecutiveErrors: 0, fired: 0 } satisfies JobState,
+  const add = (given: NewJob, source: "api" | "agent"): Promise<Job> =>
+    entries.add("job", given.name, (id, now) => {
+      const body = bodyOf(given, source, now);
+      const { slotAt, nextAt } = slotFor(id, body, now, "schedule.at");
+      const enabled = wantsEnabled(given, true);
+      const state: JobState = { slotAt, consecutiveErrors: 0, fired: 0 };
+      return { enabled, nextAt: enabled ? nextAt : null, body, state };
     });
-    changed();
-    return toJob(row!);
-  }
 
-  /** Retries while others move the job on: a slot may be taken at any moment. */
-  async function change(idOrName: string, given: JobChange, allowConfigured = false): Promise<Job> {
-    for (;;) {
-      const job = await kept.find(idOrName);
-      if (!allowConfigured) kept.refuseConfigured(job);
-      const now = store().now();
+  const change = (idOrName: string, given: JobChange, allowConfigured = false): Promise<Job> =>
+    entries.change(idOrName, (job, now) => {
+      if (!allowConfigured) entries.refuseConfigured(job);
       const { anchorMs, source, ...before } = job.body;
       const moved = given.schedule !== undefined;
       const body = bodyOf({ ...before, ...given } as ConfiguredJob, source, now);
@@ -108,26 +95,15 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
       const enabled = wantsEnabled(given, job.row.enabled);
       const revived = enabled && !job.row.enabled;
       const state: JobState = { ...job.state };
-      if (revived) {
-        state.consecutiveErrors = 0;
-        delete state.disabledReason;
-      }
+      if (revived) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
       let nextAt = enabled ? job.row.nextAt : null;
       if (enabled && (revived || moved || given.jitterMs !== undefined || nextAt === null)) {
         const slot = slotFor(job.row.id, body, now, "schedule.at");
         nextAt = slot.nextAt;
         state.slotAt = slot.slotAt;
       }
-      const { id } = job.row;
-      const row = await store().schedules.put(
-        { kind: KIND, id, name: given.name ?? job.row.name, enabled, nextAt, body, state },
-        job.row.rev,
-      );
-      if (!row) continue;
-      changed();
-      return toJob(row);
-    }
-  }
+      return { name: given.name, enabled, nextAt, body, state };
+    });
 
   /** Sets a job to another slot, unless the one it waits for was taken meanwhile. */
   async function move({ row, state }: Job, { slotAt, nextAt }: { slotAt: number; nextAt: number }): Promise<void> {
@@ -145,7 +121,7 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
    * of the other kinds are points in time that have been fired already, so they wait until the clock is there again.
    */
   async function rewindIntervals(now: number): Promise<void> {
-    for (const job of await kept.list()) {
+    for (const job of await entries.list()) {
       const { row, body } = job;
       const { schedule } = body;
       if (!row.enabled || row.nextAt === null || schedule.kind !== "every") continue;
@@ -160,7 +136,7 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
    * zone data). Moves of more than a few hours are none of that, and are left alone.
    */
   async function rereckon(now: number): Promise<void> {
-    for (const job of await kept.list()) {
+    for (const job of await entries.list()) {
       const { row, body, state } = job;
       if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") continue;
       if (state.slotAt === undefined || state.slotAt <= now) continue;
@@ -171,5 +147,5 @@ export function createBook({ ctx, zone, changed }: BookOptions) {
     }
   }
 
-  return { ...kept, add, change, rewindIntervals, rereckon };
+  return { ...entries, add, change, rewindIntervals, rereckon };
 }

@@ -1,9 +1,10 @@
-/** A book whose opening failed half-way has left nothing behind when it is opened again. */
+/** Entries whose opening failed half-way has left nothing behind when it is opened again. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../../kernel/errors.ts";
-import type { ScheduleEntry } from "../../../../plugins/cron/schedules/book.ts";
-import { createLoopSwitch, openLiveBook } from "../../../../plugins/cron/schedules/live.ts";
+import type { ScheduleEntry } from "../../../../plugins/cron/schedules/entries.ts";
+import { createLoopSwitch } from "../../../../plugins/cron/schedules/due-loop.ts";
+import { openLiveEntries } from "../../../../plugins/cron/schedules/live-entries.ts";
 import type { PluginContext } from "../../../../kernel/types.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 
@@ -15,7 +16,7 @@ interface Settings {
   enabled: boolean;
   jobs: Record<string, Job>;
 }
-type Options = Parameters<typeof openLiveBook<Settings, Job, ScheduleEntry>>[0];
+type Options = Parameters<typeof openLiveEntries<Settings, Job, ScheduleEntry>>[0];
 
 /** What a context and its store are told, and what is undone. */
 function around() {
@@ -36,10 +37,10 @@ function open(ctx: PluginContext, settings: Settings, fails: { sync?: boolean; l
   const step = async (fail = false) => {
     if (fail) throw new Error("the store is away");
   };
-  return openLiveBook<Settings, Job, ScheduleEntry>({
+  return openLiveEntries<Settings, Job, ScheduleEntry>({
     ctx,
     kind: "test",
-    book: {
+    entries: {
       problems: (given) =>
         new Map(
           Object.entries(given)
@@ -47,10 +48,15 @@ function open(ctx: PluginContext, settings: Settings, fails: { sync?: boolean; l
             .map(([name]) => [name, new PorticoError("config_error", `${name} is wrong`)]),
         ),
       sync: () => step(fails.sync),
-    } as Options["book"],
-    loop: createLoopSwitch(() => {
-      if (fails.loop) throw new Error("no loop");
-      return { poke() {}, stop: async () => {} };
+    } as Options["entries"],
+    loop: createLoopSwitch({
+      ctx,
+      kind: "test",
+      start() {
+        if (fails.loop) throw new Error("no loop");
+        return { poke() {}, stop: async () => {} };
+      },
+      work: () => ({ run: async () => 0 }),
     }),
     settings,
     definitions: ({ jobs }) => jobs,
@@ -75,11 +81,11 @@ test("an opening that fails leaves no check and no listener", async () => {
 
 test("wrong definitions keep the gateway from being ready until right ones are applied", async () => {
   const { ctx, unready, checks, listeners } = around();
-  const book = await open(ctx, wrong);
+  const entries = await open(ctx, wrong);
   assert.equal(unready(), ["a is wrong"]);
-  await book.apply(right);
+  await entries.apply(right);
   assert.equal(unready(), []);
-  await book.stop();
+  await entries.stop();
   assert.is(checks.size + listeners.size, 0);
 });
 

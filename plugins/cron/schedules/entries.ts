@@ -27,7 +27,7 @@ export interface Definition<E extends ScheduleEntry> {
   now: number;
 }
 
-export interface ScheduleBookOptions<G extends EnabledOrNot, E extends ScheduleEntry> {
+export interface ScheduleEntriesOptions<G extends EnabledOrNot, E extends ScheduleEntry> {
   store(): Store;
   /** The kind in the store. */
   kind: string;
@@ -52,15 +52,18 @@ export const wantsEnabled = (given: EnabledOrNot, otherwise: boolean): boolean =
   given.status !== undefined ? given.status === "enabled" : (given.enabled ?? otherwise);
 
 /** A short id that a person can type: `job_Ab3dEf6hIj9k`. */
-export const newEntryId = (prefix: string): string =>
+const newEntryId = (prefix: string): string =>
   `${prefix}_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
 
 /** Milliseconds since 1970 as ISO 8601, `null` for none. */
 export const isoDate = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : new Date(ms).toISOString();
 
-export function createScheduleBook<G extends EnabledOrNot, E extends ScheduleEntry>(
-  options: ScheduleBookOptions<G, E>,
+/** As a JSON body would bring it: without `undefined` members, at any depth. */
+export const asBody = (value: Record<string, unknown>): Record<string, unknown> => JSON.parse(JSON.stringify(value));
+
+export function createScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry>(
+  options: ScheduleEntriesOptions<G, E>,
 ) {
   const { store, kind, noun, section, changed } = options;
 
@@ -88,6 +91,37 @@ export function createScheduleBook<G extends EnabledOrNot, E extends ScheduleEnt
       "conflict",
       `The ${noun} ${JSON.stringify(row.name)} stands in the configuration (${section}.${row.name}): change it there.`,
     );
+  }
+
+  /** Puts a new one under an id of its own, `<prefix>_…`, which is also its name where it has none. */
+  async function add(
+    prefix: string,
+    name: string | undefined,
+    make: (id: string, now: number) => Pick<NewSchedule, "enabled" | "nextAt"> & Pick<E, "body" | "state">,
+  ): Promise<E> {
+    const id = newEntryId(prefix);
+    const row = await store().schedules.put({ kind, id, name: name ?? id, ...make(id, store().now()) });
+    changed();
+    return options.read(row!);
+  }
+
+  /**
+   * Changes one, by id or name, to what `next` makes of it; `next` is asked again where somebody else (a slot that is
+   * taken) changed it meanwhile.
+   */
+  async function change(
+    idOrName: string,
+    next: (entry: E, now: number) => Omit<NewSchedule, "kind" | "id">,
+  ): Promise<E> {
+    for (;;) {
+      const entry = await find(idOrName);
+      const { id, rev, name } = entry.row;
+      const { name: given = name, ...fields } = next(entry, store().now());
+      const row = await store().schedules.put({ kind, id, name: given, ...fields }, rev);
+      if (!row) continue;
+      changed();
+      return options.read(row);
+    }
   }
 
   /** Removes one and its history, whoever made it. */
@@ -161,5 +195,5 @@ export function createScheduleBook<G extends EnabledOrNot, E extends ScheduleEnt
     return (await store().runs.list({ owner: `${kind}:${row.id}`, limit: most })).map(view);
   }
 
-  return { list, find, refuseConfigured, drop, remove, problems, sync, history };
+  return { list, find, refuseConfigured, add, change, drop, remove, problems, sync, history };
 }
