@@ -79,7 +79,8 @@ export type ErrorForm = (error: {
   requestId?: string;
 }) => unknown;
 
-export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+/** Throws (or rejects) before it takes the socket over: the error is then the response. */
+export type UpgradeHandler = (req: IncomingMessage, socket: Duplex, head: Buffer) => void | Promise<void>;
 
 /** Something routes can be mounted on: the gateway's own server, or one made by `ctx.server()`. */
 export interface Mount {
@@ -94,7 +95,9 @@ export interface Mount {
 export interface ServerOptions {
   name: string;
   /** The port is `gateway.port + portOffset`; any free one where `gateway.port` is 0. Always on loopback. */
-  portOffset: number;
+  portOffset?: number;
+  /** The port itself, in place of `portOffset`; then the server is shared with nobody. */
+  port?: number;
   /** Origins that may call, beside none at all. */
   origins?: readonly string[];
 }
@@ -102,4 +105,6 @@ export interface ServerOptions {
 export interface ServerHandle extends Mount {
   readonly port: number;
   readonly url: string;
+  /** Takes its routes away and closes it, before the plugin's end. */
+  close(): Promise<void>;
 }

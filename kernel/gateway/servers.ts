@@ -27,7 +27,7 @@ export function createServers({ config, contributions, log, access }: ServersOpt
   const pool = createServerPool({
     create: ({ name, origins }) =>
       createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
-    portFor: (offset) => (wantedPort === 0 ? 0 : own.port + offset),
+    portFor: ({ port, portOffset = 0 }) => port ?? (wantedPort === 0 ? 0 : own.port + portOffset),
   });
 
   return {

@@ -1,16 +1,23 @@
 /** The loopback servers that plugins open: one of each name, shared by two versions of a plugin while it is reloaded. */
-import type { Dispose, ServerHandle, ServerOptions, ServerRoutes } from "../types.ts";
+import { PorticoError } from "../errors.ts";
+import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../types.ts";
 import type { HttpServer } from "./server.ts";
 
 export interface ServerPoolOptions {
   create(options: ServerOptions): HttpServer;
   /** 0: any free port. */
-  portFor(portOffset: number): number;
+  portFor(options: ServerOptions): number;
+}
+
+/** A server that is open, for one holder. */
+export interface OpenServer {
+  server: Mount & { readonly port: number; readonly url: string };
+  /** Closes it once nobody holds it any more. */
+  release: Dispose;
 }
 
 export interface ServerPool {
-  /** The undo closes the server once nobody holds it any more. */
-  open(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
+  open(options: ServerOptions): Promise<OpenServer>;
   urls(): Record<string, string>;
   routes(): ServerRoutes[];
   ports(): number[];
@@ -29,9 +36,11 @@ export function createServerPool({ create, portFor }: ServerPoolOptions): Server
 
   function enter(options: ServerOptions): Entry {
     const known = entries.get(options.name);
+    if (known && options.port !== undefined)
+      throw new PorticoError("port_in_use", `The server ${options.name} is open already.`);
     if (known) return known;
     const server = create(options);
-    const entry = { server, holders: 0, ready: server.listen(portFor(options.portOffset), "127.0.0.1") };
+    const entry = { server, holders: 0, ready: server.listen(portFor(options), "127.0.0.1") };
     entries.set(options.name, entry);
     return entry;
   }

@@ -34,7 +34,7 @@ export async function handleUpgrade(
     guards.check(req, { origins: route?.origins });
     if (!route) throw new PorticoError("not_found", `There is no WebSocket at ${path.slice(0, 200)}.`);
     await auth.authenticate(req, route.access, { address: addressOf(req, server.settings().trustedProxies) });
-    if (!socket.destroyed) route.handler(req, socket, head);
+    if (!socket.destroyed) await route.handler(req, socket, head);
   } catch (failure) {
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);

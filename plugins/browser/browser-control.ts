@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
+import type { OpenDebuggingServer } from "./drivers/debugging-server.ts";
 import { failure } from "./failures.ts";
 import { Bytes, type Op, type OperationDeps } from "./operations/op.ts";
 import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
@@ -33,6 +34,8 @@ export interface ServiceOptions {
   relayUrl(): string;
   /** The extension relay itself, where it runs in this gateway. */
   relay?: RelayControl;
+  /** Opens the debugging port of a browser that is started here. */
+  openDebugging: OpenDebuggingServer;
   /** Whether the automation library is installed. */
   libraryPresent(): boolean;
   /** Called for each navigation of a tab's main frame. */
@@ -79,6 +82,7 @@ export class BrowserControl {
       log,
       env: options.env,
       relay: options.relay,
+      openDebugging: options.openDebugging,
     };
     const library = (): ReturnType<typeof loadLibrary> =>
       options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailable());

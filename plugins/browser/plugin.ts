@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { definePlugin } from "portico";
 import { createPolicy } from "./targets/imposed-policy.ts";
 import { errors } from "./errors.ts";
+import { createDebuggingServers } from "./drivers/debugging-server.ts";
 import { hasLibrary } from "./drivers/library.ts";
 import { mountRoutes } from "./routes/mount.ts";
 import { events, tellNavigated } from "./events.ts";
@@ -16,6 +17,9 @@ import { addTool } from "./tool.ts";
 
 /** From `gateway.port`; the second is the extension relay's. */
 const OFFSETS = [2, 3] as const;
+
+const PRIVATE_NETWORK =
+  "browser: pages on private networks can be reached (browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true)";
 
 export default definePlugin({
   name: "browser",
@@ -31,7 +35,6 @@ export default definePlugin({
     const secret = () => now["gateway.auth"].token ?? now["gateway.auth"].password ?? "";
     const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
     const { env } = process;
-    const onNavigated = tellNavigated(ctx);
     const libraryPresent = () => hasLibrary(ctx.paths.package, env);
     const server = await ctx.server({ name: "browser", portOffset: OFFSETS[0] });
     const relay = openRelay({
@@ -44,23 +47,25 @@ export default definePlugin({
       log: ctx.log,
     });
 
+    const openDebugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
+    const shared = { env, libraryPresent, openDebugging };
+
     let control: Promise<BrowserControl> | undefined;
     const open = (): Promise<BrowserControl> =>
       (control ??= import("./browser-control.ts").then(
         ({ BrowserControl }) =>
           new BrowserControl({
             ...policy,
+            ...shared,
             paths: ctx.paths,
             log: ctx.log,
-            env,
-            libraryPresent,
             relayUrl: () => relay.url,
             relay,
-            onNavigated,
+            onNavigated: tellNavigated(ctx),
           }),
       ));
 
-    const sandboxes = openSandboxes(ctx, { config: settings, sandbox, env, libraryPresent, ownPorts: policy.ownPorts });
+    const sandboxes = openSandboxes(ctx, { ...shared, config: settings, sandbox, ownPorts: policy.ownPorts });
     const recheck = async (): Promise<void> => {
       await Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
     };
@@ -92,10 +97,6 @@ export default definePlugin({
 
     const { endOrphans } = await import("./drivers/orphans.ts");
     await endOrphans(join(ctx.paths.state, "browser"), ctx.log);
-    if (settings().enabled && allowsPrivate(settings())) {
-      ctx.log.warn(
-        "browser: pages on private networks can be reached (browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true)",
-      );
-    }
+    if (settings().enabled && allowsPrivate(settings())) ctx.log.warn(PRIVATE_NETWORK);
   },
 });

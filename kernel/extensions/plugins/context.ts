@@ -3,6 +3,7 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Bus } from "../../bus.ts";
 import type { ConfigStore } from "../../config/config.ts";
 import { PorticoError } from "../../errors.ts";
+import type { OpenServer } from "../../http/pool.ts";
 import { runAs } from "../../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
@@ -15,7 +16,6 @@ import type {
   Mount,
   Paths,
   PluginContext,
-  ServerHandle,
   ServerOptions,
   UserModule,
 } from "../../types.ts";
@@ -33,8 +33,8 @@ export interface PluginParts {
   anySchema: TSchema;
   url(): string;
   ports(): readonly number[];
-  /** Opens (or shares) the loopback server of that name; the undo closes it when nobody holds it any more. */
-  openServer(options: ServerOptions): Promise<{ server: ServerHandle; release: Dispose }>;
+  /** Opens (or shares) the loopback server of that name. */
+  openServer(options: ServerOptions): Promise<OpenServer>;
   busy<T>(work: Promise<T>): Promise<T>;
   addReadiness(name: string, check: () => string | undefined): Dispose;
   load(file: string, limitMs: number): Promise<UserModule>;
@@ -71,11 +71,22 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     signal: scope.signal,
     url: parts.url,
     ports: parts.ports,
-    ...ownedMount(parts.mount, scope, owned),
+    ...ownedMount(parts.mount, (label, undo) => scope.add(label, undo), owned),
     async server(serverOptions) {
       const { server, release } = await parts.openServer(serverOptions);
-      scope.add(`server ${serverOptions.name}`, release);
-      return { port: server.port, url: server.url, ...ownedMount(server, scope, owned) };
+      const undos = [scope.add(`server ${serverOptions.name}`, release)];
+      const add: Scope["add"] = (label, undo) => {
+        undos.push(scope.add(label, undo));
+        return undos.at(-1)!;
+      };
+      return {
+        port: server.port,
+        url: server.url,
+        ...ownedMount(server, add, owned),
+        async close() {
+          for (const undo of undos.reverse()) await undo();
+        },
+      };
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
     on: (event, handler, on) =>
@@ -109,12 +120,12 @@ export function createPluginContext(options: ContextOptions): PluginContext {
 
 type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
 
-function ownedMount(mount: Mount, scope: Scope, owned: Wrap): Mount {
+function ownedMount(mount: Mount, add: Scope["add"], owned: Wrap): Mount {
   return {
     route: (method, path, options, handler) =>
-      scope.add(`route ${method} ${path}`, mount.route(method, path, options, owned(handler))),
-    upgrade: (path, options, handler) => scope.add(`upgrade ${path}`, mount.upgrade(path, options, owned(handler))),
-    errors: (prefix, form) => scope.add(`errors ${prefix}`, mount.errors(prefix, form)),
+      add(`route ${method} ${path}`, mount.route(method, path, options, owned(handler))),
+    upgrade: (path, options, handler) => add(`upgrade ${path}`, mount.upgrade(path, options, owned(handler))),
+    errors: (prefix, form) => add(`errors ${prefix}`, mount.errors(prefix, form)),
   };
 }
 

@@ -1,22 +1,23 @@
 /** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
-import { type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger, PorticoError } from "portico";
 import { createGuard, type EgressProxy, type Guard, startEgressProxy } from "portico/egress";
 import { Cdp } from "./cdp.ts";
 import { isHere } from "./debugging-ports.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
-import { launch, type LaunchedBrowser, type LaunchOptions, PortTaken } from "./launch.ts";
-import type { DebuggingPipe } from "./pipe.ts";
+import type { DebuggingServer, OpenDebuggingServer } from "./debugging-server.ts";
+import { launch } from "./launch.ts";
+import type { Multiplexer } from "./multiplexer.ts";
 import type { RelayControl } from "../relay/server.ts";
 import type { Profile, Profiles } from "../session/profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 
 /** A browser that can be talked to. */
 export interface Attachment {
+  /** Of a browser that was started here: its pipe. Any other is reached over `wsUrl`. */
+  clients?: Multiplexer;
   /** Its debugging socket. */
-  wsUrl: string;
-  /** The shorter way to a browser that was started here. */
-  pipe?: DebuggingPipe;
+  wsUrl?: string;
   headers: Record<string, string>;
   /** It runs on this machine and sees the same files. */
   isLocal: boolean;
@@ -46,6 +47,7 @@ export interface DriverDeps {
   log: Logger;
   /** The gateway's own extension relay. */
   relay?: RelayControl | undefined;
+  openDebugging: OpenDebuggingServer;
   env: NodeJS.ProcessEnv;
 }
 
@@ -66,9 +68,11 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
   const config = deps.config();
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
+  const debugging = await openDebugging(profile, deps);
   const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
+  const release = async (): Promise<void> => void (await Promise.all([debugging.close(), proxy.close()]));
   try {
-    const browser = await launchSomewhere(profile, deps, {
+    const browser = await launch({
       executablePath,
       headless,
       dir: profile.dir,
@@ -77,15 +81,15 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
       proxyUrl: proxy.url,
       timeoutMs: config.launchTimeoutMs,
     });
+    debugging.serve(browser.clients);
     return {
-      wsUrl: browser.wsUrl,
-      pipe: browser.pipe,
+      clients: browser.clients,
       headers: {},
       isLocal: true,
       egress: "enforced",
       proxy,
       pid: browser.pid,
-      port: browser.port,
+      port: debugging.port,
       headless,
       executablePath,
       noDefaults: false,
@@ -93,27 +97,32 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
       exited: browser.exited,
       async release() {
         await browser.stop();
-        await proxy.close();
+        await release();
       },
     };
   } catch (error) {
-    await proxy.close();
+    await release();
     throw error;
   }
 }
 
 /** Another gateway of this machine chooses from the same ports: one that it was faster to take is left to it. */
-async function launchSomewhere(
+async function openDebugging(
   profile: Profile,
-  { profiles }: DriverDeps,
-  options: Omit<LaunchOptions, "port">,
-): Promise<LaunchedBrowser> {
+  { profiles, openDebugging: open }: DriverDeps,
+): Promise<DebuggingServer> {
   for (let tries = 1; ; tries++) {
     const port = await profiles.launchPort(profile);
     try {
-      return await launch({ ...options, port });
+      return await open(port);
     } catch (error) {
-      if (!(error instanceof PortTaken) || tries === PORT_TRIES) throw error;
+      if (!isPorticoError(error) || error.code !== "port_in_use") throw error;
+      if (tries === PORT_TRIES)
+        throw new PorticoError(
+          "conflict",
+          `Port ${port} was taken by another program while the browser started: start it again.`,
+          { cause: error },
+        );
     }
   }
 }

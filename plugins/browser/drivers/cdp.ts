@@ -1,38 +1,35 @@
-/** The DevTools protocol over a WebSocket, for what must work without the automation library. */
+/** Commands of the DevTools protocol, for what must work without the automation library. */
 import { PorticoError } from "portico";
-import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import { within } from "../deadline.ts";
+import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
+import type { CdpMessage } from "./multiplexer.ts";
+import type { Transport } from "./playwright.ts";
 
 /** Snapshots and pictures of large pages come as one message. */
 export const MAX_MESSAGE_BYTES = 256 << 20;
 
-/** Something that answers DevTools commands: a raw connection, or a session of the automation library. */
+/** Something that answers DevTools commands: a connection of ours, or a session of the automation library. */
 export interface CdpSession {
   send<T = Record<string, unknown>>(method: string, params?: object): Promise<T>;
 }
 
-interface Answer {
-  id?: number;
-  result?: never;
-  error?: { message: string };
-}
-
-interface Waiting {
+interface Pending {
   resolve(value: never): void;
   reject(error: Error): void;
 }
 
-/** One connection to a browser's (or a tab's) socket. */
+/** One connection to a browser. */
 export class Cdp implements CdpSession {
-  readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #transport: Transport;
+  readonly #pending = new Map<number, Pending>();
   #id = 0;
+  #onClose: (() => void) | undefined;
+  #isClosed = false;
 
-  private constructor(socket: WebSocket) {
-    this.#socket = socket;
-    readMessages(socket, { json: (message) => this.#take(message as Answer) });
-    socket.on("close", () => this.#fail());
-    socket.on("error", () => this.#fail());
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    transport.onmessage = (message) => this.#take(message as CdpMessage);
+    transport.onclose = () => this.#end();
   }
 
   /** Connects. 504 `timeout` where the handshake takes longer than `timeoutMs`, 409 where nobody listens. */
@@ -54,18 +51,18 @@ export class Cdp implements CdpSession {
       socket.terminate();
       throw error;
     }
-    return new Cdp(socket);
+    return new Cdp(overSocket(socket));
   }
 
   send<T = Record<string, unknown>>(method: string, params: object = {}, sessionId?: string): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      if (this.#socket.readyState !== this.#socket.OPEN) {
+      if (this.#isClosed) {
         reject(new Error("Connection closed"));
         return;
       }
-      this.#waiting.set(id, { resolve: resolve as (value: never) => void, reject });
-      this.#socket.send(JSON.stringify({ id, method, params, sessionId }));
+      this.#pending.set(id, { resolve: resolve as (value: never) => void, reject });
+      this.#transport.send({ id, method, params, sessionId });
     });
   }
 
@@ -81,23 +78,40 @@ export class Cdp implements CdpSession {
   }
 
   onClose(listener: () => void): void {
-    this.#socket.once("close", listener);
+    this.#onClose = listener;
+    if (this.#isClosed) listener();
   }
 
   close(): void {
-    this.#socket.close();
+    this.#transport.close();
+    this.#end();
   }
 
-  #take(message: Answer): void {
-    const waiting = message.id === undefined ? undefined : this.#waiting.get(message.id);
-    if (waiting === undefined) return;
-    this.#waiting.delete(message.id!);
-    if (message.error === undefined) waiting.resolve(message.result as never);
-    else waiting.reject(new Error(message.error.message));
+  #take({ id, result, error }: CdpMessage): void {
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id!);
+    if (error === undefined) pending.resolve(result as never);
+    else pending.reject(new Error(error.message));
   }
 
-  #fail(): void {
-    for (const { reject } of this.#waiting.values()) reject(new Error("Connection closed"));
-    this.#waiting.clear();
+  #end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { reject } of this.#pending.values()) reject(new Error("Connection closed"));
+    this.#pending.clear();
+    this.#onClose?.();
   }
+}
+
+function overSocket(socket: WebSocket): Transport {
+  const transport: Transport = {
+    send(message) {
+      if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
+    },
+    close: () => socket.close(),
+  };
+  readMessages(socket, { json: (message) => transport.onmessage?.(message as object) });
+  socket.on("close", () => transport.onclose?.());
+  return transport;
 }

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
+import { Multiplexer } from "./multiplexer.ts";
 import { DebuggingPipe } from "./pipe.ts";
 import { endRecorded, signalGroup, writeRecord } from "./process-record.ts";
 
@@ -12,7 +13,6 @@ export interface LaunchOptions {
   executablePath: string;
   /** `<state>/browser/<profile>`; the user data lies in it. */
   dir: string;
-  port: number;
   headless: boolean;
   noSandbox: boolean;
   /** `#rrggbb` */
@@ -24,11 +24,8 @@ export interface LaunchOptions {
 
 export interface LaunchedBrowser {
   readonly pid: number;
-  readonly port: number;
-  /** The browser's own debugging socket. */
-  readonly wsUrl: string;
-  /** The same conversation without the detour over the network. */
-  readonly pipe: DebuggingPipe;
+  /** The only way to it: it listens nowhere. */
+  readonly clients: Multiplexer;
   /** Settles when the process has ended. */
   readonly exited: Promise<void>;
   /** Ends it: asks first, then insists. */
@@ -68,8 +65,7 @@ const ENABLED = [
 function flags(options: LaunchOptions): string[] {
   const [r, g, b] = [1, 3, 5].map((at) => Number.parseInt(options.color.slice(at, at + 2), 16));
   return [
-    `--remote-debugging-port=${options.port}`,
-    // The browser ends by itself when this pipe closes, however the gateway died.
+    // No port: whoever reaches it, another user of the machine too, could read files through the browser. The browser ends by itself when this pipe closes, however the gateway died.
     "--remote-debugging-pipe",
     `--user-data-dir=${userDataDir(options.dir)}`,
     "--no-first-run",
@@ -136,14 +132,7 @@ function whyNot(stderr: string, code: number | null): string {
   return `it ended with code ${code ?? "none"} before it could be reached.`;
 }
 
-/** Somebody took the port between the look at it and the browser's own try. 409 `conflict`. */
-export class PortTaken extends PorticoError {
-  constructor(port: number) {
-    super("conflict", `Port ${port} was taken by another program while the browser started: start it again.`);
-  }
-}
-
-/** Starts the browser and waits until its debugging socket is there. Throws `PortTaken` where its port is another's. */
+/** Starts the browser and waits until it responds. */
 export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   const data = userDataDir(options.dir);
   await mkdir(data, { recursive: true, mode: 0o700 });
@@ -162,11 +151,12 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   });
   const pipe = new DebuggingPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   try {
-    const wsUrl = await socketUrl(child, options);
-    await writeRecord(recordFile(options.dir), child.pid!, options.port);
+    const clients = new Multiplexer(pipe);
+    await untilReady(child, clients, options.timeoutMs);
+    await writeRecord(recordFile(options.dir), child.pid!);
     void exited.then(() => rm(recordFile(options.dir), { force: true }).catch(() => {}));
     const stop = (): Promise<void> => end(child, pipe, exited);
-    return { pid: child.pid!, port: options.port, wsUrl, pipe, exited, stop };
+    return { pid: child.pid!, clients, exited, stop };
   } catch (error) {
     if (child.pid !== undefined) {
       signalGroup(child.pid, "SIGKILL");
@@ -177,8 +167,8 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   }
 }
 
-/** Reads the address of the debugging socket from the browser's own words, so that nothing has to be polled. */
-function socketUrl(child: ChildProcess, { port, timeoutMs }: LaunchOptions): Promise<string> {
+/** Its first response, or what its last words mean. */
+function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number): Promise<void> {
   let said = "";
   return new Promise((resolve, reject) => {
     const fail = (code: string, status: number, message: string): void => {
@@ -196,20 +186,20 @@ function socketUrl(child: ChildProcess, { port, timeoutMs }: LaunchOptions): Pro
         `The browser could not be started: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}. Check browser.executablePath.`,
       ),
     );
-    child.once("exit", (code) =>
+    // `exit` comes before the end of what it said.
+    child.once("close", (code) =>
       fail("browser_unavailable", 503, `The browser could not be started: ${whyNot(said, code)}`),
     );
     child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
       if (said.length < 20_000) said += chunk;
-      const url = /DevTools listening on (ws:\/\/\S+)\s/.exec(said)?.[1];
-      // Where 127.0.0.1 is taken the browser goes to ::1, and what others find at the port is not this browser.
-      const isElsewhere = url !== undefined && new URL(url).hostname !== "127.0.0.1";
-      const isNowhere = /Cannot start http server for devtools/.test(said);
-      if (url === undefined && !isNowhere) return;
-      clearTimeout(timer);
-      if (isElsewhere || isNowhere) reject(new PortTaken(port));
-      else resolve(url as string);
     });
+    clients.command("Browser.getVersion").then(
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      () => {},
+    );
   });
 }
 

@@ -13,7 +13,6 @@ interface ProcessRecord {
   pid: number;
   /** As the operating system tells it; only ever compared. */
   startedAt: string;
-  port: number;
   /** The gateway that started it, as `gatewayName` has it. */
   gateway: string;
 }
@@ -51,10 +50,10 @@ export async function isRunningGateway(name: string): Promise<boolean> {
   return name === (await gatewayName(pid));
 }
 
-export async function writeRecord(file: string, pid: number, port: number): Promise<void> {
+export async function writeRecord(file: string, pid: number): Promise<void> {
   const startedAt = await startOf(pid);
   if (startedAt === undefined) return;
-  const record: ProcessRecord = { pid, startedAt, port, gateway: await gatewayName() };
+  const record: ProcessRecord = { pid, startedAt, gateway: await gatewayName() };
   await writeFile(file, JSON.stringify(record), { mode: 0o600 });
 }
 

@@ -1,5 +1,5 @@
 /** Who may speak to the relay: one extension by its origin, and whoever knows the pairing token. */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 
 /** Follows from `key` in the extension's manifest: SHA-256 of the key, its first 16 bytes written with a–p. */
 export const EXTENSION_ID = "jjgjhlpjadmckojocchkdonppogndjhh";
@@ -15,9 +15,3 @@ export const PROTOCOL = "portico-relay";
 export function pairingToken(secret: string, port: number): string {
   return createHmac("sha256", secret).update(`portico-extension-relay-v1:${port}`).digest("base64url");
 }
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
-
-/** Compares without telling by the time taken how much of it was right. */
-export const sameSecret = (expected: string, given: string): boolean =>
-  timingSafeEqual(digest(expected), digest(given));

@@ -3,10 +3,11 @@
  * It listens from the start; what is heavy is loaded when the first of them comes.
  */
 import type { IncomingMessage } from "node:http";
-import { bearerOf, type Call, createThrottle, type Logger, type Mount, PorticoError, type ServerHandle } from "portico";
+import { bearerOf, type Call, type Logger, type Mount, PorticoError, secretOf, type ServerHandle } from "portico";
+import { createTokenCheck, tokenOf } from "../net/token-check.ts";
 import { acceptSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
-import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken, sameSecret } from "./pairing.ts";
+import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
 import { NOTHING_ATTACHED, notAttached, Relay } from "./relay.ts";
 import type { AttachedTab } from "./link.ts";
 
@@ -49,23 +50,20 @@ export function openRelay(options: RelayOptions): RelayControl {
   const url = `http://127.0.0.1:${server.port}`;
   const token = (): string => pairingToken(options.secret(), server.port);
 
-  const failures = createThrottle();
+  const checkSecret = createTokenCheck({
+    accepts: (given) => secretOf(token()).equals(given),
+    message:
+      "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",
+    challenge: 'Bearer realm="portico-relay"',
+  });
 
-  /** 401 unless it is the relay's token; 429 for whoever has guessed too often. */
-  function checkToken(req: IncomingMessage, given: string | undefined | null): void {
+  function checkToken(req: IncomingMessage, given: string | undefined): void {
     if (!options.enabled())
       throw new PorticoError(
         "browser_disabled",
         "The browser is disabled: set browser.enabled to true and restart the gateway.",
       );
-    if (given && sameSecret(token(), given)) return;
-    const tooMany = given ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
-    if (tooMany) throw tooMany;
-    throw new PorticoError(
-      "unauthorized",
-      "The token is missing or wrong: 'portico browser extension pair' prints the right one, and the port that it is for.",
-      { headers: { "www-authenticate": 'Bearer realm="portico-relay"' } },
-    );
+    checkSecret(req, given);
   }
 
   /** The extension: that very one, with the token of this relay. */
@@ -82,7 +80,7 @@ export function openRelay(options: RelayOptions): RelayControl {
   function checkClient(req: IncomingMessage): void {
     if (req.headers.origin !== undefined)
       throw new PorticoError("forbidden_origin", "Pages may not drive the relay's tabs.");
-    checkToken(req, bearer(req) ?? new URL(req.url ?? "/", url).searchParams.get("token"));
+    checkToken(req, tokenOf(req));
   }
 
   const socketUrl = (): string => `ws://127.0.0.1:${server.port}/cdp`;

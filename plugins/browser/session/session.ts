@@ -105,7 +105,10 @@ export class Session {
 
   async #connectRaw(attachment: Attachment): Promise<Running> {
     const { headers, connectTimeoutMs } = attachment;
-    const raw = await Cdp.connect(attachment.wsUrl, { timeoutMs: connectTimeoutMs, headers });
+    const { clients, wsUrl } = attachment;
+    const raw = clients
+      ? new Cdp(await clients.browser())
+      : await Cdp.connect(wsUrl!, { timeoutMs: connectTimeoutMs, headers });
     const running: Running = {
       attachment,
       raw,
@@ -122,7 +125,7 @@ export class Session {
     await rm(artifactsDir, { recursive: true, force: true });
     await mkdir(artifactsDir, { recursive: true, mode: 0o700 });
     const { headers, isLocal, noDefaults, connectTimeoutMs } = attachment;
-    const browser = await library.connect(attachment.pipe ?? attachment.wsUrl, {
+    const browser = await library.connect(attachment.clients?.primary ?? attachment.wsUrl!, {
       headers,
       isLocal,
       noDefaults,

@@ -15,7 +15,8 @@ const PROFILE = "sandbox";
 const FIRST_PORT = 18_899;
 const LAST_PORT = 18_800;
 
-export interface SandboxesOptions extends Pick<ServiceOptions, "env" | "libraryPresent" | "ownPorts"> {
+export interface SandboxesOptions
+  extends Pick<ServiceOptions, "env" | "libraryPresent" | "openDebugging" | "ownPorts"> {
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
   /** Everything that they keep lies below it. */
@@ -107,7 +108,7 @@ export class Sandboxes {
   }
 
   #make(): Sandbox {
-    const { paths, sandbox, config, log, env, libraryPresent, ownPorts } = this.#options;
+    const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } = this.#options;
     const { cdpUrl } = sandbox().browser;
     const dir = join(this.#options.dir, `${this.#options.gateway}-${randomBytes(8).toString("hex")}`);
     const control = new BrowserControl({
@@ -116,6 +117,7 @@ export class Sandboxes {
       log,
       env,
       libraryPresent,
+      openDebugging,
       ownPorts,
       // There is no relay in a sandbox: a person's own tabs are the host's.
       relayUrl: () => "http://127.0.0.1:0",

@@ -24,7 +24,9 @@ const seen: { url: string; authorization: string | undefined }[] = [];
 let debugPort = 0;
 const front = createHttp(async (req, res) => {
   seen.push({ url: req.url ?? "", authorization: req.headers.authorization });
-  const answer = await fetch(`http://127.0.0.1:${debugPort}${(req.url ?? "").split("?")[0]}`);
+  const answer = await fetch(`http://127.0.0.1:${debugPort}${(req.url ?? "").split("?")[0]}`, {
+    headers: { authorization: `Bearer ${browser.gateway.token}` },
+  });
   res.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
 });
 front.on("upgrade", (req, socket) => {
@@ -32,7 +34,7 @@ front.on("upgrade", (req, socket) => {
   const upstream = connect(debugPort, "127.0.0.1", () => {
     const key = req.headers["sec-websocket-key"];
     upstream.write(
-      `GET ${(req.url ?? "").split("?")[0]} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
+      `GET ${(req.url ?? "").split("?")[0]} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${browser.gateway.token}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
     );
     upstream.pipe(socket);
     socket.pipe(upstream);
@@ -141,7 +143,8 @@ test("start and stop may be repeated; the port and the process are told", async 
   assert.equal([body.running, body.pid], [true, one.body.pid]);
   debugPort = body.cdpPort;
   assert.is.not(debugPort, 9222);
-  const version = (await (await fetch(`${body.cdpUrl}/json/version`)).json()) as { Browser: string };
+  const headers = { authorization: `Bearer ${browser.gateway.token}` };
+  const version = (await (await fetch(`${body.cdpUrl}/json/version`, { headers })).json()) as { Browser: string };
   assert.match(version.Browser, /Chrome/);
 });
 

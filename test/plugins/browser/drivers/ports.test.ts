@@ -5,10 +5,10 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import { attach, type DriverDeps } from "../../../../plugins/browser/drivers/attach.ts";
-import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
-import { launch, type LaunchOptions, PortTaken } from "../../../../plugins/browser/drivers/launch.ts";
+import type { OpenDebuggingServer } from "../../../../plugins/browser/drivers/debugging-server.ts";
 import { type Profile, Profiles } from "../../../../plugins/browser/session/profiles.ts";
 import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
 import { freePort } from "../../../support/free-port.ts";
@@ -25,30 +25,9 @@ async function hold(port = 0, host = "127.0.0.1"): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const options = async (port: number): Promise<LaunchOptions> => ({
-  executablePath: await findBrowser(undefined),
-  dir: join(home, "profile"),
-  port,
-  headless: true,
-  noSandbox: true,
-  color: "#000000",
-  timeoutMs: 30_000,
-});
-
 test.after(async () => {
   await Promise.all(holders.map((server) => new Promise((resolve) => server.close(resolve))));
   rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
-});
-
-test("a browser whose port is another's by then is ended at once, and can be started on another one", async () => {
-  const taken = await options(await hold());
-  const refused = await launch(taken).catch((error: unknown) => error);
-  assert.instance(refused, PortTaken);
-  await hold(taken.port, "::1");
-  assert.instance(await launch(taken).catch((error: unknown) => error), PortTaken, "on ::1 neither");
-  const browser = await launch(await options(await freePort()));
-  assert.match(browser.wsUrl, `ws://127.0.0.1:${browser.port}/`);
-  await browser.stop();
 });
 
 test("profiles whose ports are asked for at once get different ones", async () => {
@@ -65,6 +44,15 @@ test("profiles whose ports are asked for at once get different ones", async () =
   assert.equal(ports.slice(0, 4), ports.slice(4));
 });
 
+/** As the plugin's: it listens, or says that somebody else does. */
+const openDebugging: OpenDebuggingServer = async (port) => {
+  const server = createServer().listen(port, "127.0.0.1");
+  await once(server, "listening").catch((cause: unknown) => {
+    throw new PorticoError("port_in_use", "taken", { cause });
+  });
+  return { port, serve() {}, close: () => new Promise((resolve) => server.close(() => resolve())) };
+};
+
 test("a profile's browser goes on to the next port", async () => {
   const [first, second] = [await hold(), await freePort()];
   const given = [first, second];
@@ -75,6 +63,7 @@ test("a profile's browser goes on to the next port", async () => {
     guard: createGuard({ policy: () => ({ allowPrivate: true }), ownPorts: () => [] }),
     log: { warn: silent, debug: silent, info: silent, error: silent },
     env: process.env,
+    openDebugging,
   } as unknown as DriverDeps;
   const profile: Profile = { name: "p", driver: "managed", color: "#000000", source: "created", dir: join(home, "p") };
   const attachment = await attach(profile, deps, {});

@@ -173,7 +173,10 @@ test("a session of one turn throws its sandbox away; one that is not sandboxed m
 test("with browser.cdpUrl each session has a context of its own there", async () => {
   const elsewhere = await startBrowser();
   const { cdpPort } = (await elsewhere.post("/start")).body.ok ? (await elsewhere.get("/")).body : { cdpPort: 0 };
-  const browser = await start({ mode: "all", browser: { cdpUrl: `http://127.0.0.1:${cdpPort}` } });
+  const browser = await start({
+    mode: "all",
+    browser: { cdpUrl: `http://any:${elsewhere.gateway.token}@127.0.0.1:${cdpPort}` },
+  });
   try {
     await elsewhere.visit(`http://localhost:${site.port}/mark?as=elsewhere`);
     const [one, two] = await Promise.all([

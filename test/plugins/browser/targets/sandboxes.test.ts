@@ -11,7 +11,7 @@ import { gatewayName } from "../../../../plugins/browser/drivers/process-record.
 import { Sandboxes, type SandboxesOptions } from "../../../../plugins/browser/targets/sandboxes.ts";
 import { makeHome } from "../../../support/gateway.ts";
 import { until } from "../../../support/until.ts";
-import { startBrowser } from "../support.ts";
+import { silentPort, startBrowser } from "../support.ts";
 
 const home = makeHome("portico-sandboxes-");
 const paths = resolvePaths({ home }, {});
@@ -45,6 +45,7 @@ function open(options: Partial<SandboxesOptions> = {}): Sandboxes {
     env: process.env,
     libraryPresent: () => true,
     ownPorts: () => [],
+    openDebugging: silentPort,
     ...options,
   });
   made.push(sandboxes);

@@ -7,7 +7,6 @@ import * as assert from "uvu/assert";
 import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
 import { launch } from "../../../../plugins/browser/drivers/launch.ts";
 import { loadLibrary } from "../../../../plugins/browser/drivers/playwright.ts";
-import { freePort } from "../../../support/free-port.ts";
 import { makeHome } from "../../../support/gateway.ts";
 import { until } from "../../../support/until.ts";
 import { type Site, startBrowser, startSite } from "../support.ts";
@@ -55,7 +54,6 @@ test("sends UDP from a browser without the proxy, so that the test would see it"
   const browser = await launch({
     executablePath: await findBrowser(undefined),
     dir,
-    port: await freePort(),
     headless: true,
     noSandbox: true,
     color: "#000000",
@@ -64,7 +62,7 @@ test("sends UDP from a browser without the proxy, so that the test would see it"
   try {
     const { connect } = await loadLibrary();
     const options = { timeoutMs: 10_000, isLocal: true, noDefaults: false, artifactsDir: dir };
-    const [page] = (await connect(browser.pipe, options)).contexts()[0]!.pages();
+    const [page] = (await connect(browser.clients.primary, options)).contexts()[0]!.pages();
     await page!.goto(site.url);
     void page!.evaluate(`(${call(socket.address().port)})()`).catch(() => {});
     await until("a packet", () => packets > 0);

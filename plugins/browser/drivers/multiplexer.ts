@@ -1,0 +1,232 @@
+/**
+ * One browser, several clients: a browser that was started here has a single pipe. The library speaks on it as if it
+ * were alone; every other client gets a DevTools session of its own (of the browser, or of one target) and is told
+ * only what belongs to that session and to those that it has opened from there.
+ */
+import type { DebuggingPipe } from "./pipe.ts";
+import type { Transport } from "./playwright.ts";
+
+/** A message of the DevTools protocol, either way. */
+export interface CdpMessage {
+  id?: number;
+  method?: string;
+  params?: Record<string, unknown>;
+  sessionId?: string;
+  result?: Record<string, unknown>;
+  error?: { code?: number; message: string };
+}
+
+/** The library counts from 1, and does not come this far. */
+const FIRST_ID = 1 << 30;
+const LAST_ID = 0x7fff_ffff;
+const INVALID_REQUEST = -32_600;
+const UNKNOWN_METHOD = -32_601;
+const UNKNOWN_SESSION = -32_001;
+
+interface Pending {
+  /** The session that was asked. */
+  sessionId: string | undefined;
+  settle(response: CdpMessage): void;
+}
+
+export class Multiplexer {
+  readonly #pipe: DebuggingPipe;
+  readonly #pending = new Map<number, Pending>();
+  /** Session → the client that it belongs to. */
+  readonly #owners = new Map<string, Client>();
+  #lastId = FIRST_ID;
+  #control: Promise<string> | undefined;
+  #isClosed = false;
+
+  constructor(pipe: DebuggingPipe) {
+    this.#pipe = pipe;
+    pipe.intercept = (message) => this.#take(message as CdpMessage);
+    pipe.ended = () => this.#end();
+  }
+
+  /** The pipe itself, for the one client that may use it as if it were alone. */
+  get primary(): Transport {
+    return this.#pipe;
+  }
+
+  /** A client of the browser as a whole. */
+  async browser(): Promise<Transport> {
+    const { sessionId } = await this.command("Target.attachToBrowserTarget");
+    return this.#open(String(sessionId));
+  }
+
+  /** A client of one target. Rejects with the browser's words where there is no such target. */
+  async target(targetId: string): Promise<Transport> {
+    const { sessionId } = await this.command("Target.attachToTarget", { targetId, flatten: true });
+    return this.#open(String(sessionId));
+  }
+
+  /** Asks the browser in a session that no client has. Rejects with the browser's words. */
+  async command(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    this.#control ??= this.#ask(undefined, "Target.attachToBrowserTarget", {}).then(({ sessionId }) =>
+      String(sessionId),
+    );
+    return this.#ask(await this.#control, method, params);
+  }
+
+  #ask(sessionId: string | undefined, method: string, params: object): Promise<Record<string, unknown>> {
+    return new Promise((resolve, reject) => {
+      this.#send({ method, params: params as Record<string, unknown>, sessionId }, ({ result, error }) => {
+        if (error === undefined) resolve(result ?? {});
+        else reject(new Error(error.message));
+      });
+    });
+  }
+
+  #send(message: CdpMessage, settle: Pending["settle"]): void {
+    if (this.#isClosed) {
+      settle({ error: { message: "Connection closed" } });
+      return;
+    }
+    this.#lastId = this.#lastId === LAST_ID ? FIRST_ID : this.#lastId + 1;
+    const id = this.#lastId;
+    this.#pending.set(id, { sessionId: message.sessionId, settle });
+    this.#pipe.send({ ...message, id });
+  }
+
+  #open(root: string): Transport {
+    const client = new Client(root, {
+      send: (message, settle) => this.#send(message, settle),
+      owns: (sessionId) => this.#owners.get(sessionId) === client,
+      close: () => this.#leave(client),
+    });
+    this.#owners.set(root, client);
+    if (this.#isClosed) client.end();
+    return client;
+  }
+
+  /** Everything that the client has opened goes with its first session. */
+  #leave(client: Client): void {
+    for (const [sessionId, owner] of this.#owners) if (owner === client) this.#forget(sessionId);
+    if (!this.#isClosed) this.command("Target.detachFromTarget", { sessionId: client.root }).catch(() => {});
+  }
+
+  /** True for a message that is not the library's. */
+  #take(message: CdpMessage): boolean {
+    const { id, sessionId, method, params } = message;
+    if (id !== undefined) {
+      if (id < FIRST_ID) return false;
+      const pending = this.#pending.get(id);
+      this.#pending.delete(id);
+      pending?.settle(message);
+      return true;
+    }
+    if (method === undefined) return true;
+    const owner = sessionId === undefined ? undefined : this.#owners.get(sessionId);
+    if (method === "Target.attachedToTarget" && owner !== undefined)
+      this.#owners.set(String(params?.["sessionId"]), owner);
+    if (method === "Target.detachedFromTarget") this.#detached(String(params?.["sessionId"]));
+    owner?.event(message);
+    return owner !== undefined;
+  }
+
+  #detached(sessionId: string): void {
+    const owner = this.#owners.get(sessionId);
+    if (owner === undefined) return;
+    this.#forget(sessionId);
+    if (owner.root === sessionId) owner.end();
+  }
+
+  /** Nothing that was asked in the session is answered any more. */
+  #forget(sessionId: string): void {
+    this.#owners.delete(sessionId);
+    for (const [id, pending] of this.#pending) if (pending.sessionId === sessionId) this.#pending.delete(id);
+  }
+
+  #end(): void {
+    this.#isClosed = true;
+    const gone = { error: { message: "Connection closed" } };
+    for (const [id, { settle }] of this.#pending) {
+      this.#pending.delete(id);
+      settle({ ...gone });
+    }
+    for (const client of new Set(this.#owners.values())) client.end();
+    this.#owners.clear();
+  }
+}
+
+/** To some messages the browser has no response that tells which one it is of: those are not sent to it. */
+function refusalOf(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
+  if (!Number.isSafeInteger(id)) return { code: INVALID_REQUEST, message: "Message must have integer 'id' property" };
+  if (typeof method !== "string")
+    return { code: INVALID_REQUEST, message: "Message must have string 'method' property" };
+  if (!/^\w+\.\w+$/.test(method)) return { code: UNKNOWN_METHOD, message: "The method wasn't found" };
+  if (params === undefined) return undefined;
+  if (typeof params !== "object" || params === null || Array.isArray(params))
+    return { code: INVALID_REQUEST, message: "Message may have object 'params' property" };
+  if (nestsDeeper(params, MAX_DEPTH)) return { code: INVALID_REQUEST, message: "Message nests too deeply" };
+  return undefined;
+}
+
+/** The browser's parser takes 300 levels. */
+const MAX_DEPTH = 250;
+
+function nestsDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth === 0 || Object.values(value).some((inner) => nestsDeeper(inner, depth - 1));
+}
+
+interface ClientOptions {
+  send(message: CdpMessage, settle: Pending["settle"]): void;
+  owns(sessionId: string): boolean;
+  close(): void;
+}
+
+/** To its user a connection of its own, whose messages without a session are those of `root`. */
+class Client implements Transport {
+  onmessage?: (message: object) => void;
+  onclose?: (reason?: string) => void;
+  readonly root: string;
+  readonly #options: ClientOptions;
+  #isClosed = false;
+
+  constructor(root: string, options: ClientOptions) {
+    this.root = root;
+    this.#options = options;
+  }
+
+  /** Every message gets a response, one that is none too. */
+  send(message: object): void {
+    const { id, method, params, sessionId } = message as Record<keyof CdpMessage, unknown>;
+    const refusal = refusalOf(id, method, params) ?? this.#sessionRefusal(sessionId);
+    if (refusal !== undefined) {
+      this.#deliver({ ...(Number.isSafeInteger(id) && { id: id as number }), error: refusal });
+      return;
+    }
+    const request = { method, params, sessionId: sessionId ?? this.root } as CdpMessage;
+    const asked = { id, sessionId } as CdpMessage;
+    this.#options.send(request, ({ result, error }) => this.#deliver({ ...asked, result, error }));
+  }
+
+  #sessionRefusal(sessionId: unknown): CdpMessage["error"] {
+    if (sessionId === undefined || (typeof sessionId === "string" && this.#options.owns(sessionId))) return undefined;
+    return { code: UNKNOWN_SESSION, message: "Session with given id not found." };
+  }
+
+  event(message: CdpMessage): void {
+    const { method, params, sessionId } = message;
+    this.#deliver({ method, params, sessionId: sessionId === this.root ? undefined : sessionId });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#options.close();
+  }
+
+  /** The browser has ended the session. */
+  end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+
+  #deliver(message: CdpMessage): void {
+    if (!this.#isClosed) this.onmessage?.(message);
+  }
+}
