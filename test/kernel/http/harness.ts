@@ -4,6 +4,7 @@ import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
 import type { HttpSettings } from "../../../kernel/http/settings.ts";
 import type { Logger } from "../../../kernel/types.ts";
+import { inject } from "../../support/inject.ts";
 
 export interface Line {
   level: string;
@@ -136,8 +137,8 @@ export function head(method: string, path: string, headers: readonly (readonly [
 }
 
 /** One request whose headers are exactly those given, and a `Host` unless they name one. */
-export function ask(
-  { port }: { port: number },
+export async function ask(
+  { port, server }: { port: number; server: HttpServer },
   method: string,
   path: string,
   headers: Record<string, string> = {},
@@ -148,7 +149,7 @@ export function ask(
     ...(body && { "content-length": String(Buffer.byteLength(body)) }),
     ...headers,
   };
-  return exchange(port, head(method, path, Object.entries(all)) + body);
+  return parseAnswer(await inject(server, head(method, path, Object.entries(all)) + body));
 }
 
 export function codeOf(answer: RawAnswer): string {

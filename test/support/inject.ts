@@ -1,0 +1,19 @@
+/** A request through the whole path of a server, parser and guards included, without a socket: for tests that need none. */
+import { type Duplex, duplexPair } from "node:stream";
+
+/** Sends bytes and resolves to everything that the server sends until it closes the connection. */
+export function inject(server: { connect(socket: Duplex): void }, bytes: string | Buffer): Promise<string> {
+  const [client, peer] = duplexPair();
+  let received = "";
+  const ended = new Promise<string>((resolve) => client.on("end", () => client.end(() => resolve(received))));
+  client.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
+  server.connect(
+    Object.defineProperties(peer, {
+      remoteAddress: { value: "127.0.0.1" },
+      bytesWritten: { get: () => received.length },
+      destroySoon: { value: () => peer.end() },
+    }),
+  );
+  client.write(bytes);
+  return ended;
+}
