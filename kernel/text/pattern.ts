@@ -1,4 +1,9 @@
-/** True where a name fits a pattern: `*` stands for any run of characters, `/` included; capitals count. */
+/**
+ * True where a name fits a pattern: `*` stands for any run of characters, `/` included; capitals count.
+ *
+ * Ours, because names come from callers: picomatch takes a third of the time for `claude-*` (30 ns against 100), but
+ * its patterns backtrack (`*a*a*a*a*b` against 400 letters takes minutes). Here the time is linear in the name.
+ */
 export function fitsPattern(pattern: string, name: string): boolean {
   if (!pattern.includes("*")) return pattern === name;
   const parts = pattern.split("*");
