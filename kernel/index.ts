@@ -13,10 +13,11 @@ export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./c
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
-export { parseNetworks } from "./http/address.ts";
+export { type Networks, parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";
+export { parseJson } from "./http/body/json.ts";
 export { openSse } from "./http/response/sse.ts";
 export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";

@@ -22,7 +22,7 @@ export function isSecretName(name: string): boolean {
   let secret = judged.get(name);
   if (secret === undefined) {
     secret = SECRET_NAME.test(name);
-    if (judged.size < 1000) judged.set(name, secret);
+    if (judged.size < 1000 && name.length < 100) judged.set(name, secret);
   }
   return secret;
 }
@@ -33,9 +33,12 @@ export function isSecretHeader(name: string): boolean {
 }
 
 /** A copy in which every text under the name of a secret is `********`, also in lists and objects of that name. */
-export function maskNamed(value: unknown): unknown {
-  return mapStrings(value, [], (text, path) =>
-    text !== "" && path.some((step) => typeof step === "string" && isSecretName(step)) ? MASK : text,
+export function maskNamed(value: unknown, named = false): unknown {
+  if (typeof value === "string") return named && value !== "" ? MASK : value;
+  if (Array.isArray(value)) return value.map((item) => maskNamed(item, named));
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, maskNamed(item, named || isSecretName(name))]),
   );
 }
 

@@ -46,10 +46,10 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
   };
 }
 
-/** An error as it is kept with a turn and shown: code and message, nothing else. */
-export function shownError(error: unknown): { code: string; message: string } {
+/** An error as it is kept with a turn and shown: code, message and HTTP status, nothing else. */
+export function shownError(error: unknown): { code: string; message: string; status?: number } {
   if (error instanceof Error && "code" in error && "status" in error && typeof error.code === "string") {
-    return { code: error.code, message: error.message };
+    return { code: error.code, message: error.message, status: Number(error.status) || undefined };
   }
   return { code: "internal_error", message: "The turn failed inside the gateway; the log has the details." };
 }

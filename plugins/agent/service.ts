@@ -116,10 +116,11 @@ export function createService(
 
 function endOf(status: TurnStatus): TurnEnd {
   if (status.state === "done") return { status: 200, message: "The turn has ended.", ...status };
-  const { turnId, sessionId, error } = status;
-  const { code, message } = error ?? { code: "cancelled", message: "The turn was stopped." };
-  const known = code === "cancelled" ? { status: 409 } : code === "internal_error" ? { status: 500 } : {};
-  throw new PorticoError(code, message, { ...known, details: { turnId, sessionId } });
+  const { turnId, sessionId, error = { code: "cancelled", message: "The turn was stopped.", status: 409 } } = status;
+  throw new PorticoError(error.code, error.message, {
+    status: error.code === "cancelled" ? 409 : error.status,
+    details: { turnId, sessionId },
+  });
 }
 
 function missing(turnId: string): never {

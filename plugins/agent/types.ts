@@ -163,8 +163,8 @@ export interface TurnStatus {
   model?: string;
   steps?: number;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-  /** Of the last failed attempt. */
-  error?: { code: string; message: string };
+  /** Of the last failed attempt; `status` is the HTTP status that belongs to it. */
+  error?: { code: string; message: string; status?: number };
 }
 
 export interface TurnEnd extends TurnStatus {

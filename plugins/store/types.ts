@@ -153,8 +153,8 @@ export interface Store {
     list(filter?: { source?: string; outcome?: string; limit?: number; before?: number }): Promise<Delivery[]>;
     /** Changes the outcome and merges `meta`. */
     update(id: string, change: { outcome?: string; meta?: Record<string, unknown> }): Promise<boolean>;
-    /** Keeps the newest `keep` and drops what is older than `before`; returns how many went. */
-    prune(options: { before?: number; keep?: number }): Promise<number>;
+    /** Of those with one of `outcomes` (or of all), keeps the newest `keep` and drops what is older than `before`; returns how many went. */
+    prune(options: { before?: number; keep?: number; outcomes?: readonly string[] }): Promise<number>;
   };
   /** Histories of cron jobs, polls, hooks: `owner` is e.g. `cron:<id>`. */
   readonly runs: {

@@ -20,12 +20,12 @@ export interface Job {
   turnId?: string;
   sessionId?: string;
   /** The answer waits for the end of the turn. */
-  wait?: boolean;
+  wait?: boolean | undefined;
 }
 
 /** Nothing is started: a challenge, or a delivery that its transform dropped. */
 export function emptyJob(status: number, body?: unknown): Job {
-  return { action: "none", items: [], status, ...(body === undefined ? {} : { body }) };
+  return { action: "none", items: [], status, body };
 }
 
 export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<typeof wakeRequest>): Job {
@@ -43,7 +43,7 @@ export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<ty
 }
 
 export function agentJob(agent: AgentService, { wait, ...request }: Static<typeof agentRequest>): Job {
-  return { ...turnJob(agent, { ...request, source: SOURCE }), ...(wait ? { wait } : {}) };
+  return { ...turnJob(agent, { ...request, source: SOURCE }), wait };
 }
 
 export function mappingJob(
@@ -104,12 +104,12 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
   return {
     message: last.task + more,
     untrusted: shown.map(({ text }, i) => ({ label: label(i), text })),
-    ...(last.filled ? { content: shown.map(({ text }) => text).join("\n\n") } : {}),
+    content: last.filled ? shown.map(({ text }) => text).join("\n\n") : undefined,
     source: SOURCE,
-    ...(session === undefined ? {} : { session }),
-    ...(model === undefined ? {} : { model }),
-    ...(channel === undefined ? {} : { channel }),
-    ...(delivery === undefined ? {} : { delivery }),
+    session,
+    model,
+    channel,
+    delivery,
   };
 }
 
@@ -118,7 +118,7 @@ export function wakeOf(deliveries: readonly Rendering[]): Static<typeof wakeRequ
   const texts = deliveries.slice(-MOST_FENCES).map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
   return {
     text: texts.join("\n\n"),
-    metadata: { mapping: last.mapping, ...(deliveries.length > 1 ? { deliveries: deliveries.length } : {}) },
-    ...(last.mode ? { mode: last.mode } : {}),
+    metadata: { mapping: last.mapping, deliveries: deliveries.length > 1 ? deliveries.length : undefined },
+    mode: last.mode,
   };
 }

@@ -10,7 +10,7 @@ import { announceDelivery } from "./log/received.ts";
 import { testRequest } from "./schema.ts";
 import type { Mapping, Settings } from "./settings.ts";
 
-export interface ManageParts {
+export interface ManagementOptions {
   ctx: PluginContext;
   settings(): Settings;
   log: DeliveryLog;
@@ -19,7 +19,7 @@ export interface ManageParts {
 
 const owner = { access: "gateway" } as const;
 
-export function mountManagement({ ctx, settings, log, planner }: ManageParts): void {
+export function mountManagement({ ctx, settings, log, planner }: ManagementOptions): void {
   const checkTest = compile(testRequest);
   const store = () => ctx.use("store");
 
@@ -31,9 +31,9 @@ export function mountManagement({ ctx, settings, log, planner }: ManageParts): v
     const at = before === undefined ? Number.NaN : /^\d+$/.test(before) ? Number(before) : Date.parse(before);
     const deliveries = await store().deliveries.list({
       limit: Number(query.get("limit")) || 50,
-      ...(source === undefined ? {} : { source }),
-      ...(outcome === undefined ? {} : { outcome }),
-      ...(Number.isNaN(at) ? {} : { before: at }),
+      source,
+      outcome,
+      before: Number.isNaN(at) ? undefined : at,
     });
     return { deliveries: deliveries.map(shown) };
   });
@@ -66,7 +66,7 @@ export function mountManagement({ ctx, settings, log, planner }: ManageParts): v
           id,
           source,
           outcome: job.action === "none" ? "skipped" : "accepted",
-          ...(job.itemId === undefined ? {} : { itemId: job.itemId }),
+          itemId: job.itemId,
           meta: { ...meta, status: job.status, action: job.action, replayOf: delivery.id, requestId: call.id },
           payload: delivery.payload,
         },
@@ -98,9 +98,11 @@ export function mountManagement({ ctx, settings, log, planner }: ManageParts): v
         source,
         action: job.action,
         status: job.status,
-        ...(job.sessionId === undefined ? {} : { session: rendering?.session ?? "(one of its own)" }),
-        ...(rendering ? { task: rendering.task, text: rendering.text, delivery: rendering.delivery ?? "none" } : {}),
-        ...(rendering?.model === undefined ? {} : { model: rendering.model }),
+        session: job.sessionId && (rendering?.session ?? "(one of its own)"),
+        task: rendering?.task,
+        text: rendering?.text,
+        delivery: rendering && (rendering.delivery ?? "none"),
+        model: rendering?.model,
         missing,
       };
     },
@@ -132,7 +134,7 @@ function listing({ enabled, prefix, config, tokens, mappings, broken, warning }:
   return {
     enabled,
     path: prefix,
-    ...(warning === undefined ? {} : { warning }),
+    warning,
     rateLimit: config.rateLimit,
     credentials: tokens.map(({ credential }) => credential.name),
     endpoints: [`POST ${prefix}/wake`, `POST ${prefix}/agent`, `POST ${prefix}`],

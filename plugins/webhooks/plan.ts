@@ -53,13 +53,13 @@ export function readTarget(path: string, { prefix, mappings }: Settings): Target
     : { kind: "unknown", path: below, source: "unknown" };
 }
 
-export interface PlannerParts {
+export interface PlannerOptions {
   ctx: PluginContext;
   settings(): Settings;
   transforms: Transforms;
 }
 
-export function createPlanner({ ctx, settings, transforms }: PlannerParts): Planner {
+export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Planner {
   const wakeCheck = compile(wakeRequest);
   const agentCheck = compile(agentRequest);
   const agent = (): AgentService => ctx.use("agent");

@@ -18,7 +18,7 @@ export default definePlugin({
   commands: { webhooks: () => import("./cli.ts") },
   async setup(ctx, config) {
     const { setUp } = await import("./setup.ts");
-    const door = await setUp(ctx, config.webhooks);
+    const webhooks = await setUp(ctx, config.webhooks);
     let undo: Dispose[] = [];
 
     function mount({ prefix, enabled, config: { maxBodyBytes }, warning }: Settings): void {
@@ -26,7 +26,7 @@ export default definePlugin({
       undo = [
         ctx.errors(prefix, ({ status, code, message, param, details }) => ({
           status,
-          error: { code, message, ...(param === undefined ? {} : { param }), ...details },
+          error: { code, message, param, ...details },
         })),
       ];
       if (warning !== undefined) ctx.log.warn({}, warning);
@@ -38,11 +38,11 @@ export default definePlugin({
         ["POST", `${prefix}/agent`],
       ];
       const options = { access: "own", maxBodyBytes, summary: "Webhooks" } as const;
-      if (enabled) for (const [method, path] of routes) undo.push(ctx.route(method, path, options, door.handle));
+      if (enabled) for (const [method, path] of routes) undo.push(ctx.route(method, path, options, webhooks.handle));
       for (const one of before) void one();
     }
 
-    mount(door.settings());
-    ctx.onConfig(async (next: typeof config) => mount(await door.apply(next.webhooks)));
+    mount(webhooks.settings());
+    ctx.onConfig(async (next: typeof config) => mount(await webhooks.apply(next.webhooks)));
   },
 });

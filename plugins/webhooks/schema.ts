@@ -31,10 +31,13 @@ const condition = Type.Union([
   Type.Object({ exists: Type.Boolean() }),
 ]);
 
-const secrets = Type.Union([
-  Type.String({ minLength: 1, secret: true }),
-  Type.Array(Type.String({ minLength: 1, secret: true }), { minItems: 1 }),
-]);
+/** Not blank, and no key that says what it is (`whsec_`, `whpk_`) and then has fewer than 16 or 32 bytes. */
+const signingSecret = Type.String({
+  pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
+  secret: true,
+  description: "What the sender signs with: not empty; the key of a whsec_ has 16 bytes at least.",
+});
+const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems: 1 })]);
 
 const hmac = Type.Object({
   header: text("Header that carries the signature."),
@@ -102,7 +105,8 @@ export const webhooksSchema = Type.Object(
     allowedIps: Type.Array(Type.String(), { default: [], description: "Addresses or networks (CIDR); none: all." }),
     transformTimeoutMs: Type.Integer({ minimum: 1, default: 5000 }),
     log: Type.Object({
-      keep: Type.Integer({ minimum: 1, default: 10_000, description: "Deliveries that the log keeps." }),
+      keep: Type.Integer({ minimum: 1, default: 10_000, description: "Accepted deliveries that the log keeps." }),
+      keepRefused: Type.Integer({ minimum: 1, default: 1000, description: "Refused requests that it keeps." }),
     }),
     mappings: Type.Record(Type.String(), mapping, { default: {}, description: "Name → rule; the first that matches." }),
   },

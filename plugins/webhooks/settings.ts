@@ -1,9 +1,7 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
-import { BlockList, isIP } from "node:net";
-import { PorticoError } from "portico";
+import { fitsPattern, type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
 import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { MappingConfig, WebhooksConfig } from "./schema.ts";
-import { type Secret, secretOf } from "./intake/secret.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
 import { readTemplate, type Template } from "./mappings/template.ts";
 
@@ -24,13 +22,13 @@ export interface Mapping {
   name: string;
   config: MappingConfig;
   /** Absent: it is only reached by its name. */
-  match?: Matcher;
-  message?: Template;
-  session?: Template;
-  verifier?: Verifier;
+  match?: Matcher | undefined;
+  message?: Template | undefined;
+  session?: Template | undefined;
+  verifier?: Verifier | undefined;
   /** Of `verifier`. */
   credential: Credential;
-  burst?: { key: Template; windowMs: number; maxWaitMs: number };
+  burst?: { key: Template; windowMs: number; maxWaitMs: number } | undefined;
 }
 
 export interface Settings {
@@ -40,14 +38,14 @@ export interface Settings {
   config: WebhooksConfig;
   tokens: readonly { secret: Secret; credential: Credential }[];
   /** Absent: everybody may call. */
-  allowedIps?: BlockList;
+  allowedIps?: Networks | undefined;
   /** In the order of the configuration. */
   mappings: ReadonlyMap<string, Mapping>;
   /** Mappings that are wrong, with what is wrong. Empty unless the gateway started with them. */
   broken: ReadonlyMap<string, string>;
   /** To be masked wherever they turn up. */
   secrets: readonly string[];
-  warning?: string;
+  warning?: string | undefined;
 }
 
 const RESERVED = new Set(["wake", "agent", "events", "turns"]);
@@ -89,20 +87,18 @@ export async function readSettings(config: WebhooksConfig, keepGoing = false): P
     prefix,
     config,
     tokens,
-    ...(config.allowedIps.length > 0 ? { allowedIps: readIps(config.allowedIps) } : {}),
+    allowedIps: readIps(config.allowedIps),
     mappings,
     broken,
     secrets: [
-      ...(config.token ? [config.token] : []),
+      config.token ?? [],
       ...Object.values(config.keys).map(({ token }) => token),
       ...verified.flatMap(({ secrets }) => secrets),
-    ],
-    ...(enabled && !hasCredentials
-      ? {
-          warning:
-            "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping",
-        }
-      : {}),
+    ].flat(),
+    warning:
+      enabled && !hasCredentials
+        ? "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping"
+        : undefined,
   };
 }
 
@@ -116,13 +112,15 @@ async function readMapping(name: string, config: MappingConfig, limit: RateLimit
     name,
     config,
     credential: { name: `mapping:${name}`, limit, allows: () => true },
-    ...(config.match ? { match: await readMatch(config.match, `${key}.match`) } : {}),
-    ...(config.message === undefined ? {} : { message: readTemplate(config.message) }),
-    ...(config.session === undefined ? {} : { session: readTemplate(config.session) }),
-    ...(config.verify ? { verifier: createVerifier(config.verify, `${key}.verify`) } : {}),
-    ...(config.coalesce ? { burst: { ...config.coalesce, key: readTemplate(config.coalesce.key) } } : {}),
+    match: config.match && (await readMatch(config.match, `${key}.match`)),
+    message: template(config.message),
+    session: template(config.session),
+    verifier: config.verify && createVerifier(config.verify, `${key}.verify`),
+    burst: config.coalesce && { ...config.coalesce, key: readTemplate(config.coalesce.key) },
   };
 }
+
+const template = (text: string | undefined) => (text === undefined ? undefined : readTemplate(text));
 
 /** `wake`, `/wake`, `<prefix>/wake`, `ci-*`, `/`. */
 function allowing(paths: readonly string[], prefix: string): (path: string) => boolean {
@@ -130,24 +128,17 @@ function allowing(paths: readonly string[], prefix: string): (path: string) => b
     const below = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
     return below.replace(/^\/+/, "");
   });
-  return (path) => rules.some((rule) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : path === rule));
+  return (path) => rules.some((rule) => fitsPattern(rule, path));
 }
 
-function readIps(entries: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const entry of entries) {
-    const [ip = "", bits, ...rest] = entry.trim().split("/");
-    const family = isIP(ip);
-    const width = family === 4 ? 32 : 128;
-    const prefix = bits === undefined ? width : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || rest.length > 0 || !(prefix <= width))
-      throw wrong(
-        "webhooks.allowedIps",
-        `holds "${entry}", which is neither an address nor a network such as 10.0.0.0/8.`,
-      );
-    list.addSubnet(ip, prefix, family === 4 ? "ipv4" : "ipv6");
+function readIps(entries: readonly string[]): Networks | undefined {
+  try {
+    return entries.length === 0 ? undefined : parseNetworks(entries);
+  } catch (error) {
+    throw new PorticoError("invalid_request_error", `webhooks.allowedIps: ${(error as Error).message}.`, {
+      param: "webhooks.allowedIps",
+    });
   }
-  return list;
 }
 
 function wrong(key: string, why: string): PorticoError {

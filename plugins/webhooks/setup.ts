@@ -1,32 +1,31 @@
-/** Puts the parts together. */
-import type { Call, PluginContext } from "portico";
+/** Makes the webhooks of their rooms. */
+import { type Call, createThrottle, type PluginContext } from "portico";
 import { startBursts } from "./burst.ts";
 import { createDeliveryLog } from "./log/delivery-log.ts";
 import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
-import { createRefusals } from "./intake/refusals.ts";
 import type { WebhooksConfig } from "./schema.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
-export interface Door {
+export interface Webhooks {
   handle(call: Call): Promise<unknown>;
   settings(): Settings;
   /** Takes a changed configuration, or throws and keeps the one before. */
   apply(config: WebhooksConfig): Promise<Settings>;
 }
 
-export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Door> {
+export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Webhooks> {
   let current = await readSettings(config, true);
   for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   const settings = () => current;
-  const log = createDeliveryLog(ctx, () => current.config.log.keep);
+  const log = createDeliveryLog(ctx, () => current.config.log);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
   mountManagement({ ctx, settings, log, planner });
   startBursts(ctx);
   return {
-    handle: createIntake({ ctx, settings, refusals: createRefusals(), log, planner }),
+    handle: createIntake({ ctx, settings, refusals: createThrottle(), log, planner }),
     settings,
     async apply(next) {
       current = await readSettings(next);

@@ -91,15 +91,23 @@ export function* updateDelivery(
   return true;
 }
 
-export function* pruneDeliveries(options: { before?: number; keep?: number }): Operation<number> {
+export function* pruneDeliveries(options: {
+  before?: number;
+  keep?: number;
+  outcomes?: readonly string[];
+}): Operation<number> {
+  const { before, keep, outcomes = [] } = options;
+  const among = outcomes.length === 0 ? "" : `AND outcome IN (${outcomes.map(() => "?").join(", ")})`;
   let removed = 0;
-  if (options.before !== undefined) removed += yield* run("DELETE FROM deliveries WHERE at < ?", options.before);
-  if (options.keep !== undefined) {
+  if (before !== undefined) removed += yield* run(`DELETE FROM deliveries WHERE at < ? ${among}`, before, ...outcomes);
+  if (keep !== undefined) {
     const oldest = yield* first<{ at: number }>(
-      "SELECT at FROM deliveries ORDER BY at DESC LIMIT 1 OFFSET ?",
-      Math.max(0, options.keep - 1),
+      `SELECT at FROM deliveries WHERE at >= ? ${among} ORDER BY at DESC LIMIT 1 OFFSET ?`,
+      0,
+      ...outcomes,
+      Math.max(0, keep - 1),
     );
-    if (oldest) removed += yield* run("DELETE FROM deliveries WHERE at < ?", oldest.at);
+    if (oldest) removed += yield* run(`DELETE FROM deliveries WHERE at < ? ${among}`, oldest.at, ...outcomes);
   }
   return removed;
 }

@@ -99,6 +99,8 @@ export interface WorkItem<B = unknown> {
 export interface ItemError {
   code: string;
   message: string;
+  /** The HTTP status that belongs to it. */
+  status?: number;
 }
 
 export interface Claim<B = unknown> {

@@ -1,21 +1,19 @@
 /** Lets a caller in, or answers 401, 403 or 429. */
-import { PorticoError } from "portico";
+import { PorticoError, type Throttle } from "portico";
 import { checkAddress, type Presented, presentedSignature, presentedToken, unauthorized } from "./credentials.ts";
-import { retrySeconds } from "./limit.ts";
-import type { Refusals } from "./refusals.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Visit } from "./visit.ts";
 
 export interface Admission {
   credential: Credential;
   /** Whose signature fits. */
-  mapping?: Mapping;
+  mapping?: Mapping | undefined;
   /** Which mappings this opens. */
   allowed: (mapping: Mapping) => boolean;
 }
 
 /** Who sends something, and what that opens. Throws `unauthorized`, `forbidden`, `too_many_attempts`. */
-export function identify(visit: Visit, refusals: Refusals): Admission {
+export function identify(visit: Visit, refusals: Throttle): Admission {
   const { call, settings, target, headers } = visit;
   const token = presentedToken(settings, call.req);
   const signed = { headers, body: visit.raw ?? Buffer.alloc(0), now: Date.now() };
@@ -37,7 +35,7 @@ export function identify(visit: Visit, refusals: Refusals): Admission {
   if (target.kind !== "root" && !credential.allows(path)) {
     throw new PorticoError("forbidden", "This key may not call this path: webhooks.keys says which it may.");
   }
-  return { credential, allowed, ...(mapping ? { mapping } : {}) };
+  return { credential, allowed, mapping };
 }
 
 function signedMappings({ mappings }: Settings, signed: Parameters<typeof presentedSignature>[1]): Mapping[] {
@@ -47,22 +45,13 @@ function signedMappings({ mappings }: Settings, signed: Parameters<typeof presen
 }
 
 /** A wrong credential counts against its address; a right one always passes. */
-export function admitted(visit: Visit, { credential, problem }: Presented, refusals: Refusals): Credential {
+export function admitted(visit: Visit, { credential, problem }: Presented, refusals: Throttle): Credential {
   checkAddress(visit.settings, visit.call.address);
   if (credential) return credential;
   if (problem !== undefined) {
-    const bucket = refusals.note(visit.call.address);
-    visit.limit = bucket;
-    if (!bucket.allowed) {
-      const seconds = retrySeconds(bucket);
-      throw new PorticoError(
-        "too_many_attempts",
-        `Too many refused credentials from this address. Try again in ${seconds} s.`,
-        {
-          headers: { "retry-after": String(seconds) },
-        },
-      );
-    }
+    const tooMany = refusals.fail(visit.call.address);
+    visit.limit = refusals.look(visit.call.address);
+    if (tooMany) throw tooMany;
   }
   throw unauthorized(problem);
 }

@@ -1,21 +1,19 @@
 /** Who is calling: a token, a named key, or a sender whose signature fits. */
 import type { IncomingMessage } from "node:http";
-import { isIP } from "node:net";
 import { PorticoError } from "portico";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Signed } from "./signatures.ts";
 
 /** What the tokens of a request's headers say. */
 export interface Presented {
-  credential?: Credential;
+  credential?: Credential | undefined;
   /** Why it is refused, where one was sent. */
-  problem?: string;
+  problem?: string | undefined;
 }
 
 /** Throws `forbidden` for an address that is not in `webhooks.allowedIps`. */
 export function checkAddress({ allowedIps }: Settings, address: string): void {
-  const family = isIP(address);
-  if (!allowedIps || (family !== 0 && allowedIps.check(address, family === 4 ? "ipv4" : "ipv6"))) return;
+  if (!allowedIps || allowedIps.contains(address)) return;
   throw new PorticoError("forbidden", "This address may not call: it is not in webhooks.allowedIps.");
 }
 

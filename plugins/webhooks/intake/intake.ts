@@ -2,20 +2,19 @@
  * A request from outside, from its first byte to its answer. In order: method, size, credentials or signature, a known
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
-import { type Call, isPorticoError, newId, type PluginContext, PorticoError, reply } from "portico";
+import { type Call, isPorticoError, newId, type PluginContext, PorticoError, reply, type Throttle } from "portico";
 import type { KnownKey, Take } from "portico/store";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
 import type { Job } from "../jobs.ts";
-import { limited, limitHeaders } from "./limit.ts";
+import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Request } from "../mappings/paths.ts";
 import { type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
-import type { Refusals } from "./refusals.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import { eventState, turnState } from "./status.ts";
+import { eventState, startedBy, turnState } from "./status.ts";
 import { acceptedRow, duplicateRow, refusedRow, type Visit } from "./visit.ts";
 
 const REMEMBERED_MS = 24 * 3_600_000;
@@ -28,20 +27,21 @@ interface FirstAnswer {
   waitFor?: string;
 }
 
-export interface IntakeParts {
+export interface IntakeOptions {
   ctx: PluginContext;
   settings(): Settings;
-  refusals: Refusals;
+  /** Of refused credentials, by address: guessing costs good callers nothing. */
+  refusals: Throttle;
   log: DeliveryLog;
   planner: Planner;
 }
 
-export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknown> {
-  const { ctx, refusals, log, planner } = parts;
+export function createIntake(options: IntakeOptions): (call: Call) => Promise<unknown> {
+  const { ctx, refusals, log, planner } = options;
   const store = () => ctx.use("store");
 
   return async function handle(call) {
-    const settings = parts.settings();
+    const settings = options.settings();
     const target = readTarget(call.path, settings);
     const visit: Visit = {
       call,
@@ -68,11 +68,12 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     if (call.method !== "GET" && call.method !== "HEAD") throw methodNotAllowed(call.method, "GET, HEAD");
     visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
     visit.limit = await peek(visit.credential);
-    const state = target.what === "events" ? await eventState(ctx, target.id) : await turnState(ctx, target.id);
+    const { what, id } = target;
+    const state = await (what === "events" ? eventState : turnState)(ctx, id, visit.credential);
     if (!state)
       throw new PorticoError(
         "not_found",
-        `There is no ${target.what.slice(0, -1)} ${target.id.slice(0, 100)} of a webhook.`,
+        `There is no ${what.slice(0, -1)} ${id.slice(0, 100)} of a webhook that these credentials may see.`,
       );
     return { status: 200, body: { status: 200, ...state } };
   }
@@ -127,7 +128,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
     const { duplicate, limit } = await store().enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
       limit: asked ? undefined : bucket,
-      items: job.items,
+      items: startedBy(credential, job.items),
       deliveries: [acceptedRow(visit, job)],
     });
     visit.limit = limit ?? visit.limit;
@@ -155,8 +156,9 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
       visit.limit = await store().take(bucket.key, 0, bucket.max, bucket.windowMs);
       return repeated(visit, known);
     }
-    visit.limit = await store().take(bucket.key, 1, bucket.max, bucket.windowMs);
-    if (!visit.limit.allowed) throw limited(visit.limit);
+    const taken = await store().take(bucket.key, 1, bucket.max, bucket.windowMs);
+    visit.limit = taken;
+    if (!taken.allowed) throw limited(taken);
     return undefined;
   }
 
@@ -191,7 +193,7 @@ export function createIntake(parts: IntakeParts): (call: Call) => Promise<unknow
   }
 
   /** What an answer says about limits when the request came to nothing. */
-  async function stateFor(visit: Visit, error: unknown): Promise<Take> {
+  async function stateFor(visit: Visit, error: unknown): Promise<LimitState> {
     if (visit.limit) return visit.limit;
     // a store that has just failed is not asked again
     if (isPorticoError(error) && error.status >= 500) return refusals.look(visit.call.address);

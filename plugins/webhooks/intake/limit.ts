@@ -2,8 +2,11 @@
 import { PorticoError } from "portico";
 import type { Take } from "portico/store";
 
+/** What an answer says about a limit. */
+export type LimitState = Pick<Take, "limit" | "remaining" | "resetMs">;
+
 export function limited(limit: Take): PorticoError {
-  const seconds = retrySeconds(limit);
+  const seconds = Math.max(1, Math.ceil(limit.retryAfterMs / 1000));
   return new PorticoError(
     "rate_limit_exceeded",
     `The limit of ${limit.limit} requests is used up. Try again in ${seconds} s.`,
@@ -11,12 +14,7 @@ export function limited(limit: Take): PorticoError {
   );
 }
 
-/** Whole seconds after which another one passes; at least one. */
-export function retrySeconds({ retryAfterMs }: Take): number {
-  return Math.max(1, Math.ceil(retryAfterMs / 1000));
-}
-
-export function limitHeaders({ limit, remaining, resetMs }: Take): Record<string, string> {
+export function limitHeaders({ limit, remaining, resetMs }: LimitState): Record<string, string> {
   return {
     "ratelimit-limit": String(limit),
     "ratelimit-remaining": String(remaining),

@@ -21,7 +21,7 @@ export interface Verifier {
   /** What is wrong with the request in one sentence; `undefined` for a good one. */
   problem(signed: Signed): string | undefined;
   /** An id of the delivery that its signature covers (a replay cannot change it). */
-  signedId?(signed: Signed, body: () => unknown): string | undefined;
+  signedId?: ((signed: Signed, body: () => unknown) => string | undefined) | undefined;
   /** Headers with the sender's own id of the delivery. */
   idHeaders: readonly string[];
 }
@@ -36,6 +36,9 @@ interface Scheme {
 
 const TOLERANCE_MS = 300_000;
 const LINEAR_TOLERANCE_MS = 60_000;
+/** More than a sender changes keys for; each costs a look at the whole body. */
+const MOST_SIGNATURES = 10;
+const LEAST_KEY_BYTES = 16;
 
 const MISSING = "The signature is missing.";
 const WRONG = "The signature does not fit the body.";
@@ -64,11 +67,17 @@ const schemes: Record<string, Scheme> = {
 export function createVerifier(config: VerifyConfig, key: string): Verifier {
   const named = typeof config.scheme === "string" ? config.scheme : undefined;
   const hmac = config.hmac ?? (typeof config.scheme === "object" ? config.scheme.hmac : undefined);
+  const hmacKey = config.hmac === undefined ? `${key}.scheme.hmac` : `${key}.hmac`;
   const refuse = (at: string, why: string) => new PorticoError("invalid_request_error", `${at} ${why}`, { param: at });
   if ((named === undefined) === (hmac === undefined))
     throw refuse(`${key}.scheme`, `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`);
   const secrets = [config.secret ?? hmac?.secret ?? []].flat();
-  if (secrets.length === 0) throw refuse(`${key}.secret`, "is missing: it is what the sender signs with.");
+  const at = config.secret === undefined && hmac?.secret !== undefined ? `${hmacKey}.secret` : `${key}.secret`;
+  if (secrets.length === 0) throw refuse(at, "is missing: it is what the sender signs with.");
+  for (const secret of secrets) {
+    const problem = weakness(secret, named);
+    if (problem) throw refuse(at, problem);
+  }
   const {
     check,
     idHeaders = [],
@@ -83,8 +92,21 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
       return found.includes(undefined) ? undefined : found[0];
     },
     idHeaders,
-    ...(signedId ? { signedId } : {}),
+    signedId,
   };
+}
+
+/** What makes a secret one that anybody could guess: empty, or a key of a few bytes. */
+function weakness(secret: string, scheme: string | undefined): string | undefined {
+  const [, prefix, rest = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret.trim()) ?? [];
+  if (rest === "") return "is empty: it is what the sender signs with.";
+  if (prefix === undefined && scheme !== "standard") return undefined;
+  const bytes = Buffer.from(rest, "base64").length;
+  if (prefix === "whpk_") return bytes === 32 ? undefined : "is no Ed25519 key: whpk_ and 32 bytes in Base64.";
+  // Stripe's secrets begin alike, but are no Base64
+  if (scheme !== "standard" && scheme !== "gitlab") return undefined;
+  if (bytes >= LEAST_KEY_BYTES) return undefined;
+  return `holds a key of ${bytes} bytes in Base64; it must have ${LEAST_KEY_BYTES} at least.`;
 }
 
 function byHmac(config: Partial<HmacConfig> & { header: string }): Check {
@@ -143,19 +165,19 @@ function standard({ headers, body, now }: Signed, secret: string): string | unde
   );
   if (id === undefined || time === undefined || given === undefined) return MISSING;
   const content = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
-  const candidates = given.split(" ").map((one) => one.split(",") as [string, string | undefined]);
-  const fits = secret.startsWith("whpk_")
-    ? candidates.some(([version, value]) => version === "v1a" && isEd25519(content, value ?? "", secret))
-    : candidates.filter(
-        ([version, value]) => version === "v1" && sameBytes(value ?? "", "base64", standardHmac(content, secret)),
-      ).length > 0;
-  return fits ? lateness(time, now) : WRONG;
+  const asymmetric = secret.startsWith("whpk_");
+  const version = asymmetric ? "v1a," : "v1,";
+  const candidates = given.split(" ", MOST_SIGNATURES).filter((one) => one.startsWith(version));
+  const digest = createHmac("sha256", standardKey(secret)).update(content).digest();
+  const fits = candidates.filter((one) => {
+    const value = one.slice(version.length);
+    return asymmetric ? isEd25519(content, value, secret) : sameBytes(value, "base64", digest);
+  });
+  return fits.length > 0 ? lateness(time, now) : WRONG;
 }
 
-function standardHmac(content: Buffer, secret: string): Buffer {
-  return createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"))
-    .update(content)
-    .digest();
+function standardKey(secret: string): Buffer {
+  return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
 }
 
 const ED25519_HEAD = Buffer.from("302a300506032b6570032100", "hex");

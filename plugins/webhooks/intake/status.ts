@@ -1,37 +1,42 @@
 /** What became of an accepted delivery, for its sender. */
 import type { PluginContext } from "portico";
 import type { TurnStatus, WakeStatus } from "portico/agent";
-import type { WorkItem } from "portico/store";
+import type { NewItem, WorkItem } from "portico/store";
 import { BURST } from "../jobs.ts";
+import type { Credential } from "../settings.ts";
 
-/** The state of a turn that a webhook has started; `undefined` for any other. */
-export async function turnState(ctx: PluginContext, id: string): Promise<TurnStatus | undefined> {
+/** Marks items with who has started them. */
+export function startedBy({ name }: Credential, items: readonly NewItem[]): NewItem[] {
+  return items.map((item) => ({ ...item, body: { ...(item.body as object), caller: name } }));
+}
+
+/** `webhooks.token` reads what any webhook has started, a key only what it has started itself. */
+function maySee({ name }: Credential, { kind, body }: WorkItem): boolean {
+  const { caller, source } = body as { caller?: string; source?: string };
+  return name === "token" ? kind === BURST || source === "webhook" : caller === name;
+}
+
+/** The state of a turn that a webhook has started; `undefined` for any other, and for other callers'. */
+export async function turnState(ctx: PluginContext, id: string, by: Credential): Promise<TurnStatus | undefined> {
   const agent = ctx.use("agent");
-  const turn = await agent.turn(id);
-  if (turn) return turn.source === "webhook" ? turn : undefined;
-  const waiting = await burstItem(ctx, id);
-  if (!waiting) return undefined;
-  const became = await becameOf(ctx, waiting);
+  const item = await ctx.use("store").items.get(id);
+  if (!item || !maySee(by, item)) return undefined;
+  if (item.kind !== BURST) return agent.turn(id);
+  const became = await becameOf(ctx, item);
   const status = became === undefined ? undefined : await agent.turn(became);
   if (status) return { ...status, turnId: id };
-  const { session } = waiting.body as { session: string };
-  return { turnId: id, sessionId: session, source: "webhook", ...queued(waiting) };
+  const { session } = item.body as { session: string };
+  return { turnId: id, sessionId: session, source: "webhook", ...queued(item) };
 }
 
-export async function eventState(ctx: PluginContext, id: string): Promise<WakeStatus | undefined> {
+export async function eventState(ctx: PluginContext, id: string, by: Credential): Promise<WakeStatus | undefined> {
   const agent = ctx.use("agent");
-  const event = await agent.event(id);
-  if (event) return event;
-  const waiting = await burstItem(ctx, id);
-  if (!waiting) return undefined;
-  const became = await becameOf(ctx, waiting);
-  const status = became === undefined ? undefined : await agent.event(became);
-  return status ? { ...status, eventId: id } : { eventId: id, ...queued(waiting) };
-}
-
-async function burstItem(ctx: PluginContext, id: string): Promise<WorkItem | undefined> {
   const item = await ctx.use("store").items.get(id);
-  return item?.kind === BURST ? item : undefined;
+  if (!item || !maySee(by, item)) return undefined;
+  if (item.kind !== BURST) return agent.event(id);
+  const became = await becameOf(ctx, item);
+  const status = became === undefined ? undefined : await agent.event(became);
+  return status ? { ...status, eventId: id } : { eventId: id, ...queued(item) };
 }
 
 /** What the burst became that the item belongs to. */

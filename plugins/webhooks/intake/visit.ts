@@ -1,9 +1,10 @@
 /** One request while it is looked at, and its row in the delivery log. */
 import { type Call, isPorticoError } from "portico";
-import type { NewDelivery, Take } from "portico/store";
+import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
 import { maskFields, maskText } from "../log/mask.ts";
 import type { Plan, Target } from "../plan.ts";
+import type { LimitState } from "./limit.ts";
 import type { Credential, Settings } from "../settings.ts";
 
 /** Of a refused request's body; an accepted one is kept whole, to be replayed. */
@@ -20,7 +21,7 @@ export interface Visit {
   raw?: Buffer;
   credential?: Credential;
   /** What the answer says about limits. */
-  limit?: Take;
+  limit?: LimitState;
   plan?: Plan;
 }
 
@@ -37,6 +38,8 @@ interface Outcome {
 
 function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing, error }: Outcome): NewDelivery {
   const { id, call, target, settings, headers, query, credential, raw, plan } = visit;
+  // whoever is nobody gets next to no room on our disk
+  const known = credential !== undefined;
   // one literal, since this is made for every request; what is undefined is not stored
   return {
     id,
@@ -46,10 +49,10 @@ function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing
     payload: payload === undefined ? undefined : maskText(payload, settings.secrets),
     meta: {
       method: call.method,
-      path: call.path.slice(0, 500),
-      target: target.path,
-      query: maskFields(query, settings.secrets),
-      headers: maskFields(headers, settings.secrets),
+      path: call.path.slice(0, 200),
+      target: target.path.slice(0, 200),
+      query: maskFields(known ? query : clipped(query), settings.secrets),
+      headers: maskFields(known ? headers : clipped(headers), settings.secrets),
       address: call.address,
       requestId: call.id,
       bytes: raw?.length ?? 0,
@@ -60,6 +63,19 @@ function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing
       error,
     },
   };
+}
+
+/** The beginnings of the first fields, a thousand characters at most. */
+function clipped(fields: Readonly<Record<string, string>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  let room = 1000;
+  for (const [name, value] of Object.entries(fields)) {
+    const text = value.slice(0, 200);
+    room -= name.length + text.length;
+    if (room < 0) break;
+    kept[name] = text;
+  }
+  return kept;
 }
 
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
@@ -76,7 +92,6 @@ export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
   const { status, code, message } = isPorticoError(problem)
     ? problem
     : { status: 500, code: "internal_error", message: "" };
-  // whoever is nobody gets no room on our disk
   const payload = visit.credential && visit.raw ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS) : undefined;
   return rowOf(visit, { outcome: outcomeOf(status), payload, status, error: { code, message } });
 }

@@ -3,9 +3,13 @@ import type { PluginContext } from "portico";
 import type { NewDelivery } from "portico/store";
 
 const FLUSH_MS = 200;
-/** More refused requests than this within `FLUSH_MS` are only counted. */
+/** More than this within `FLUSH_MS` are only counted. */
 const MOST_WAITING = 200;
 const PRUNE_MS = 60_000;
+
+/** What became of a request. Refused ones have a quota of their own: nobody without credentials pushes others out. */
+export const ACCEPTED = ["accepted", "duplicate", "skipped", "challenge", "failed"];
+export const REFUSED = ["refused", "unauthorized", "limited"];
 
 export interface DeliveryLog {
   /** Takes a row that nothing depends on. */
@@ -14,9 +18,16 @@ export interface DeliveryLog {
   flush(): Promise<void>;
 }
 
-export function createDeliveryLog(ctx: PluginContext, keep: () => number): DeliveryLog {
+export interface Quotas {
+  keep: number;
+  keepRefused: number;
+}
+
+export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): DeliveryLog {
   let waiting: NewDelivery[] = [];
   let dropped = 0;
+  /** Refused ones since the last pruning. */
+  let refused = 0;
   let timer: NodeJS.Timeout | undefined;
   let written = Promise.resolve();
 
@@ -39,14 +50,24 @@ export function createDeliveryLog(ctx: PluginContext, keep: () => number): Deliv
     }
   }
 
-  ctx.task("prune deliveries", { everyMs: PRUNE_MS }, () => ctx.use("store").deliveries.prune({ keep: keep() }));
+  async function prune(): Promise<void> {
+    const { keep, keepRefused } = quotas();
+    const { deliveries } = ctx.use("store");
+    refused = 0;
+    await deliveries.prune({ keep, outcomes: ACCEPTED });
+    await deliveries.prune({ keep: keepRefused, outcomes: REFUSED });
+  }
+
+  ctx.task("prune deliveries", { everyMs: PRUNE_MS }, prune);
   ctx.defer(flush);
   return {
     note(delivery) {
-      if (waiting.length >= MOST_WAITING) {
+      const isRefused = REFUSED.includes(delivery.outcome);
+      if (waiting.length >= MOST_WAITING || (isRefused && refused >= quotas().keepRefused)) {
         dropped++;
         return;
       }
+      if (isRefused) refused++;
       waiting.push({ at: ctx.use("store").now(), ...delivery });
       timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
     },

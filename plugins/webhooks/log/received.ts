@@ -38,13 +38,13 @@ export function announceDelivery(ctx: PluginContext, { id, job, source, request,
     deliveryId: id,
     source,
     action,
-    ...(eventId === undefined ? {} : { eventId }),
-    ...(turnId === undefined ? {} : { turnId }),
-    ...(sessionId === undefined ? {} : { sessionId }),
+    eventId,
+    turnId,
+    sessionId,
     headers: maskFields(request.headers, secrets),
     query: maskFields(request.query, secrets),
     body: request.body,
     address,
   };
-  void ctx.emit("webhook:received", context, sessionId === undefined ? {} : { sessionKey: sessionId });
+  void ctx.emit("webhook:received", context, { sessionKey: sessionId });
 }

@@ -76,11 +76,11 @@ export function render(mapping: Mapping, given: Request, change: Change): Render
     mapping: name,
     action: (overrides.action ?? config.action) === "wake" ? "wake" : "agent",
     ...wording(mapping, words, request, missing),
-    ...(session === "" ? {} : { session }),
-    ...(model === undefined ? {} : { model }),
-    ...(channel === undefined ? {} : { channel }),
-    ...(delivery === "announce" ? { delivery } : {}),
-    ...(mode === "now" ? { mode } : {}),
+    session: session || undefined,
+    model,
+    channel,
+    delivery: delivery === "announce" ? delivery : undefined,
+    mode: mode === "now" ? mode : undefined,
     missing,
   };
 }

@@ -1,7 +1,7 @@
 /** Transforms: local modules below `<home>/transforms` that change a delivery, or drop it with `null`. */
 import { realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
-import { type PluginContext, PorticoError, runBounded } from "portico";
+import { type PluginContext, PorticoError, runBounded, withDeadline } from "portico";
 import type { Request } from "./paths.ts";
 
 /** What a transform is called with. */
@@ -11,7 +11,7 @@ export interface TransformInput extends Request {
 type Transform = (input: TransformInput) => unknown;
 
 interface Loaded {
-  run?: Transform;
+  run?: Transform | undefined;
   /** Why there is no (newer) version. */
   error?: unknown;
   inputs: readonly string[];
@@ -52,7 +52,7 @@ export function createTransforms(ctx: PluginContext): Transforms {
       return { run: run as Transform, inputs: module.inputs, stamp: stampOf(module.inputs) };
     } catch (error) {
       ctx.log.error({ err: error, transform: file }, "a transform does not load");
-      return { ...(before?.run ? { run: before.run } : {}), error, inputs, stamp: stampOf(inputs) };
+      return { run: before?.run, error, inputs, stamp: stampOf(inputs) };
     }
   }
 
@@ -62,8 +62,9 @@ export function createTransforms(ctx: PluginContext): Transforms {
         const { run, error } = await current(file);
         if (!run) throw error;
         return await withDeadline(
-          () => runBounded(() => run(structuredClone(input)), Math.min(timeoutMs, BLOCKING_MS)),
+          runBounded(() => run(structuredClone(input)), Math.min(timeoutMs, BLOCKING_MS)),
           timeoutMs,
+          () => new Error(`still running after ${timeoutMs} ms`),
         );
       } catch (error) {
         throw new PorticoError("transform_failed", `The transform of the mapping ${input.mapping} failed.`, {
@@ -96,18 +97,4 @@ function stampOf(inputs: readonly string[]): string {
       return found ? `${found.mtimeMs}:${found.size}` : "gone";
     })
     .join();
-}
-
-async function withDeadline<T>(work: () => T | Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still running after ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    const result = Promise.resolve(work());
-    result.catch(() => {}); // a rejection after the deadline has been answered already
-    return await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,0 +1,242 @@
+/** What strangers, other senders and odd bodies may not do. */
+import { createHmac } from "node:crypto";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { readForm } from "../../../plugins/webhooks/intake/content.ts";
+import { createVerifier } from "../../../plugins/webhooks/intake/signatures.ts";
+import { maskPayload } from "../../../plugins/webhooks/log/mask.ts";
+import { lookUp, readPath } from "../../../plugins/webhooks/mappings/paths.ts";
+import { readTemplate } from "../../../plugins/webhooks/mappings/template.ts";
+import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { assertLinear } from "../../support/growth.ts";
+import { startUpstream } from "../../support/upstreams/upstream.ts";
+import { type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
+
+const test = suite("hostile webhooks");
+let gateway: Receiver;
+
+test.before(async () => {
+  gateway = await startReceiver({
+    keys: {
+      ci: { token: "ci-token", paths: ["wake", "agent", "grouped"] },
+      shop: { token: "shop-token" },
+    },
+    log: { keep: 50, keepRefused: 20 },
+    mappings: { grouped: { message: "{body.x}", coalesce: { key: "{body.x}", windowMs: 60_000, maxWaitMs: 60_000 } } },
+  });
+});
+test.after(() => gateway.stop());
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test("a key sees what it has started itself, and nothing of another sender's", async () => {
+  const { body: turn } = await gateway.send("/hooks/agent", { message: "of the shop" }, bearer("shop-token"));
+  const { body: event } = await gateway.send("/hooks/wake", { text: "of the shop" }, bearer("shop-token"));
+  const { body: burst } = await gateway.send("/hooks/grouped", { x: 1 }, bearer("shop-token"));
+  const paths = [`turns/${turn.turnId}`, `events/${event.eventId}`, `turns/${burst.turnId}`];
+  const statusOf = async (path: string, token: string) =>
+    (await fetch(`${gateway.url}/hooks/${path}`, { headers: bearer(token) })).status;
+  for (const path of paths) {
+    assert.is(await statusOf(path, "shop-token"), 200, path);
+    assert.is(await statusOf(path, TOKEN), 200, path);
+    assert.is(await statusOf(path, "ci-token"), 404, path);
+  }
+  // what no webhook has started is no webhook's business, not even the main token's
+  const { turnId } = await gateway.json("POST", "/agent", { message: "the owner's" });
+  for (const token of [TOKEN, "ci-token", "shop-token"]) assert.is(await statusOf(`turns/${turnId}`, token), 404);
+});
+
+test("refused requests push no accepted delivery out of the log, and leave next to nothing", async () => {
+  const { body } = await gateway.send("/hooks/wake", { text: "keep me" });
+  const junk = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-junk-${i}`, "j".repeat(400)]));
+  const flood = Array.from({ length: 120 }, () =>
+    gateway.send(
+      `/hooks/wake?${"q".repeat(500)}=1`,
+      { text: "x".repeat(5000) },
+      { ...junk, authorization: "Bearer no" },
+    ),
+  );
+  assert.ok((await Promise.all(flood)).every(({ status }) => status === 401 || status === 429));
+  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1000");
+  assert.ok(deliveries.some((one: { itemId?: string }) => one.itemId === body.eventId));
+  const refused = deliveries.filter((one: { status: number }) => one.status === 401 || one.status === 429);
+  assert.ok(refused.length <= 20, `${refused.length} refused rows`);
+  assert.ok(JSON.stringify(refused).length < 20 * 3000, `${JSON.stringify(refused).length} characters`);
+});
+
+test("a signing secret that anybody could guess is an error of the configuration, by name", async () => {
+  const key = Buffer.alloc(15, 7).toString("base64");
+  const weak: VerifyConfig[] = [
+    { scheme: "standard", secret: "whsec_${EMPTY}" },
+    { scheme: "standard", secret: "whsec_" },
+    { scheme: "standard", secret: `whsec_${key}` },
+    { scheme: "standard", secret: key },
+    { scheme: "standard", secret: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_ "] },
+    { scheme: "gitlab", secret: "whsec_AAAA" },
+    { scheme: "stripe", secret: "whsec_" },
+    { scheme: "github", secret: " " },
+    { hmac: { header: "x-sign", algorithm: "sha256", encoding: "hex", secret: "" } },
+  ];
+  for (const verify of weak) {
+    const asked = JSON.stringify(verify);
+    assert.throws(() => createVerifier(verify, "webhooks.mappings.x.verify"), /verify\.(hmac\.)?secret/, asked);
+  }
+  let problem = "";
+  try {
+    const config = { webhooks: { mappings: { x: { verify: { scheme: "standard", secret: "whsec_${EMPTY}" } } } } };
+    await (await startGateway({ config, env: { EMPTY: "" } })).stop();
+  } catch (error) {
+    problem = (error as Error).message;
+  }
+  assert.match(problem, "webhooks.mappings.x.verify.secret");
+});
+
+test("a caller who waits gets the status of the model's refusal", async () => {
+  const upstream = await startUpstream((seen, res) => {
+    const status = Number([...seen.raw.matchAll(/status (\d+)/g)].at(-1)?.[1]);
+    res.writeHead(status, { "content-type": "application/json" });
+    res.end(JSON.stringify({ error: { message: "Not this.", type: "invalid_request_error", code: "odd_request" } }));
+  });
+  const other = await startReceiver(
+    {},
+    {
+      config: {
+        channels: { up: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"], maxRetries: 0 } },
+      },
+    },
+  );
+  try {
+    for (const [upstreamStatus, status] of [
+      [400, 400],
+      [413, 413],
+      [422, 422],
+    ]) {
+      const request = { message: `status ${upstreamStatus}`, model: "up/m", wait: true };
+      const answer = await other.send("/hooks/agent", request);
+      assert.is(answer.status, status, answer.text);
+      assert.is(answer.body.status, status);
+      assert.match(answer.body.error.message, /Not this/);
+      const direct = await other.request("POST", "/agent", request);
+      assert.is(direct.status, status);
+      await direct.text();
+    }
+  } finally {
+    await other.stop();
+    await upstream.close();
+  }
+});
+
+test("whatever is read from outside takes time in line with its size", () => {
+  const raw = (text: string) => Buffer.from(text);
+  assertLinear(
+    "the mask of a form",
+    15_000,
+    (size) => "token".repeat(size / 5),
+    (text) => maskPayload(text, ["secret"]),
+  );
+  assertLinear(
+    "the mask of names",
+    15_000,
+    (size) => "a.".repeat(size / 2),
+    (text) => maskPayload(text, []),
+  );
+  assertLinear(
+    "the mask of fields",
+    15_000,
+    (size) => "api-key=1&".repeat(size / 10),
+    (text) => maskPayload(text, []),
+  );
+  assertLinear(
+    "the mask of JSON",
+    15_000,
+    (size) => `${'{"a":'.repeat(500)}[${"1,".repeat(size)}1]${"}".repeat(500)}`,
+    (text) => maskPayload(text, []),
+  );
+  assertLinear(
+    "a form of names",
+    15_000,
+    (size) => Array.from({ length: size / 5 }, (_, i) => `a${i}=1`).join("&"),
+    readForm,
+  );
+  assertLinear("a form of one name", 15_000, (size) => "a=1&".repeat(size / 4), readForm);
+  assertLinear("a form's payload", 15_000, (size) => `payload=${"[".repeat(size)}`, readForm);
+  assertLinear(
+    "a path",
+    15_000,
+    (size) => `body${".a".repeat(size / 2)}`,
+    (text) => readPath(text),
+  );
+  assertLinear(
+    "a path's quotes",
+    15_000,
+    (size) => `body["${"\\".repeat(size)}`,
+    (text) => readPath(text),
+  );
+  assertLinear(
+    "a look into a body",
+    15_000,
+    (size) => ({ list: Array.from({ length: size }, String) }),
+    (body) => lookUp({ body, headers: {}, query: {} }, readPath("body.list[7].length")!),
+  );
+  const template = readTemplate("{body.a} {json body.a}");
+  assertLinear(
+    "a template",
+    15_000,
+    (size) => "{body.a}".repeat(size / 8),
+    (a) => template.render({ body: { a }, headers: {}, query: {} }),
+  );
+  const schemes: [VerifyConfig, string, (size: number) => string][] = [
+    [{ scheme: "stripe", secret: "s" }, "stripe-signature", (size) => `t=1,${"v1=ab,".repeat(size / 6)}`],
+    [
+      { scheme: "standard", secret: `whsec_${"A".repeat(32)}` },
+      "webhook-signature",
+      (size) => "v1,abc ".repeat(size / 7),
+    ],
+    [
+      { scheme: "standard", secret: `whpk_${"A".repeat(43)}=` },
+      "webhook-signature",
+      (size) => "v1a,abc ".repeat(size / 8),
+    ],
+    [{ scheme: "github", secret: "s" }, "x-hub-signature-256", (size) => `sha256=${"=".repeat(size)}`],
+  ];
+  for (const [verify, header, make] of schemes) {
+    const verifier = createVerifier(verify, "verify");
+    const body = raw("x".repeat(20_000));
+    assertLinear(`a signature of ${verifier.scheme}`, 1000, make, (text) =>
+      verifier.problem({ headers: { [header]: text, "webhook-id": "1", "webhook-timestamp": "1" }, body, now: 0 }),
+    );
+  }
+});
+
+test("thousands of signatures on one request cost no more than a few", async () => {
+  const verifier = createVerifier({ scheme: "standard", secret: `whsec_${"A".repeat(32)}` }, "verify");
+  const body = Buffer.alloc(1024 * 1024, "x");
+  const key = Buffer.from("A".repeat(32), "base64");
+  const right = createHmac("sha256", key).update("1.1.").update(body).digest("base64");
+  const headers = (signature: string) => ({
+    "webhook-id": "1",
+    "webhook-timestamp": "1",
+    "webhook-signature": signature,
+  });
+  assert.is(verifier.problem({ headers: headers(`v1,wrong v1,${right}`), body, now: 1000 }), undefined);
+  const began = performance.now();
+  verifier.problem({ headers: headers("v1,abc ".repeat(2000)), body, now: 1000 });
+  assert.ok(performance.now() - began < 500, `${performance.now() - began} ms`);
+});
+
+test("names that JavaScript has a meaning for are names like any other", async () => {
+  for (const path of [
+    "/hooks/__proto__",
+    "/hooks/constructor",
+    "/hooks/events/__proto__",
+    "/hooks/turns/constructor",
+  ]) {
+    const method = path.split("/").length > 3 ? "GET" : "POST";
+    const response = await fetch(gateway.url + path, { method, headers: withToken({}) });
+    assert.is(response.status, 404, path);
+    await response.text();
+  }
+});
+
+test.run();
