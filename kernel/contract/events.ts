@@ -19,6 +19,32 @@ export interface Events {
 export type EventName = keyof Events & string;
 
 /**
+ * Event name → what its handlers may do, for events that let them do anything: `changes`, the names of the fields of
+ * `context` that they may change; `may`, whether they may `reply` or `block`. Handlers' types follow it, and so must
+ * the event's declaration.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: owners of events add theirs by declaration merging
+export interface EventEffects {}
+
+/** The fields of an event's context that handlers may change. */
+export type Changeable<K extends EventName> = K extends keyof EventEffects
+  ? EventEffects[K] extends { changes: infer F }
+    ? F & keyof Events[K] & string
+    : never
+  : never;
+
+/** `reply`, `block`, both, or neither. */
+export type AllowedResult<K extends EventName> = K extends keyof EventEffects
+  ? EventEffects[K] extends { may: infer R }
+    ? R & ("reply" | "block")
+    : never
+  : never;
+
+/** The context as a handler sees it: what it may not change is read-only. */
+export type EventContext<K extends EventName> = Readonly<Omit<Events[K], Changeable<K>>> &
+  Pick<Events[K], Changeable<K>>;
+
+/**
  * How an event treats its handlers: `notify` never delays the producer; `change` lets handlers change the named
  * fields; `answer` does that too, and the first `{reply}` or `{block}` ends it.
  */
@@ -30,7 +56,7 @@ export interface EventSpec<K extends EventName = EventName> {
   /** How a handler may end it; default both for `answer`, neither for the others. */
   effects?: readonly ("reply" | "block")[];
   /** The fields of `context` that a handler may change; the rest is read-only to it. */
-  changes?: readonly (keyof Events[K] & string)[];
+  changes?: readonly Changeable<K>[];
   /** A believable context: `portico hooks run` and documentation use it. */
   sample: Events[K];
 }
@@ -44,17 +70,22 @@ export interface BusEvent<K extends EventName = EventName> {
   readonly name: K;
   readonly sessionKey: string;
   readonly timestamp: Date;
-  readonly context: Events[K];
+  readonly context: EventContext<K>;
   readonly messages: string[];
 }
 
-// biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
-export type HandlerResult = { reply: string } | { block: string } | void | undefined;
+/** What a handler may return: nothing, and what its event allows. */
+export type HandlerResult<K extends EventName = EventName> =
+  // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
+  | void
+  | undefined
+  | ("reply" extends AllowedResult<K> ? { reply: string } : never)
+  | ("block" extends AllowedResult<K> ? { block: string } : never);
 
 export type BusHandler<K extends EventName = EventName> = (
   event: BusEvent<K>,
   call: { signal: AbortSignal },
-) => HandlerResult | Promise<HandlerResult>;
+) => HandlerResult<K> | Promise<HandlerResult<K>>;
 
 export interface OnOptions {
   /** Higher runs first; default 0. */

@@ -23,4 +23,4 @@ export type HookEvent<K extends EventName = EventName> = { [N in K]: BusEvent<N>
 export type HookHandler<K extends EventName = EventName> = (
   event: HookEvent<K>,
   ctx: HookContext,
-) => HandlerResult | Promise<HandlerResult>;
+) => HandlerResult<K> | Promise<HandlerResult<K>>;

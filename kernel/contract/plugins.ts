@@ -2,17 +2,8 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Command } from "../cli/types.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
-import type {
-  BusEvent,
-  BusHandler,
-  EmitOptions,
-  EmitResult,
-  EventName,
-  Events,
-  EventSpec,
-  OnOptions,
-} from "./events.ts";
-import type { HookContext } from "./hooks.ts";
+import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
+import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
 import type { ContributionPoint, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
@@ -88,7 +79,7 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   event<K extends EventName>(name: K, spec: EventSpec<K>): Dispose;
   on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose;
   /** Sees every event after its handlers ran; for feeds and metrics. */
-  onAny(observer: (event: BusEvent, result: EmitResult) => void): Dispose;
+  onAny(observer: (event: HookEvent, result: EmitResult) => void): Dispose;
   emit<K extends EventName>(name: K, context: Events[K], options?: EmitOptions): Promise<EmitResult<K>>;
   /** True when somebody handles the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;

@@ -1,6 +1,6 @@
 /** `GET /events`: the bus as it happens. */
 import {
-  type BusEvent,
+  type HookEvent,
   type Call,
   clip,
   type Dispose,
@@ -14,7 +14,7 @@ import {
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
 
-type Send = (event: BusEvent, result: EmitResult) => void;
+type Send = (event: HookEvent, result: EmitResult) => void;
 
 /** Feeds events to clients; with `?name=` only those that match (`agent:*`). */
 export function eventFeed(ctx: Pick<PluginContext, "onAny">): (call: Call) => void {

@@ -64,12 +64,7 @@ export function mountRoutes({ agent, service, worker, progress }: RouteParts): v
       undo.push(
         ctx.onAny((event) => {
           if (event.name !== "agent:tool") return;
-          const {
-            turnId: of,
-            tool,
-            ok,
-            ms,
-          } = event.context as { turnId: string; tool: string; ok: boolean; ms: number };
+          const { turnId: of, tool, ok, ms } = event.context;
           if (of === turnId) sse.send("tool", { tool, ok, ms });
         }),
       );

@@ -5,6 +5,9 @@ declare module "portico" {
   interface Services {
     agent: AgentService;
   }
+  interface EventEffects {
+    "agent:bootstrap": { changes: "bootstrapFiles" | "systemPrompt" };
+  }
   interface Events {
     "agent:bootstrap": {
       /** Changeable: the files that go into the system prompt, in order. */

@@ -6,6 +6,9 @@ import { createLog } from "../../kernel/log/log.ts";
 import type { BusHandler, EventMode } from "../../kernel/types.ts";
 
 declare module "portico" {
+  interface EventEffects {
+    "test:event": { changes: "text" | "list"; may: "reply" | "block" };
+  }
   interface Events {
     "test:event": { text: string; list?: string[]; fixed?: string };
   }

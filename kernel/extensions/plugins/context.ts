@@ -91,7 +91,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
     on: (event, handler, on) =>
       scope.add(`on ${event}`, bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
-    onAny: (observer) => scope.add("on any event", bus.onAny(observer)),
+    onAny: (observer) => scope.add("on any event", bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
     declared: (event) => bus.spec(event) !== undefined,

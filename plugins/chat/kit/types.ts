@@ -22,6 +22,10 @@ declare module "portico" {
     meter: ChatMeter;
     gate: ChatGate;
   }
+  interface EventEffects {
+    "message:received": { changes: "content"; may: "reply" | "block" };
+    "chat:request": { changes: "request" };
+  }
   interface Events {
     "message:received": {
       /** Changeable: the text of the last user message. */

@@ -15,6 +15,9 @@ import { temporaryDir } from "../../../support/temporary.ts";
 process.setSourceMapsEnabled(true);
 
 declare module "portico" {
+  interface EventEffects {
+    "test:asked": { changes: "text" | "list"; may: "reply" | "block" };
+  }
   interface Events {
     "test:asked": { text: string; list: string[]; fixed: string };
     "test:noticed": { n: number };

@@ -87,6 +87,38 @@ test("each event has a context type of its own", () => {
   }
 });
 
+test("types follow what an event lets handlers do", () => {
+  const root = temporaryDir("portico-effects-");
+  writeHook(root, packageDir, { name: "strict", events: [{ name: "message:received" }] });
+  const hook = (event: string, body: string) =>
+    `import type { HookHandler } from "portico";\nconst handler: HookHandler<"${event}"> = async (event) => {\n  ${body}\n};\nexport default handler;\n`;
+  const wrong = {
+    "an event that nobody declares": hook("message:recieved", ""),
+    "a reply to an event that takes none": hook("message:sent", 'return { reply: "no" };'),
+    "a block of an event that takes none": hook("agent:bootstrap", 'return { block: "no" };'),
+    "a write to a fixed field": hook("message:received", 'event.context.source = "me";'),
+    "a write to a field of an event that has none to change": hook("message:sent", 'event.context.content = "x";'),
+  };
+  const right = hook("message:received", 'event.context.content = "x"; return { block: "no" };');
+  // Plain JavaScript gets the same by JSDoc.
+  const script = (body: string) =>
+    `// @ts-check\n/** @type {import("portico").HookHandler<"message:received">} */\nexport default async (event) => {\n  ${body}\n};\n`;
+  const scripts = { right: script('event.context.content = "x";'), wrong: script('event.context.source = "me";') };
+  for (const [name, text] of Object.entries({ ...wrong, right }))
+    writeFileSync(join(root, `strict/${name.replaceAll(" ", "-")}.handler.ts`), text);
+  for (const [name, text] of Object.entries(scripts)) writeFileSync(join(root, `strict/${name}.mjs`), text);
+  const { stdout } = spawnSync(process.execPath, [tsc, "-p", root, "--pretty", "false", "--allowJs", "--checkJs"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const files = new Set(stdout.split("\n").flatMap((line) => /^strict\/(.*?)\(/.exec(line)?.[1] ?? []));
+  assert.equal(
+    [...files].sort(),
+    [...Object.keys(wrong).map((name) => `${name.replaceAll(" ", "-")}.handler.ts`), "wrong.mjs"].sort(),
+    stdout,
+  );
+});
+
 test("what is written is valid, private, and never written over", () => {
   const root = temporaryDir("portico-scaffold-");
   const hook = { name: "hello", events: [{ name: "message:received" }], description: 'says: "hi" # always' };
