@@ -145,7 +145,7 @@ export function createBus(log: Logger) {
   /** Fills in the result: the changed context, what was said and done, and how the event ended. */
   async function runSeries<K extends EventName>(
     spec: EventSpec,
-    event: BusEvent<K>,
+    event: BusEvent,
     entries: readonly Entry[],
     result: EmitResult<K>,
   ): Promise<void> {
@@ -156,7 +156,11 @@ export function createBus(log: Logger) {
     for (const entry of entries) {
       const view = changeableView(context, changes);
       const said: string[] = [];
-      const { outcome, result: given } = await runOne(entry, { ...event, context: view as Events[K], messages: said });
+      const { outcome, result: given } = await runOne(entry, {
+        ...event,
+        context: view as BusEvent["context"],
+        messages: said,
+      });
       result.outcomes.push(outcome);
       if (!outcome.ok) {
         if (!entry.failClosed) continue;
@@ -179,10 +183,7 @@ export function createBus(log: Logger) {
     }
   }
 
-  async function runOne<K extends EventName>(
-    entry: Entry,
-    event: BusEvent<K>,
-  ): Promise<{ outcome: Outcome; result?: HandlerResult }> {
+  async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
     const began = performance.now();
     const outcome = (rest: Partial<Outcome>): Outcome => ({
       owner: entry.owner,
@@ -243,7 +244,8 @@ export class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 
-function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent<K> {
+/** Of one event or another from here on: only handlers know which. */
+function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent {
   const colon = name.indexOf(":");
   return {
     type: name.slice(0, colon),
@@ -251,7 +253,7 @@ function createEvent<K extends EventName>(name: K, context: Events[K], options: 
     name,
     sessionKey: options.sessionKey ?? "main",
     timestamp: new Date(),
-    context,
+    context: context as BusEvent["context"],
     messages: [],
   };
 }
