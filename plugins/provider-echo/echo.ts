@@ -1,6 +1,5 @@
 /** What echo answers, whole or word by word. */
 import type {
-  CallInfo,
   ChatChunk,
   ChatCompletion,
   ChatMessage,
@@ -10,12 +9,12 @@ import type {
   ToolCallPart,
   Usage,
 } from "portico/chat";
-import { smallest } from "./smallest-value.ts";
+import { setImmediate } from "node:timers/promises";
+import { choiceCount, type MakeValue, type Said, say, textOf } from "./say.ts";
+import { wordsOf } from "./words.ts";
 
-interface Said {
-  text?: string;
-  call?: ToolCallPart;
-}
+/** So many words go out before others get their turn. */
+const BURST = 64;
 
 export const echo: ChatProvider = {
   name: "echo",
@@ -24,8 +23,8 @@ export const echo: ChatProvider = {
   models: () => [],
 
   async complete(request, target): Promise<ChatCompletion> {
-    const said = say(request, target);
-    if (said.text !== undefined) for (const word of words(said.text)) await pause(word, target);
+    const said = say(request, target, await valueMaker(request));
+    if (delayOf(target) > 0) for (const _ of wordsOf(said.text ?? "")) await pause(target);
     const message: ChatMessage = { role: "assistant", content: said.text ?? null };
     if (said.call !== undefined) message.tool_calls = [withoutIndex(said.call)];
     const finish_reason = said.call === undefined ? "stop" : "tool_calls";
@@ -46,7 +45,7 @@ export const echo: ChatProvider = {
   },
 
   async *stream(request, target): AsyncGenerator<ChatChunk> {
-    const said = say(request, target);
+    const said = say(request, target, await valueMaker(request));
     const head = {
       id: target.id,
       object: "chat.completion.chunk" as const,
@@ -60,8 +59,10 @@ export const echo: ChatProvider = {
       });
       yield chunk({ role: "assistant", content: said.call === undefined ? "" : null });
       if (said.call !== undefined) yield* streamCall(said.call, chunk);
-      for (const word of words(said.text ?? "")) {
-        await pause(word, target);
+      let written = 0;
+      for (const word of wordsOf(said.text ?? "")) {
+        if (delayOf(target) > 0) await pause(target);
+        else if (++written % BURST === 0) await setImmediate();
         yield chunk({ content: word });
       }
       yield chunk({}, said.call === undefined ? "stop" : "tool_calls");
@@ -70,6 +71,12 @@ export const echo: ChatProvider = {
   },
 };
 
+/** Loaded where a request brings schemas: most do not. */
+async function valueMaker({ tools, response_format: format }: ChatRequest): Promise<MakeValue> {
+  if (tools == null && format == null) return () => ({});
+  return (await import("./smallest-value.ts")).smallest;
+}
+
 function* streamCall(call: ToolCallPart, chunk: (delta: Partial<ChatMessage>) => ChatChunk): Generator<ChatChunk> {
   const args = call.function?.arguments ?? "{}";
   const half = Math.ceil(args.length / 2);
@@ -77,76 +84,6 @@ function* streamCall(call: ToolCallPart, chunk: (delta: Partial<ChatMessage>) =>
   for (const piece of [args.slice(0, half), args.slice(half)]) {
     if (piece !== "") yield chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] });
   }
-}
-
-/** The result of a tool; else a call where one is forced or asked for by name; else JSON where a schema is given; else the message. */
-function say(request: ChatRequest, target: Target & CallInfo): Said {
-  const last = request.messages[request.messages.length - 1];
-  if (last?.role === "tool" || last?.role === "function") return { text: textOf(last) };
-  const text = textOf(request.messages.findLast((message) => message.role === "user") ?? last);
-  const tool = toolToCall(request, text);
-  if (tool !== undefined) {
-    const args = JSON.stringify(smallest(tool.function?.parameters ?? {}, "object"));
-    const id = `call_${target.id.replace(/^chatcmpl-/, "")}`;
-    return { call: { index: 0, id, type: "function", function: { name: tool.function?.name ?? "", arguments: args } } };
-  }
-  const format = request["response_format"] as
-    | { type?: string; json_schema?: { schema?: Record<string, unknown> } }
-    | null
-    | undefined;
-  if (format?.type === "json_schema")
-    return { text: JSON.stringify(smallest(format.json_schema?.schema ?? {}, "object")) };
-  if (format?.type === "json_object") return { text: "{}" };
-  return { text };
-}
-
-type Tool = NonNullable<ChatRequest["tools"]>[number];
-type Choice =
-  | string
-  | {
-      type?: string;
-      function?: { name?: string };
-      allowed_tools?: { mode?: string; tools?: { function?: { name?: string } }[] };
-    }
-  | null
-  | undefined;
-
-function toolToCall(request: ChatRequest, text: string): Tool | undefined {
-  const choice = request["tool_choice"] as Choice;
-  if (choice === "none") return undefined;
-  let tools = (request.tools ?? []).filter((tool) => tool.type === "function");
-  let forced = choice === "required" || choice === "any";
-  if (typeof choice === "object" && choice !== null) {
-    if (choice.type === "function") return tools.find((tool) => tool.function?.name === choice.function?.name);
-    const allowed = choice.allowed_tools;
-    if (allowed?.tools !== undefined) {
-      const names = new Set(allowed.tools.map((tool) => tool.function?.name));
-      tools = tools.filter((tool) => names.has(tool.function?.name));
-      forced = allowed.mode === "required";
-    }
-  }
-  return tools.find((tool) => names(text, tool.function?.name ?? "")) ?? (forced ? tools[0] : undefined);
-}
-
-/** The name stands in the text as a word of its own, in any case. */
-function names(text: string, name: string): boolean {
-  if (name === "") return false;
-  const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, "i").test(text);
-}
-
-function textOf(message: ChatMessage | undefined): string {
-  const content = message?.content;
-  if (typeof content === "string") return content;
-  return (content ?? []).flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
-}
-
-function words(text: string): string[] {
-  return text.match(/\s*\S+|\s+$/g) ?? [];
-}
-
-function choiceCount(request: ChatRequest): number {
-  return typeof request["n"] === "number" ? request["n"] : 1;
 }
 
 function withoutIndex(call: ToolCallPart): ToolCallPart {
@@ -162,16 +99,19 @@ function usageOf(request: ChatRequest, said: Said): Usage {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-/** Waits as long as the channel's `delayMs` says, or until the caller has gone. */
-function pause(_word: string, target: Target): Promise<void> | void {
-  const ms = target.options["delayMs"];
-  if (typeof ms !== "number" || ms <= 0) return;
+function delayOf({ options }: Target): number {
+  const ms = options["delayMs"];
+  return typeof ms === "number" ? ms : 0;
+}
+
+/** Waits as long as the channel's `delayMs` says, or until the client has gone. */
+function pause(target: Target): Promise<void> {
   const { signal } = target;
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", leave);
       resolve();
-    }, ms);
+    }, delayOf(target));
     const leave = () => {
       clearTimeout(timer);
       reject(signal.reason as Error);

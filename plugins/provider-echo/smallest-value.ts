@@ -1,21 +1,55 @@
 /** The smallest value that a JSON Schema accepts. */
+import { refused } from "portico/chat";
+import { createFittingTexts, type FittingTexts } from "./fitting-text.ts";
 
 type Schema = Record<string, unknown>;
 
 const MAX_DEPTH = 32;
+/** How much may be looked at and made, in members and characters: schemas come from callers. */
+const MAX_WORK = 500_000;
+
+/** One walk through a schema. */
+interface Walk {
+  root: unknown;
+  texts: FittingTexts;
+  depth: number;
+  work: Work;
+}
+
+interface Work {
+  /** Throws 400 once too much was asked for. */
+  take(amount: number): void;
+}
 
 /**
  * Only required properties, empty strings and lists, the number nearest to 0; the first of an `enum` or of alternatives.
- * Local `$ref`s are followed. `fallback` is the type where the schema names none. A `pattern` that no simple text fits is
- * the one thing that may not be met.
+ * Local `$ref`s are followed. A `pattern` that no simple text fits is the one thing that may not be met. Throws 400 with
+ * `param` where the value would be large.
  */
-export function smallest(schema: unknown, fallback = "null", root: unknown = schema, depth = 0): unknown {
-  if (!isSchema(schema) || depth > MAX_DEPTH) return fallback === "object" ? {} : null;
-  const again = (sub: unknown, type = fallback) => smallest(sub, type, root, depth + 1);
-  if ("const" in schema) return schema["const"];
-  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return schema["enum"][0];
-  if (typeof schema["$ref"] === "string") return again(follow(root, schema["$ref"]));
-  if (Array.isArray(schema["allOf"])) return again(merge(schema, schema["allOf"], root));
+export function smallest(schema: unknown, param = "schema"): unknown {
+  return accepted(schema, "object", { root: schema, texts: createFittingTexts(), depth: 0, work: workFor(param) });
+}
+
+function workFor(param: string): Work {
+  let left = MAX_WORK;
+  return {
+    take(amount) {
+      left -= amount;
+      if (!(left >= 0)) throw refused(param, "echo makes small values only: this schema asks for a large one");
+    },
+  };
+}
+
+/** `fallback` is the type where the schema names none. */
+function accepted(schema: unknown, fallback: string, walk: Walk): unknown {
+  const { root, work } = walk;
+  if (!isSchema(schema) || walk.depth > MAX_DEPTH) return fallback === "object" ? {} : null;
+  work.take(1 + Object.keys(schema).length);
+  const again: Again = (sub, type = fallback) => accepted(sub, type, { ...walk, depth: walk.depth + 1 });
+  if ("const" in schema) return given(schema["const"], work);
+  if (Array.isArray(schema["enum"]) && schema["enum"].length > 0) return given(schema["enum"][0], work);
+  if (typeof schema["$ref"] === "string") return again(follow(root, schema["$ref"], work));
+  if (Array.isArray(schema["allOf"])) return again(merge(schema, schema["allOf"], root, work));
   for (const key of ["anyOf", "oneOf"]) {
     const options = schema[key];
     if (Array.isArray(options) && options.length > 0)
@@ -23,11 +57,11 @@ export function smallest(schema: unknown, fallback = "null", root: unknown = sch
   }
   switch (typeOf(schema) ?? fallback) {
     case "object":
-      return smallestObject(schema, again);
+      return smallestObject(schema, again, work);
     case "array":
-      return smallestArray(schema, again);
+      return smallestArray(schema, again, work);
     case "string":
-      return smallestString(schema);
+      return smallestString(schema, walk);
     case "number":
     case "integer":
       return smallestNumber(schema, typeOf(schema) === "integer");
@@ -36,6 +70,14 @@ export function smallest(schema: unknown, fallback = "null", root: unknown = sch
     default:
       return null;
   }
+}
+
+type Again = (sub: unknown, type?: string) => unknown;
+
+/** A value of the schema's own: it may stand there once, and be referred to often. */
+function given(value: unknown, work: Work): unknown {
+  work.take(JSON.stringify(value).length);
+  return value;
 }
 
 function typeOf(schema: Schema): string | undefined {
@@ -48,33 +90,42 @@ function typeOf(schema: Schema): string | undefined {
   return undefined;
 }
 
-function smallestObject(schema: Schema, again: (sub: unknown, type?: string) => unknown): Record<string, unknown> {
+function smallestObject(schema: Schema, again: Again, work: Work): Record<string, unknown> {
   const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
   const names = Array.isArray(schema["required"])
     ? schema["required"].filter((name): name is string => typeof name === "string")
     : [];
   const wanted = new Set(names);
   const least = numberOf(schema["minProperties"]) ?? 0;
-  for (const name of Object.keys(properties)) {
-    if (wanted.size >= least) break;
-    wanted.add(name);
+  work.take(Math.max(least, wanted.size));
+  if (wanted.size < least) {
+    const declared = Object.keys(properties);
+    work.take(declared.length);
+    for (const name of declared) {
+      if (wanted.size >= least) break;
+      wanted.add(name);
+    }
   }
   for (let i = 0; wanted.size < least; i++) wanted.add(`property${i}`);
   return Object.fromEntries(
-    [...wanted].map((name) => [
-      name,
-      again(Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"], "string"),
-    ]),
+    [...wanted].map((name) => {
+      work.take(name.length);
+      return [
+        name,
+        again(Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"], "string"),
+      ];
+    }),
   );
 }
 
-function smallestArray(schema: Schema, again: (sub: unknown, type?: string) => unknown): unknown[] {
+function smallestArray(schema: Schema, again: Again, work: Work): unknown[] {
   const prefix = Array.isArray(schema["prefixItems"])
     ? schema["prefixItems"]
     : Array.isArray(schema["items"])
       ? schema["items"]
       : [];
   const least = numberOf(schema["minItems"]) ?? 0;
+  work.take(least);
   const items = Array.from({ length: least }, (_, i) => again(prefix[i] ?? schema["items"], "null"));
   if (schema["uniqueItems"] !== true) return items;
   return items.map((item, i) =>
@@ -98,43 +149,13 @@ const FORMATS: Record<string, string> = {
   regex: "",
 };
 
-function smallestString(schema: Schema): string {
+function smallestString(schema: Schema, { texts, work }: Walk): string {
   const least = numberOf(schema["minLength"]) ?? 0;
-  const format = schema["format"];
+  work.take(least);
+  const { format, pattern } = schema;
   let text = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format]! : "";
-  const pattern = typeof schema["pattern"] === "string" ? regex(schema["pattern"]) : undefined;
-  if (pattern !== undefined && !pattern.test(text)) text = fitting(pattern) ?? text;
+  if (typeof pattern === "string") text = texts.fitting(pattern, text, Object.values(FORMATS));
   return text.padEnd(least, text === "" ? "a" : text.at(-1));
-}
-
-function regex(source: string): RegExp | undefined {
-  try {
-    return new RegExp(source, "u");
-  } catch {
-    return undefined;
-  }
-}
-
-/** The shortest run of one character, or a common shape, that fits. */
-function fitting(pattern: RegExp): string | undefined {
-  const shapes = [
-    ...Object.values(FORMATS),
-    "a-a",
-    "a_a",
-    "a.a",
-    "a/a",
-    "a0",
-    "A0",
-    "Aa",
-    "+10000000000",
-    "00:00",
-    "#000000",
-    "0.0.0",
-  ];
-  for (let length = 1; length <= 40; length++) {
-    for (const char of "a0A-_ ") if (pattern.test(char.repeat(length))) return char.repeat(length);
-  }
-  return shapes.find((shape) => pattern.test(shape));
 }
 
 function smallestNumber(schema: Schema, integer: boolean): number {
@@ -155,31 +176,50 @@ function smallestNumber(schema: Schema, integer: boolean): number {
   return Number.isFinite(low) && Number.isFinite(high) ? (low + high) / 2 : start + away;
 }
 
-function merge(schema: Schema, parts: unknown[], root: unknown): Schema {
+function merge(schema: Schema, parts: unknown[], root: unknown, work: Work): Schema {
   const merged: Schema = without(schema, "allOf");
+  const properties: Schema = { ...(isSchema(schema["properties"]) ? schema["properties"] : {}) };
+  const required: unknown[] = Array.isArray(schema["required"]) ? [...schema["required"]] : [];
   for (const part of parts) {
-    const one = isSchema(part) && typeof part["$ref"] === "string" ? follow(root, part["$ref"]) : part;
+    const one = isSchema(part) && typeof part["$ref"] === "string" ? follow(root, part["$ref"], work) : part;
     if (!isSchema(one)) continue;
-    const { properties, required, ...rest } = one;
+    const { properties: more, required: names, ...rest } = one;
+    work.take(1 + Object.keys(rest).length);
     Object.assign(merged, rest);
-    if (isSchema(properties)) merged["properties"] = { ...(merged["properties"] as Schema | undefined), ...properties };
-    if (Array.isArray(required))
-      merged["required"] = [...((merged["required"] as unknown[] | undefined) ?? []), ...required];
+    if (isSchema(more)) {
+      work.take(Object.keys(more).length);
+      Object.assign(properties, more);
+    }
+    if (Array.isArray(names)) {
+      work.take(names.length);
+      for (const name of names) required.push(name);
+    }
   }
+  if (Object.keys(properties).length > 0) merged["properties"] = properties;
+  if (required.length > 0) merged["required"] = required;
   return merged;
 }
 
 /** A `$ref` within the same schema: `#`, `#/$defs/x`. */
-function follow(root: unknown, ref: string): unknown {
+function follow(root: unknown, ref: string, work: Work): unknown {
+  work.take(ref.length);
   if (!ref.startsWith("#")) return {};
   return ref
     .slice(1)
     .split("/")
     .filter((step) => step !== "")
     .reduce<unknown>((at, step) => {
-      const key = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
       return isSchema(at) && Object.hasOwn(at, key) ? at[key] : undefined;
     }, root);
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
 
 function without(schema: Schema, key: string): Schema {

@@ -33,7 +33,7 @@ test("a plain request", async () => {
     messages: [{ role: "system", content: "Be brief" }, user, { role: "developer", content: "And kind" }],
     stop: "END",
     user: "u1",
-    temperature: 1.5,
+    temperature: 1,
   });
   assert.is(sent.url, "http://127.0.0.1:1/v1/messages");
   assert.is(sent.headers["x-api-key"], "test-key");
@@ -48,6 +48,21 @@ test("a plain request", async () => {
     metadata: { user_id: "u1" },
   });
   assert.equal(sent.dropped, []);
+});
+
+test("a temperature above 1 is dropped and named, by every model; top_p goes on alone", async () => {
+  for (const model of [
+    "claude-3-5-sonnet",
+    "claude-sonnet-4",
+    "claude-sonnet-4-5",
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+  ]) {
+    for (const temperature of [1.01, 1.5, 2]) {
+      const { json, dropped } = await encode({ temperature, top_p: 1 }, { model });
+      assert.equal([json.temperature, dropped], [undefined, ["temperature"]], `${model} ${temperature}`);
+    }
+  }
 });
 
 test("null is unset, and what has no place is named", async () => {

@@ -95,7 +95,7 @@ export function claudeSampling(
   const out: ClaudeSampling = {};
   const fixed = model.sampling === "fixed" || (thinking !== undefined && thinking.type !== "disabled");
   if (temperature !== undefined) {
-    if (!fixed) out.temperature = Math.min(1, temperature);
+    if (!fixed && temperature <= 1) out.temperature = temperature;
     else if (temperature !== 1) fields.drop("temperature");
   }
   if (topP !== undefined) {

@@ -1,0 +1,20 @@
+/** What echo refuses, as the models do that it stands for. */
+import { type ChatRequest, refused } from "portico/chat";
+
+const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
+
+/** Throws 400 with `param`. */
+export function checkMessages({ messages }: ChatRequest): void {
+  for (const [i, { role, content, tool_call_id: callId }] of messages.entries()) {
+    const path = `messages[${i}]`;
+    if (role === "tool" && (typeof callId !== "string" || callId === ""))
+      throw refused(`${path}.tool_call_id`, "A tool message needs the `tool_call_id` of the call that it answers");
+    if (!Array.isArray(content)) continue;
+    for (const [k, part] of content.entries()) {
+      if (!PARTS.has(part?.type)) {
+        const type = JSON.stringify(part?.type ?? null).slice(0, 100);
+        throw refused(`${path}.content[${k}].type`, `echo does not take content of type ${type}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Short texts for the `pattern`s of a schema. They come from callers, so they run in an engine whose time is linear, and
+ * only where they are small: others are not evaluated.
+ */
+import { RE2JS } from "re2js";
+
+/** Instructions of all patterns of one schema together. */
+const MAX_SIZE = 1000;
+const LENGTHS = [...Array.from({ length: 12 }, (_, i) => i + 1), 16, 20, 24, 26, 32, 36, 40];
+const SHAPES = ["a-a", "a_a", "a.a", "a/a", "a0", "A0", "Aa", "+10000000000", "00:00", "#000000", "0.0.0"];
+
+export interface FittingTexts {
+  /** The text where the pattern fits it, else the shortest run of one character, or a common shape, that fits. */
+  fitting(pattern: string, text: string, shapes: readonly string[]): string;
+}
+
+export function createFittingTexts(): FittingTexts {
+  const known = new Map<string, RE2JS | undefined>();
+  let left = MAX_SIZE;
+
+  function compiled(pattern: string): RE2JS | undefined {
+    if (known.has(pattern)) return known.get(pattern);
+    const size = sizeOf(pattern);
+    left -= size;
+    const made = left < 0 ? undefined : compile(pattern);
+    known.set(pattern, made);
+    return made;
+  }
+
+  return {
+    fitting(pattern, text, shapes) {
+      const expression = compiled(pattern);
+      const fits = (one: string) => expression?.matcher(one).find() ?? true;
+      if (fits(text)) return text;
+      for (const length of LENGTHS) {
+        for (const char of "a0A-_ ") if (fits(char.repeat(length))) return char.repeat(length);
+      }
+      return [...shapes, ...SHAPES].find(fits) ?? text;
+    },
+  };
+}
+
+/** Undefined for what the engine does not know: references back, and looks ahead or behind. */
+function compile(pattern: string): RE2JS | undefined {
+  try {
+    return RE2JS.compile(pattern);
+  } catch {
+    return undefined;
+  }
+}
+
+/** About how many instructions a pattern becomes: its characters, with counted repetitions written out. */
+function sizeOf(pattern: string): number {
+  const sums = [0];
+  let last = 0;
+  const tokens = /\\.|\[(?:\\.|[^\]\\])*\]|\{(\d{1,5})(?:,(\d{0,5}))?\}|[\s\S]/g;
+  for (const [token, least, most] of pattern.slice(0, MAX_SIZE).matchAll(tokens)) {
+    const top = sums.length - 1;
+    if (least !== undefined) {
+      const times = Math.max(1, Number(least), Number(most || 0));
+      sums[top]! += last * (times - 1);
+      last *= times;
+    } else if (token === "(") sums.push(0);
+    else {
+      last = token === ")" && top > 0 ? sums.pop()! : 1;
+      sums[sums.length - 1]! += last;
+    }
+  }
+  return sums.reduce((sum, one) => sum + one, 0) + pattern.length;
+}

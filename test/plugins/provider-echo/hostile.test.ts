@@ -1,0 +1,183 @@
+/** Schemas, names and texts that ask echo for more than it should do. */
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { smallest } from "../../../plugins/provider-echo/smallest-value.ts";
+import { wordsOf } from "../../../plugins/provider-echo/words.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { growsLinearly } from "../../support/linear.ts";
+import { contentOf } from "../../support/upstreams/upstream.ts";
+
+const test = suite("hostile echo");
+let gateway: InProcessGateway;
+test.before(async () => {
+  gateway = await startGateway();
+});
+test.after(() => gateway?.stop());
+
+async function ask(body: object) {
+  const messages = [{ role: "user", content: "Hi" }];
+  const response = await gateway.request("POST", "/v1/chat/completions", { model: "echo", messages, ...body });
+  return { status: response.status, json: (await response.json()) as any };
+}
+const withSchema = (schema: object) =>
+  ask({
+    tools: [{ type: "function", function: { name: "t", parameters: { type: "object", required: ["a"], ...schema } } }],
+    tool_choice: "required",
+  });
+const property = (a: object) => withSchema({ properties: { a } });
+
+test("a caller's pattern meets no backtracking engine", async () => {
+  const patterns = [
+    "^(a+)+b$",
+    "^(a|a)*$b",
+    "(x+x+)+y",
+    "^(\\w+\\s?)*$!",
+    "(.*)*=",
+    "(?=(a+)+b)",
+    "(a*)*\\1b",
+    "[",
+    "(",
+  ];
+  for (const pattern of patterns) assert.is((await property({ type: "string", minLength: 40, pattern })).status, 200);
+  const big = ["a{1000}", "((a{1,50}){1,50}){1,50}", "(".repeat(5000), "a?".repeat(2000), "[^a]*".repeat(2000)];
+  for (const pattern of big) assert.is((await property({ type: "string", pattern })).status, 200);
+  const many = Object.fromEntries(
+    Array.from({ length: 3000 }, (_, i) => [`p${i}`, { type: "string", pattern: `^${i}(b+)+$` }]),
+  );
+  assert.is((await withSchema({ properties: many, required: Object.keys(many) })).status, 200);
+});
+
+test("what can be met still is", () => {
+  assert.is(smallest({ pattern: "^[0-9]{4}$" }), "0000");
+  assert.is(smallest({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" }), "1970-01-01");
+  assert.match(String(smallest({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" })), /^0{8}-/);
+});
+
+test("values that would be large are refused with the schema's place", async () => {
+  const large: object[] = [
+    { type: "array", minItems: 1e9 },
+    { type: "array", minItems: 1e308 },
+    { type: "string", minLength: 5e8 },
+    { type: "object", minProperties: 1e9 },
+    {
+      type: "array",
+      minItems: 900,
+      items: { type: "array", minItems: 900, items: { type: "string", minLength: 900 } },
+    },
+  ];
+  for (const schema of large) {
+    const { status, json } = await property(schema);
+    assert.equal([status, json.error.param], [400, "tools[0].function.parameters"], JSON.stringify(schema));
+  }
+  const format = (schema: object) =>
+    ask({ response_format: { type: "json_schema", json_schema: { name: "n", schema } } });
+  for (const schema of large) {
+    const { status, json } = await format(schema);
+    assert.equal([status, json.error.param], [400, "response_format.json_schema.schema"]);
+  }
+  const twice = { type: "object", properties: { l: { $ref: "#" }, r: { $ref: "#" } }, required: ["l", "r"] };
+  assert.is((await format(twice)).status, 400);
+  const long = "x".repeat(100_000);
+  const items = { $ref: "#/$defs/long" };
+  assert.is((await format({ $defs: { long: { const: long } }, type: "array", minItems: 1000, items })).status, 400);
+});
+
+test("references that are broken are no failure of ours", async () => {
+  for (const $ref of ["#/%E0%A4%A", "#/~2", "#/a/b/c", "http://x", "#/__proto__/x", "#"])
+    assert.is((await property({ $ref })).status, 200, $ref);
+});
+
+test("schemas of any size take time in proportion", async () => {
+  const names = (n: number) => Array.from({ length: n }, (_, i) => `p${i}`);
+  const attempt = (schema: object) => {
+    try {
+      smallest(schema);
+    } catch (error) {
+      assert.is((error as { status?: number }).status, 400);
+    }
+  };
+  const shapes: ((n: number) => object)[] = [
+    (n) => ({ allOf: names(n).map((name) => ({ properties: { [name]: {} }, required: [name] })) }),
+    (n) => ({
+      type: "object",
+      required: names(n),
+      properties: Object.fromEntries(names(n).map((name) => [name, { anyOf: [{}] }])),
+    }),
+    (n) => ({
+      $defs: { all: { anyOf: [{}], properties: Object.fromEntries(names(n).map((name) => [name, {}])) } },
+      type: "object",
+      required: names(n),
+      additionalProperties: { $ref: "#/$defs/all" },
+    }),
+    (n) => ({ type: "string", pattern: "(a+)+".repeat(n) }),
+  ];
+  for (const shape of shapes) await growsLinearly((size) => shape(size * 500), attempt);
+});
+
+test("words of any kind and number are cut in linear time", async () => {
+  const texts: ((n: number) => string)[] = [
+    (n) => "a ".repeat(n),
+    (n) => " ".repeat(n),
+    (n) => "a".repeat(n),
+    (n) => "😀".repeat(n),
+    (n) => `${" ".repeat(n)}a`,
+  ];
+  for (const text of texts) {
+    assert.is([...wordsOf(text(50_000))].join(""), text(50_000));
+    await growsLinearly(
+      (size) => text(size * 50_000),
+      (made) => [...wordsOf(made)].length,
+    );
+  }
+  assert.not.ok([...wordsOf("😀".repeat(50_000))].some((word) => /^[\udc00-\udfff]/.test(word)));
+});
+
+test("megabytes of words come back, and others are answered meanwhile", async () => {
+  const content = "word ".repeat(400_000);
+  const body = { model: "echo", stream: true, messages: [{ role: "user", content }] };
+  const large = gateway.request("POST", "/v1/chat/completions", body).then((response) => response.text());
+  let ended = false;
+  void large.then(() => (ended = true));
+  let answered = 0;
+  while (!ended) {
+    assert.is((await ask({})).status, 200);
+    answered++;
+  }
+  assert.ok(answered > 3, `${answered} while it went`);
+  assert.is(contentOf(await large), content);
+  assert.is((await ask({ n: 128, messages: body.messages })).json.error.param, "n");
+});
+
+test("thousands of tools and a long message are searched in bounded time", async () => {
+  const tools = Array.from({ length: 20_000 }, (_, i) => ({ type: "function", function: { name: `t-${i}` } }));
+  assert.is((await ask({ tools, messages: [{ role: "user", content: "t- ".repeat(500_000) }] })).status, 200);
+});
+
+test("unknown parts and results of no call are refused with their place", async () => {
+  const user = { role: "user", content: "Hi" };
+  const rows: [object[], string][] = [
+    [
+      [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "a" },
+            { type: "video", video: {} },
+          ],
+        },
+      ],
+      "messages[0].content[1].type",
+    ],
+    [[{ role: "user", content: [{ type: "document" }] }], "messages[0].content[0].type"],
+    [[user, { role: "tool", content: "42" }], "messages[1].tool_call_id"],
+    [[user, { role: "tool", content: "42", tool_call_id: "" }], "messages[1].tool_call_id"],
+  ];
+  for (const [messages, param] of rows) {
+    for (const stream of [false, true]) {
+      const { status, json } = await ask({ messages, stream });
+      assert.equal([status, json.error.param], [400, param], JSON.stringify(messages));
+    }
+  }
+});
+
+test.run();
