@@ -49,7 +49,11 @@ const importers: Record<string, string[]> = {
   diff: ["plugins/polls/checking/diff.ts"],
   "@pydantic/genai-prices": ["plugins/usage/prices.ts"],
   picomatch: ["plugins/polls/sources/file.ts"],
-  re2js: ["plugins/webhooks/mappings/patterns.ts", "plugins/polls/sources/ignore.ts"],
+  re2js: [
+    "plugins/webhooks/mappings/patterns.ts",
+    "plugins/polls/sources/ignore.ts",
+    "plugins/provider-echo/fitting-text.ts",
+  ],
   ws: ["plugins/browser/net/web-socket.ts"],
 };
 
