@@ -34,6 +34,11 @@ export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly st
   return linkThatLeaves(realDir, realpathSync(root.dir));
 }
 
+/** Why a file of a package must not be required. */
+export function whyPackageUnsafe(file: string): string | undefined {
+  return whyNotOwn(file, file) ?? whyNotOwn(dirname(file), dirname(file));
+}
+
 export function isInside(path: string, dir: string): boolean {
   return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
 }

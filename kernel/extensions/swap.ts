@@ -6,7 +6,7 @@ import type { Active, Candidate, Slot, Version } from "./slot.ts";
 /** How one kind of extension runs. */
 export interface Runs<C extends Candidate, V extends Version<C>, R> {
   /** Registers what the version does, each with its undo in the scope. What it throws leaves the old version running. */
-  start(version: V, scope: Scope, slot: Slot<C, V, R>): R | Promise<R>;
+  start(version: V, scope: Scope, slot: Slot<C, V, R>, phase: Phase): R | Promise<R>;
   /** How long one undo may take. */
   undoMs: number;
 }
@@ -37,7 +37,7 @@ export function createSwap<C extends Candidate, V extends Version<C>, R>(runs: R
       const scope = new Scope();
       let running: R;
       try {
-        const given = runs.start(version, scope, slot);
+        const given = runs.start(version, scope, slot, phase);
         // Not awaited where it need not be: then old and new change places within this tick.
         running = given instanceof Promise ? await given : given;
       } catch (thrown) {

@@ -44,7 +44,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const contributions = createContributions();
   const undos: (() => unknown)[] = [];
   const work = createWorkload();
-  const servers = createServers({ config, contributions, log, access: logBook.access });
+  let open = () => {};
+  const opens = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const servers = createServers({ config, contributions, log, access: logBook.access, opens });
   const server = servers.own;
   const settings = () => config.kernel.gateway;
 
@@ -106,6 +110,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       active: () => server.active,
       routes: () => [{ server: "gateway", url: servers.url(), routes: server.routes() }, ...servers.pool.routes()],
     });
+    // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
+    await hooks.start();
     await servers.listen(options.port ?? settings().port);
   } catch (error) {
     await dismantle();
@@ -139,7 +145,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   try {
     await plugins.start();
-    await hooks.start();
     mountKernelRoutes(server, {
       ...gateway,
       url: gateway.url,
@@ -150,6 +155,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       servers: servers.pool.urls,
       unready,
     });
+    open();
     undos.push(leaveTrace());
     undos.push(await config.watch(applyConfig, log));
     void bus.emit("gateway:startup", { version, port: server.port });

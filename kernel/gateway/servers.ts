@@ -12,9 +12,11 @@ export interface ServersOptions {
   contributions: ContributionRegistry;
   log: Logger;
   access: LogBook["access"];
+  /** Requests of the gateway's own server wait for this. */
+  opens: Promise<unknown>;
 }
 
-export function createServers({ config, contributions, log, access }: ServersOptions) {
+export function createServers({ config, contributions, log, access, opens }: ServersOptions) {
   const settings = () => config.kernel.gateway;
   const auth = createAuth({
     settings: () => settings().auth,
@@ -23,7 +25,7 @@ export function createServers({ config, contributions, log, access }: ServersOpt
   });
   const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   let wantedPort = 0;
-  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth });
+  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens });
   const pool = createServerPool({
     create: ({ name, origins }) =>
       createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),

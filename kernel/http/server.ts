@@ -28,6 +28,8 @@ export interface HttpServerOptions {
   loopbackOnly?: boolean;
   /** Origins that may call, beside `allowedOrigins`. */
   origins?: readonly string[];
+  /** Requests that come before this has resolved wait for it. */
+  opens?: Promise<unknown>;
 }
 
 export interface HttpServer extends Mount {
@@ -71,9 +73,18 @@ export function createServer(options: HttpServerOptions): HttpServer {
   let drained: Promise<void> | undefined;
   let closed: Promise<unknown> = Promise.resolve();
 
+  let isOpen = options.opens === undefined;
+  const opening = options.opens?.then(() => {
+    isOpen = true;
+  });
+  function onceOpen({ socket }: IncomingMessage, work: () => void): void {
+    if (isOpen) work();
+    else void opening?.then(() => socket.destroyed || work());
+  }
+
   const server = http.createServer(
     { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
-    (req, res) => requests.take(req, res),
+    (req, res) => onceOpen(req, () => requests.take(req, res)),
   );
 
   function drain(graceMs: number): Promise<void> {
@@ -91,8 +102,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
     connections.add(socket);
   });
 
-  server.on("checkContinue", (req, res) => requests.take(req, res, "continue"));
-  server.on("checkExpectation", (req, res) => requests.take(req, res, "unknown"));
+  server.on("checkContinue", (req, res) => onceOpen(req, () => requests.take(req, res, "continue")));
+  server.on("checkExpectation", (req, res) => onceOpen(req, () => requests.take(req, res, "unknown")));
 
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (req.headers.upgrade?.toLowerCase() !== "websocket") {
@@ -102,7 +113,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
     }
     connections.handOver(socket);
     const find = (path: string) => upgrades.find("GET", path)?.route;
-    void handleUpgrade({ ...context, find }, req, socket, head);
+    onceOpen(req, () => void handleUpgrade({ ...context, find }, req, socket, head));
   });
 
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {

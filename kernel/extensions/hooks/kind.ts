@@ -86,13 +86,16 @@ export function createHookKind(options: HookHostOptions) {
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
     load: (candidate) => loadHook(candidate, loader),
-    start(version, scope, given) {
+    start(version, scope, given, phase) {
       const slot = given as HookSlot;
       Object.assign(slot.health, { failuresInARow: 0, tripped: false, blocked: false });
       const registration = register(slot, version);
       scope.add("version", () => endVersion(version));
       scope.add("handlers", () => takeOff(registration.undo));
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
+      // At a start, plugins have not declared their events yet.
+      const unknown = phase.started ? version.meta.events.filter((event) => !bus.spec(event)) : [];
+      for (const event of unknown) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
       return registration;
     },
     /** Registered anew where its priority or deadline was configured otherwise. */

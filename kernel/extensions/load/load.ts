@@ -9,6 +9,7 @@ import { type Bundle, buildBundle, sha } from "./bundle.ts";
 import { readCached, writeCached } from "./bundle-cache.ts";
 import { compileScript } from "./code-cache.ts";
 import { type Evaluate, evaluateBundle, wrapBundle } from "./evaluate.ts";
+import { whyPackageUnsafe } from "../safety.ts";
 import { asLoadError, LoadError } from "./load-error.ts";
 
 /** The code of an extension as it was at one moment: what `evaluate` runs, whatever has become of the files. */
@@ -69,7 +70,10 @@ export function createLoader(options: LoaderOptions) {
     const host = new Map(await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)));
     const hostRequire = (id: string) => {
       if (host.has(id)) return host.get(id);
-      if (source.whole && !isBuiltin(id)) throw new LoadError(`${id} is not part of what was approved`, entry);
+      if (!isBuiltin(id) && !ownOf(entry)) {
+        const why = source.whole ? "is not part of what was approved" : whyPackageUnsafe(require.resolve(id));
+        if (why) throw new LoadError(`${id}: ${why}`, entry);
+      }
       return require(id);
     };
     try {

@@ -1,0 +1,261 @@
+/** What runs of a user's code: only what its owner approved, only what is the gateway's user's alone, and nothing early. */
+import { chmodSync, chownSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import * as assert from "uvu/assert";
+import { suite } from "../../../support/suite.ts";
+import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
+
+const test = suite<{ make: (options?: HookHomeOptions) => Promise<HookHome>; made: HookHome[] }>("hostile hooks");
+test.before.each((context) => {
+  context.made = [];
+  context.make = async (options) => {
+    const home = await makeHookHome({ settings: { trust: "approved" }, ...options });
+    context.made.push(home);
+    return home;
+  };
+});
+test.after.each(async (context) => {
+  for (const home of context.made) await home.stop();
+});
+
+const g = globalThis as { evil?: number };
+const evil = (text: string) => `globalThis.evil = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
+const good = (text: string) => `globalThis.good = 1; export default () => ({ reply: ${JSON.stringify(text)} });\n`;
+const workspace = (handler = good("good")) => ({
+  "workspace/hooks/w/HOOK.md": descriptor(),
+  "workspace/hooks/w/handler.ts": handler,
+});
+
+/** Replaces a file by another text of the same length under the same stamp. */
+function replaceUnseen(home: HookHome, path: string, text: string): void {
+  const file = join(home.dir, path);
+  const { size, atime, mtime } = statSync(file);
+  assert.is(Buffer.byteLength(text), size, "of the same length");
+  writeFileSync(file, text);
+  utimesSync(file, atime, mtime);
+}
+
+async function isUnapproved(home: HookHome, name = "w"): Promise<void> {
+  await home.host.rescan();
+  assert.is(home.host.info(name).state, "unapproved");
+  assert.match(home.host.info(name).error ?? "", /not approved/);
+  assert.is((await home.ask("q")).reply, undefined);
+  assert.is(g.evil, undefined, "it was evaluated");
+}
+
+test("a replacement of the same size and time does not run, now or after a restart", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({ files: workspace() });
+  await home.host.approve("w");
+  assert.is((await home.ask("q")).reply, "good");
+  replaceUnseen(home, "workspace/hooks/w/handler.ts", evil("evil"));
+  await isUnapproved(home);
+  await home.host.reload("w");
+  await isUnapproved(home);
+});
+
+test("of contents that change places all the time, only the approved one is ever evaluated", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({ files: workspace() });
+  await home.host.approve("w");
+  const file = join(home.dir, "workspace/hooks/w/handler.ts");
+  const worker = new Worker(
+    `const { parentPort, workerData: { file, texts } } = require("node:worker_threads");
+     const { renameSync, writeFileSync } = require("node:fs");
+     for (let flips = 0; ; flips++) {
+       writeFileSync(file + ".new", texts[flips % 2]);
+       renameSync(file + ".new", file);
+       if (flips === 20) parentPort.postMessage("flipping");
+     }`,
+    { eval: true, workerData: { file, texts: [good("good"), evil("evil")] } },
+  );
+  await once(worker, "message");
+  try {
+    for (let round = 0; round < 60; round++) {
+      await (round % 3 ? home.host.rescan() : home.host.reload("w"));
+      const { reply } = await home.ask("q");
+      assert.ok(reply === undefined || reply === "good", reply);
+      await home.host.check("w");
+    }
+  } finally {
+    await worker.terminate();
+  }
+  assert.is(g.evil, undefined);
+});
+
+test("packages of the workspace are part of what is approved, and come from the bundle", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({
+    files: {
+      ...workspace(
+        'import dep from "dep";\nimport { deep } from "other";\nexport default () => ({ reply: dep + deep() });\n',
+      ),
+      "workspace/node_modules/dep/package.json": '{"name":"dep","main":"index.js"}',
+      "workspace/node_modules/dep/index.js": "module.exports = 'dep1';",
+      "workspace/hooks/w/node_modules/other/package.json": '{"name":"other","type":"module","exports":"./index.js"}',
+      "workspace/hooks/w/node_modules/other/index.js": "export const deep = () => 'other';",
+    },
+  });
+  await home.host.approve("w");
+  assert.is((await home.ask("q")).reply, "dep1other");
+  writeFileSync(join(home.dir, "workspace/node_modules/dep/index.js"), "globalThis.evil=1; module.exports = 'dep2';");
+  await isUnapproved(home);
+  await home.host.approve("w");
+  assert.is((await home.ask("q")).reply, "dep2other");
+});
+
+test("what is not in the bundle is not required behind its back", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({
+    files: {
+      ...workspace(
+        "export default async (event) => { const m = await import(event.context.text); return { reply: String(m.default) }; };\n",
+      ),
+      "workspace/evil.cjs": "globalThis.evil = 1; module.exports = 'evil';",
+    },
+  });
+  await home.host.approve("w");
+  const { outcomes, reply } = await home.ask(join(home.dir, "workspace/evil.cjs"));
+  assert.is(reply, undefined);
+  assert.match(outcomes[0]?.error?.message ?? "", /not part of what was approved/);
+  assert.is(g.evil, undefined);
+});
+
+test("HOOK.md, another file for the handler and any other file are part of what is approved", async ({ make }) => {
+  g.evil = undefined;
+  const changes: [string, string][] = [
+    ["workspace/hooks/w/HOOK.md", descriptor("export: other")],
+    ["workspace/hooks/w/data.json", "{}"],
+    ["workspace/hooks/w/node_modules/x/index.js", "1"],
+  ];
+  for (const [path, text] of changes) {
+    const home = await make({ files: workspace(`${good("good")}export const other = () => ({ reply: "other" });\n`) });
+    await home.host.approve("w");
+    home.write(path, text);
+    await isUnapproved(home);
+  }
+  const home = await make({
+    files: { "workspace/hooks/w/HOOK.md": descriptor(), "workspace/hooks/w/handler.js": good("good") },
+  });
+  await home.host.approve("w");
+  home.write("workspace/hooks/w/handler.ts", evil("evil"));
+  await isUnapproved(home);
+});
+
+test("no command evaluates what is not approved", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({ files: workspace(evil("evil")) });
+  const check = await home.host.check("w");
+  assert.is(check.ok, false);
+  assert.ok(check.problems.some(({ message }) => /not approved, so its code was not run/.test(message)));
+  await rejects(() => home.host.run("w", {}), /may not run: its content is not approved/);
+  await home.host.enable("w");
+  await home.host.reload("w");
+  await isUnapproved(home);
+});
+
+test("every hook that does not run says why, whatever becomes of the others", async ({ make }) => {
+  const home = await make({
+    files: {
+      ...workspace(),
+      "hooks/off/HOOK.md": descriptor("enabled: false"),
+      "hooks/off/handler.ts": answering("off"),
+      "hooks/lacks/HOOK.md": descriptor("requires: { env: [NO_SUCH_VARIABLE] }"),
+      "hooks/lacks/handler.ts": answering("lacks"),
+      "hooks/open/HOOK.md": descriptor(),
+      "hooks/open/handler.ts": answering("open"),
+      "hooks/a/HOOK.md": descriptor(),
+      "hooks/a/handler.ts": "export default () => {};",
+    },
+  });
+  chmodSync(join(home.dir, "hooks/open"), 0o777);
+  await home.host.rescan();
+  const states = () =>
+    ["w", "off", "lacks", "open"].map((name) => [home.host.info(name).state, home.host.info(name).error]);
+  const before = states();
+  assert.equal(
+    before.map(([state]) => state),
+    ["unapproved", "disabled", "ineligible", "refused"],
+  );
+  home.write("hooks/a/handler.ts", "export default () => undefined;");
+  await home.host.rescan([join(home.dir, "hooks/a")]);
+  assert.equal(states(), before);
+  await rejects(() => home.host.run("w", {}), /not approved/);
+});
+
+test("a check says what a hook requires and lacks", async ({ make }) => {
+  const home = await make({
+    files: {
+      "hooks/a/HOOK.md": descriptor("requires: { env: [NO_SUCH_VARIABLE] }"),
+      "hooks/a/handler.ts": answering("a"),
+    },
+  });
+  const { ok, problems } = await home.host.check("a");
+  assert.is(ok, false);
+  assert.match(problems[0]?.message ?? "", /cannot run here: the environment variable NO_SUCH_VARIABLE is not set/);
+  assert.is(problems[0]?.line, 3);
+});
+
+test("what belongs to another user does not run, for root either", async ({ make }) => {
+  if (process.getuid?.() !== 0) return;
+  const files = {
+    "hooks/a/HOOK.md": descriptor(),
+    "hooks/a/handler.ts": 'import { x } from "./lib/x.ts";\nexport default () => ({ reply: x });',
+    "hooks/a/lib/x.ts": 'export const x = "ran";',
+  };
+  for (const path of ["hooks", "hooks/a", "hooks/a/HOOK.md", "hooks/a/handler.ts", "hooks/a/lib", "hooks/a/lib/x.ts"]) {
+    const home = await make({ files });
+    assert.is((await home.ask("q")).reply, "ran");
+    chownSync(join(home.dir, path), 4321, 4321);
+    await home.host.rescan();
+    assert.is(home.host.info("a").state, "refused", path);
+    assert.match(home.host.info("a").error ?? "", /belongs to another user \(4321\)/);
+    assert.is((await home.ask("q")).reply, undefined, path);
+  }
+});
+
+test("a package that belongs to another user is not required", async ({ make }) => {
+  if (process.getuid?.() !== 0) return;
+  const home = await make({
+    files: {
+      "hooks/a/HOOK.md": descriptor(),
+      "hooks/a/handler.ts": 'import dep from "dep";\nexport default () => ({ reply: String(dep) });',
+      "hooks/node_modules/dep/index.js": "module.exports = 'dep';",
+    },
+  });
+  assert.is((await home.ask("q")).reply, "dep");
+  chownSync(join(home.dir, "hooks/node_modules/dep/index.js"), 4321, 4321);
+  await home.host.reload("a");
+  assert.match(home.host.info("a").error ?? "", /belongs to another user/);
+});
+
+test("top-level await is refused with its place, in every kind of file", async ({ make }) => {
+  for (const name of ["handler.ts", "handler.mts", "handler.js", "handler.mjs"]) {
+    const home = await make({
+      files: {
+        "hooks/a/HOOK.md": descriptor(),
+        [`hooks/a/${name}`]: "const x = 1;\nawait Promise.resolve(x);\nexport default () => {};\n",
+      },
+    });
+    const { state, error, line, file } = home.host.info("a");
+    assert.is(state, "failed", name);
+    assert.match(error ?? "", new RegExp(`^${name}:2:1: top-level await is not supported here`));
+    assert.equal([line, file], [2, join(home.dir, "hooks/a", name)]);
+  }
+});
+
+test("a root that is exchanged for another user's is refused", async ({ make }) => {
+  if (process.getuid?.() !== 0) return;
+  const home = await make({ files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("mine") } });
+  renameSync(join(home.dir, "hooks"), join(home.dir, "before"));
+  home.write("hooks/a/HOOK.md", descriptor());
+  home.write("hooks/a/handler.ts", answering("theirs"));
+  chownSync(join(home.dir, "hooks"), 4321, 4321);
+  await home.host.rescan();
+  assert.is((await home.ask("q")).reply, undefined);
+  assert.is(readFileSync(join(home.dir, "before/a/handler.ts"), "utf8"), answering("mine"));
+});
+
+test.run();
