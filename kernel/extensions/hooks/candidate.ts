@@ -61,7 +61,10 @@ export async function readHook(found: Found, { loader, readMeta, whole }: Readin
     candidate.source = source;
     candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
     candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
-    if (whole) candidate.fingerprint = hashOf([candidate.text, source.hash, source.bundle.codeHash, fingerprint(realDir)].join("\n"));
+    if (whole)
+      candidate.fingerprint = hashOf(
+        [candidate.text, source.hash, source.bundle.codeHash, fingerprint(realDir)].join("\n"),
+      );
   } catch (thrown) {
     candidate.problem = problemOf(thrown, realDir, handler);
   }
