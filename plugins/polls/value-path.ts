@@ -3,7 +3,7 @@ function parsePath(path: string): (string | number | "*")[] {
   const bare = path.trim().replace(/^\$\.?/, "");
   if (bare === "") return [];
   const parts: (string | number | "*")[] = [];
-  for (const [, name, index] of bare.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)) {
+  for (const [, name, index] of bare.matchAll(/([^.[\]]+)|\[([^[\]]*)\]/g)) {
     if (name !== undefined) parts.push(name);
     else if (index === "*") parts.push("*");
     else parts.push(/^\d+$/.test(index ?? "") ? Number(index) : (index ?? "").replace(/^["']|["']$/g, ""));

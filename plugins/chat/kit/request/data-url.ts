@@ -17,8 +17,9 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   const base64 = parts.slice(1).some((part) => part.trim().toLowerCase() === "base64");
   const payload = url.slice(comma + 1);
   if (base64) {
-    const clean = payload.includes("%") ? safeDecode(payload) : payload;
-    if (clean === undefined || !/^[A-Za-z0-9+/_\-\s]*={0,2}\s*$/.test(clean)) return undefined;
+    // White space may stand anywhere, and is taken out first: beside others, a run of it would be tried at every length.
+    const clean = (payload.includes("%") ? safeDecode(payload) : payload)?.replace(/\s+/g, "");
+    if (clean === undefined || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(clean)) return undefined;
     return { mediaType, data: Buffer.from(clean, "base64") };
   }
   const decoded = safeDecode(payload);

@@ -1,0 +1,151 @@
+/** Whatever a source sends: the time to read it grows with its length, and half a document is never news. */
+import { suite } from "../../support/suite.ts";
+import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
+import { render } from "../../../plugins/polls/checking/template.ts";
+import { newItems } from "../../../plugins/polls/identity.ts";
+import { decodeText } from "../../../plugins/polls/sources/decode.ts";
+import { feedItems } from "../../../plugins/polls/sources/feed.ts";
+import { pageText } from "../../../plugins/polls/sources/html.ts";
+import { withoutIgnored } from "../../../plugins/polls/sources/ignore.ts";
+import { jsonItems } from "../../../plugins/polls/sources/json.ts";
+import { valueAt } from "../../../plugins/polls/value-path.ts";
+import { assertLinear, repeated } from "../../support/growth.ts";
+
+const test = suite("hostile sources");
+
+const MARKUP = [
+  "<a",
+  "<a>",
+  "</a>",
+  "<a/>",
+  "<a b=",
+  "<!--",
+  "-->",
+  "<![CDATA[",
+  "]]>",
+  "<?a",
+  "<!a",
+  "&",
+  "&a;",
+  "&amp;",
+  "&#",
+  "<",
+  "</",
+  ">",
+  '"',
+  "'",
+  " ",
+  "\n",
+  "\0",
+  "[",
+];
+
+test("feeds", () => {
+  const tokens = [
+    ...MARKUP,
+    "<item>",
+    "<item/>",
+    "<item><title>",
+    "<item></item>",
+    "<link/>",
+    "<channel>",
+    "<a:b c='d'>",
+  ];
+  for (const before of ["<rss>", '<feed><entry><link href="', "<!DOCTYPE rss "])
+    for (const token of tokens) assertLinear(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
+  assertLinear(
+    "a closed feed",
+    6_000,
+    repeated("<item><title>a</title></item>", "<rss><channel>", "</channel></rss>"),
+    feedItems,
+  );
+  for (const token of ["{", "[", '"', "\\", '{"items":[', "1,"])
+    assertLinear(`JSON ${token}…`, 6_000, repeated(token, '{"items":['), feedItems);
+});
+
+test("pages, whatever the selector", () => {
+  const tokens = [
+    ...MARKUP,
+    "<li>",
+    "<li>x</li>",
+    "<p>",
+    "<div><p>",
+    "<b><p>",
+    "<a><p></a>",
+    "<table>",
+    "<table><a>",
+    "<tr><td>",
+    "<select><option>",
+    "<script>",
+    "</scrip",
+    "<svg><g>",
+    "<template>",
+    "<font x></p><p>",
+    "<body a>",
+    "<nobr>",
+    "<form>",
+  ];
+  for (const token of tokens) assertLinear(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
+  const selectors = [
+    "li:first-child",
+    "li:last-child",
+    "li:nth-child(2n+1)",
+    "li:nth-last-of-type(3)",
+    "li:not(:only-child)",
+    "b ~ li",
+    "li ~ li",
+    "li + li",
+    "* * * *",
+    "li:has(b)",
+    ":has(~ b)",
+    ":has(+ li)",
+    "li:contains(y)",
+    ":not(:has(li)) b",
+    "[class~=x]",
+  ];
+  for (const selector of selectors)
+    for (const token of ["<li>", "<li><b></b>"])
+      assertLinear(`${selector} on ${token}…`, 4_000, repeated(token), (text) =>
+        pageText(text, { selector, remove: [selector] }),
+      );
+});
+
+test("patterns of lines that do not count", () => {
+  for (const pattern of ["^(a+)+$", "(a|a)*b", "(.*)*x", "^\\s+$", "(a?){50}b"])
+    for (const token of ["a", "a\n", " ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n"])
+      assertLinear(`${pattern} on ${token}…`, 2_000, repeated(token), (text) => withoutIgnored(text, [pattern]));
+});
+
+test("JSON, its paths, templates and identities", () => {
+  for (const token of ["[", "{", '"', "1,", '{"a":', "\\u0000"])
+    assertLinear(`JSON ${token}…`, 6_000, repeated(token, "["), (text) => jsonItems(text, "a[*].b", "id"));
+  const list = (size: number): string => JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
+  assertLinear("a long list", 6_000, list, (text) => newItems(jsonItems(text, "a[*]", "id"), []));
+  const twins = repeated('{"id":1},', "[", "{}]");
+  assertLinear("a list of twins", 6_000, twins, (text) => newItems(jsonItems(text, "", "id"), []));
+  const value = { a: { b: [1] } };
+  for (const token of ["a.", "[", "]", "[*]", '["', "a[0]", "."])
+    assertLinear(`path ${token}…`, 6_000, repeated(token, "a"), (text) => valueAt(value, text));
+  for (const token of ["{", "{item", "{item.a}", "{json ", "{json  item}", "{a.", "{item[", "}"])
+    assertLinear(`template ${token}…`, 6_000, repeated(token), (text) => render(text, { item: value }));
+});
+
+test("differences", () => {
+  let seed = 1;
+  const random = (): number => (seed = (seed * 48_271) % 2_147_483_647);
+  const lines = (size: number): string => Array.from({ length: size / 8 }, () => String(random())).join("\n");
+  assertLinear("nothing alike", 6_000, lines, (text) => lineDiff(text, text.split("").reverse().join("")));
+  assertLinear("a few words mixed", 6_000, repeated("a\nb\n\na\n"), (text) =>
+    lineDiff(text, text.replaceAll("a\nb", "b\na")),
+  );
+  assertLinear("empty lines", 6_000, repeated("\n"), (text) => lineDiff(text, `${text}x${text}`));
+});
+
+test("encodings", () => {
+  for (const token of ["<meta ", "<meta charset", "<?xml ", " ", "\u00ff", "charset=", "\0"]) {
+    assertLinear(`bytes ${token}…`, 6_000, repeated(token), (text) => decodeText(Buffer.from(text, "latin1")));
+    assertLinear(`content type ${token}…`, 6_000, repeated(token), (text) => decodeText(Buffer.from("x"), text));
+  }
+});
+
+test.run();
