@@ -81,11 +81,12 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
   }
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
   const model = typeof asked === "string" ? asked : (exact ?? names[0]);
-  if (model === undefined) return { ...result, error: "The upstream lists no model: name one with --model." };
+  if (model === undefined)
+    return { ...result, error: result.modelsError ?? "The upstream lists no model: name one with --model." };
   const job = new Job({
     request: {
       model: `${name}/${model}`,
-      messages: [{ role: "user", content: "ChatResponse with the word pong." }],
+      messages: [{ role: "user", content: "Answer with the word pong." }],
       max_tokens: 16,
     },
     stream: false,

@@ -31,7 +31,12 @@ export default defineCommand({
       },
       async run(io) {
         const made = await io.gateway.request<KeyView & { key: string }>("POST", "/keys", bodyOf(io));
-        io.show(made, ({ key }) => [key, "", "This is the only time that the key is shown."]);
+        io.show(made, ({ key, warnings = [] }) => [
+          key,
+          "",
+          "This is the only time that the key is shown.",
+          ...warnings.map((warning) => `warning: ${warning}`),
+        ]);
       },
     },
     {
@@ -39,8 +44,8 @@ export default defineCommand({
       summary: "All keys with their limits",
       async run(io) {
         const { keys } = await io.gateway.request<{ keys: KeyView[] }>("GET", "/keys");
-        io.show({ keys }, () =>
-          io.table(
+        io.show({ keys }, () => [
+          ...io.table(
             ["NAME", "STATE", "MODELS", "REQUESTS/MIN", "TOKENS/MIN", "BUDGET", "EXPIRES"],
             keys.map((key) => [
               key.name,
@@ -52,7 +57,8 @@ export default defineCommand({
               key.expires ?? "",
             ]),
           ),
-        );
+          ...keys.flatMap(({ name, warnings = [] }) => warnings.map((warning) => `warning: ${name}: ${warning}`)),
+        ]);
       },
     },
     {
@@ -88,7 +94,10 @@ function readBudget(text: string): { usd: number; per: string } {
 
 function readExpiry(text: string): string {
   const span = /^(\d+)([hdw])$/.exec(text);
-  if (!span) return text;
+  if (!span) {
+    if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+    throw new Error(`--expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w): ${text}`);
+  }
   const hours = Number(span[1]) * { h: 1, d: 24, w: 168 }[span[2] as "h" | "d" | "w"];
   return new Date(Date.now() + hours * 3_600_000).toISOString();
 }

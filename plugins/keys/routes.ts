@@ -3,6 +3,7 @@ import { type Call, compile, type PluginContext, PorticoError, reply } from "por
 import { keySession } from "portico/chat";
 import { periodOf } from "./gate.ts";
 import { hashOf, newKey, type State, stateOf } from "./grant.ts";
+import { budgetWarnings } from "./warnings.ts";
 import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
 
 const create = compile(createRequest);
@@ -13,6 +14,8 @@ export interface KeyView extends Omit<KeyConfig, "hash"> {
   state: State;
   /** Of the budget's current day or month; null where it cannot be told. */
   spentUsd?: number | null;
+  /** Where its budget holds nobody back. */
+  warnings?: string[];
 }
 
 export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
@@ -23,7 +26,9 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
     if (rest.budget === undefined) return shown;
     const since = periodOf(rest.budget.per, now()).start;
     const spent = ctx.find("usage")?.spent(name, since) ?? Promise.resolve(null);
-    return { ...shown, spentUsd: await spent.catch(() => null) };
+    const warnings = await budgetWarnings(ctx, rest);
+    const spentUsd = await spent.catch(() => null);
+    return { ...shown, spentUsd, warnings: warnings.length > 0 ? warnings : undefined };
   }
 
   async function make(call: Call) {

@@ -1,8 +1,8 @@
 /** Counts requests in memory and writes sums and single requests from time to time: no answer waits for the store. */
 import type { Client, Logger } from "portico";
-import type { ChatRecord } from "portico/chat";
+import type { ChatRecord, Usage } from "portico/chat";
 import type { Store, UsageRecord } from "portico/store";
-import { type CostOf, count, createPrices, loadList, needsList } from "./prices.ts";
+import { type CostOf, count, createPrices, loadList, needsList, type Priced } from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
 
@@ -89,6 +89,11 @@ export class Ledger {
     });
   }
 
+  async hasPrice(to: Priced): Promise<boolean> {
+    if (needsList(this.#services.prices, to)) await this.#load();
+    return this.#costOf(to, ONE_TOKEN, this.#services.store().now()) !== undefined;
+  }
+
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
     const next = this.#turn.then(job, job);
     this.#turn = next.catch(() => {});
@@ -96,20 +101,22 @@ export class Ledger {
   }
 
   async #count(): Promise<void> {
-    if (this.#list === undefined && this.#pending.length > 0) {
-      this.#list = loadList().then(
-        (library) => {
-          this.#costOf = createPrices(this.#services.prices, library);
-        },
-        (error: unknown) =>
-          this.#services.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
-      );
-    }
-    await this.#list;
-    if (this.#list !== undefined) this.#listed = true;
+    if (this.#list !== undefined || this.#pending.length > 0) await this.#load();
     const pending = this.#pending;
     this.#pending = [];
     for (const { record, at } of pending) this.#sum(record, at);
+  }
+
+  async #load(): Promise<void> {
+    this.#list ??= loadList().then(
+      (library) => {
+        this.#costOf = createPrices(this.#services.prices, library);
+      },
+      (error: unknown) =>
+        this.#services.log.error({ err: error }, "the list of prices cannot be read: costs are unknown"),
+    );
+    await this.#list;
+    this.#listed = true;
   }
 
   #wantsList({ usage, composite, ...to }: ChatRecord): boolean {
@@ -180,6 +187,8 @@ export class Ledger {
     }
   }
 }
+
+const ONE_TOKEN: Usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 
 const ADDED = [
   "requests",

@@ -26,7 +26,11 @@ export default definePlugin({
     ctx.defer(() => ledger.flush());
     ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
-    ctx.provide("usage", { spent: (key, since) => ledger.spent(key, since), flush: () => ledger.flush() });
+    ctx.provide("usage", {
+      spent: (key, since) => ledger.spent(key, since),
+      hasPrice: (to) => ledger.hasPrice(to),
+      flush: () => ledger.flush(),
+    });
     ctx.route("GET", "/usage", { access: "gateway", summary: "Tokens and costs" }, async (call) => {
       const query = readQuery(call.query, store().now());
       await ledger.flush();

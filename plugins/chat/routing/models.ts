@@ -1,6 +1,7 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
 import { fitsPattern, isPorticoError, type Logger, PorticoError } from "portico";
-import type { ChatProvider, WireRequest } from "portico/chat";
+import type { IncomingHttpHeaders } from "node:http";
+import { type ChatProvider, upstreamError, type WireProvider, type WireRequest } from "portico/chat";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
@@ -79,7 +80,7 @@ export function createListings(options: ListingOptions) {
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
-    return list.decode(await fetchBody(options.upstreams, list.encode(target), TIMEOUT_MS));
+    return list.decode(await fetchBody(options.upstreams, list.encode(target), provider.wire!.error));
   }
 
   return {
@@ -110,19 +111,21 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
   }
 }
 
-/** A small exchange with an upstream. Rejects unless it is answered with 2xx in time. */
-function fetchBody(upstreams: UpstreamClient, call: WireRequest, timeoutMs: number): Promise<Buffer> {
+/** A small request to an upstream. Rejects with the upstream's own error unless it responds with 2xx in time. */
+function fetchBody(upstreams: UpstreamClient, call: WireRequest, readError: WireProvider["error"]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
     let status = 0;
+    let headers: IncomingHttpHeaders = {};
     const timer = setTimeout(() => {
       sending.abort();
-      reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${timeoutMs} ms.`));
-    }, timeoutMs);
+      reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${TIMEOUT_MS} ms.`));
+    }, TIMEOUT_MS);
     const sending = upstreams.send(call, {
-      head: (given) => {
-        status = given;
+      head: (givenStatus, givenHeaders) => {
+        status = givenStatus;
+        headers = givenHeaders;
       },
       data: (bytes) => {
         size += bytes.length;
@@ -136,8 +139,9 @@ function fetchBody(upstreams: UpstreamClient, call: WireRequest, timeoutMs: numb
       },
       end: () => {
         clearTimeout(timer);
-        if (status >= 200 && status < 300) resolve(Buffer.concat(parts));
-        else reject(new PorticoError("upstream_error", `The upstream answered ${status}.`));
+        const body = Buffer.concat(parts);
+        if (status >= 200 && status < 300) resolve(body);
+        else reject(upstreamError(readError(status, headers, body), status));
       },
       fail: (error) => {
         clearTimeout(timer);

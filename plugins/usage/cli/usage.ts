@@ -48,8 +48,15 @@ function cells({
   cachedTokens,
   completionTokens,
   costUsd,
+  unpriced,
 }: Amounts): (string | number)[] {
-  return [requests, errors, promptTokens, cachedTokens, completionTokens, dollars(costUsd)];
+  return [requests, errors, promptTokens, cachedTokens, completionTokens, costOf(costUsd, unpriced)];
+}
+
+/** What is not known is not nothing: `$1.20 + unknown` where only some of the responses have a price. */
+function costOf(costUsd: number, unpriced: number): string {
+  if (unpriced === 0) return dollars(costUsd);
+  return costUsd === 0 ? "unknown" : `${dollars(costUsd)} + unknown`;
 }
 
 function notes({ unmetered, unpriced }: Amounts): string[] {

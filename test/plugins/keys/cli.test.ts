@@ -2,10 +2,13 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
+import { completion, json, startUpstream } from "../../support/upstreams/upstream.ts";
 import { portico } from "../../support/portico.ts";
 
 test("portico keys and portico usage", async () => {
-  const gateway = await startGateway();
+  const usage = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
+  const up = await startUpstream((_, res) => json(res, completion("Hi", { usage })));
+  const gateway = await startGateway({ config: { channels: { own: { provider: "openai", baseUrl: up.url } } } });
   const cli = (...words: string[]) => portico(gateway.home, words);
   try {
     const made = await cli(
@@ -53,8 +56,13 @@ test("portico keys and portico usage", async () => {
     const { rows, by } = JSON.parse((await cli("usage", "--by", "day", "--json")).stdout);
     assert.equal([by, rows.length, rows[0].requests], [["day"], 1, 1]);
 
+    await gateway.request("POST", "/v1/chat/completions", { ...body, model: "own/unheard-of" });
+    assert.match((await cli("usage", "--by", "channel")).stdout, /^own +1 +.* unknown$/m);
+    assert.match((await cli("usage", "--by", "key")).stdout, /^total .* unknown$/m);
+
     for (const [words, what] of [
       [["keys", "create", "x", "--budget", "5"], "--budget"],
+      [["keys", "create", "x", "--expires", "30x"], "12h, 30d, 4w"],
       [["keys", "revoke", "nobody"], "no key"],
       [["usage", "--since", "soon"], "since"],
     ] as const) {
@@ -67,6 +75,7 @@ test("portico keys and portico usage", async () => {
     assert.is((await gateway.request("POST", "/v1/chat/completions", body, { token: key })).status, 401);
   } finally {
     await gateway.stop();
+    await up.close();
   }
 });
 

@@ -268,6 +268,41 @@ test("a budget that cannot be checked lets nobody pass", async () => {
   }
 });
 
+test("a budget that cannot bite is told of, by what has no price", async () => {
+  const upstream = await startUpstream((_, res) => json(res, completion("Hi")), {
+    models: ["gpt-4o-mini", "homemade"],
+  });
+  const budget = { usd: 1, per: "day" };
+  const key = (name: string, models?: string[]) => ({ hash: hashOf(name), budget, models });
+  const other = await startGateway({
+    config: {
+      channels: { main: { provider: "openai", baseUrl: upstream.url } },
+      gateway: {
+        keys: {
+          blind: key("blind", ["main/homemade"]),
+          half: key("half"),
+          named: key("named", ["main/unlisted"]),
+          fine: key("fine", ["main/gpt-4o-mini", "echo"]),
+          free: { hash: hashOf("free") },
+        },
+      },
+    },
+  });
+  try {
+    const { keys: listed } = await other.json("GET", "/keys");
+    const warnings = Object.fromEntries(listed.map((one: any) => [one.name, one.warnings?.join()]));
+    assert.match(warnings.blind, /^its budget cannot bite: the price of main\/homemade is not known/);
+    assert.match(warnings.half, /^its budget does not count all .* main\/homemade /);
+    assert.match(warnings.named, /main\/unlisted/);
+    assert.equal([warnings.fine, warnings.free], [undefined, undefined]);
+    const made = await other.json("POST", "/keys", { name: "new", budget, models: ["main/homemade"] });
+    assert.match(made.warnings[0], /cannot bite/);
+  } finally {
+    await other.stop();
+    await upstream.close();
+  }
+});
+
 test("a key is revoked by its name, whatever is in it", async () => {
   await gateway.gateway.config.set(["gateway", "keys", "50%"], { hash: hashOf("pk_half") });
   const revoked = await gateway.json("DELETE", `/keys/${encodeURIComponent("50%")}`);
