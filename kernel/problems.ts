@@ -72,50 +72,32 @@ function demand(error: ValueError, path: (string | number)[]): Problem {
   return { path, message: `must be ${orList(literals)}, not ${shown(error.value)}`, kind: "value", oneOf: literals };
 }
 
-function rule(error: ValueError): string {
-  const { schema } = error;
-  switch (error.type) {
-    case T.Union:
-    case T.String:
-    case T.Number:
-    case T.Integer:
-    case T.Boolean:
-    case T.Object:
-    case T.Array:
-    case T.Null:
-    case T.Tuple:
-      return `must be ${orList(expected(schema))}, not ${typeName(error.value)}`;
-    case T.StringMinLength:
-      return schema["minLength"] === 1 ? "must not be empty" : `must have at least ${schema["minLength"]} characters`;
-    case T.StringMaxLength:
-      return `must have at most ${schema["maxLength"]} characters`;
-    case T.StringPattern:
-      return `must ${schema["expected"] ? `be ${schema["expected"]}` : `match ${schema["pattern"]}`}`;
-    case T.StringFormat:
-      return `must be a valid ${schema["format"]}`;
-    case T.ArrayMinItems:
-      return schema["minItems"] === 1 ? "must not be empty" : `must have at least ${schema["minItems"]} entries`;
-    case T.ArrayMaxItems:
-      return `must have at most ${schema["maxItems"]} entries`;
-    case T.ObjectMinProperties:
-      return `must have at least ${schema["minProperties"]} members`;
-    case T.ObjectMaxProperties:
-      return `must have at most ${schema["maxProperties"]} members`;
-    case T.NumberMinimum:
-    case T.IntegerMinimum:
-      return `must be ${schema["minimum"]} or more`;
-    case T.NumberMaximum:
-    case T.IntegerMaximum:
-      return `must be ${schema["maximum"]} or less`;
-    case T.NumberExclusiveMinimum:
-    case T.IntegerExclusiveMinimum:
-      return `must be more than ${schema["exclusiveMinimum"]}`;
-    case T.NumberExclusiveMaximum:
-    case T.IntegerExclusiveMaximum:
-      return `must be less than ${schema["exclusiveMaximum"]}`;
-    default:
-      return `is not allowed: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
-  }
+const atLeast = (count: unknown, what: string) =>
+  count === 1 ? "must not be empty" : `must have at least ${count} ${what}`;
+
+const RULES: { [type in T]?: (schema: TSchema) => string } = {
+  [T.StringMinLength]: ({ minLength }) => atLeast(minLength, "characters"),
+  [T.StringMaxLength]: ({ maxLength }) => `must have at most ${maxLength} characters`,
+  [T.StringPattern]: ({ pattern }) => `must match ${pattern}`,
+  [T.StringFormat]: ({ format }) => `must be a valid ${format}`,
+  [T.ArrayMinItems]: ({ minItems }) => atLeast(minItems, "entries"),
+  [T.ArrayMaxItems]: ({ maxItems }) => `must have at most ${maxItems} entries`,
+  [T.ObjectMinProperties]: ({ minProperties }) => `must have at least ${minProperties} members`,
+  [T.ObjectMaxProperties]: ({ maxProperties }) => `must have at most ${maxProperties} members`,
+  [T.NumberMinimum]: ({ minimum }) => `must be ${minimum} or more`,
+  [T.IntegerMinimum]: ({ minimum }) => `must be ${minimum} or more`,
+  [T.NumberMaximum]: ({ maximum }) => `must be ${maximum} or less`,
+  [T.IntegerMaximum]: ({ maximum }) => `must be ${maximum} or less`,
+  [T.NumberExclusiveMinimum]: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
+  [T.IntegerExclusiveMinimum]: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
+  [T.NumberExclusiveMaximum]: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
+  [T.IntegerExclusiveMaximum]: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
+};
+const TYPES = new Set([T.Union, T.String, T.Number, T.Integer, T.Boolean, T.Object, T.Array, T.Null, T.Tuple]);
+
+function rule({ schema, type, value, message }: ValueError): string {
+  if (TYPES.has(type)) return `must be ${orList(expected(schema))}, not ${typeName(value)}`;
+  return RULES[type]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
 function literalsOf(schema: TSchema): string[] | undefined {

@@ -5,7 +5,7 @@ import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import type { GatewayClient, RequestOptions } from "./types.ts";
 
-/** The gateway answered with an error, or there is none. `body` is the answer's JSON where it has one. */
+/** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
 export class GatewayError extends Error {
   override name = "GatewayError";
   constructor(
@@ -27,16 +27,18 @@ export interface RunningGateway {
 export function readRunning(stateDir: string): RunningGateway | undefined {
   try {
     const running = JSON.parse(readFileSync(join(stateDir, "gateway.json"), "utf8")) as RunningGateway;
-    process.kill(running.pid, 0);
-    return running;
-  } catch (error) {
-    // EPERM: it runs as somebody else.
-    return (error as NodeJS.ErrnoException).code === "EPERM" ? readWithoutCheck(stateDir) : undefined;
+    return isAlive(running.pid) ? running : undefined;
+  } catch {
+    return undefined;
   }
 }
 
-function readWithoutCheck(stateDir: string): RunningGateway | undefined {
-  return JSON.parse(readFileSync(join(stateDir, "gateway.json"), "utf8")) as RunningGateway;
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"; // it runs as somebody else
+  }
 }
 
 export interface ClientOptions {
@@ -81,7 +83,7 @@ export function createClient(options: ClientOptions): GatewayClient {
   async function request<T>(method: string, path: string, body?: unknown, extra: RequestOptions = {}): Promise<T> {
     const res = await send(method, path, body, extra);
     const bytes = await readAll(res);
-    if ((res.statusCode ?? 0) >= 400) throw answerError(res, bytes);
+    if ((res.statusCode ?? 0) >= 400) throw responseError(res, bytes);
     if (bytes.length === 0) return undefined as T;
     const isJson = String(res.headers["content-type"] ?? "").includes("json");
     return (isJson ? JSON.parse(bytes.toString("utf8")) : bytes) as T;
@@ -89,7 +91,7 @@ export function createClient(options: ClientOptions): GatewayClient {
 
   async function stream(method: string, path: string, body?: unknown, extra: RequestOptions = {}) {
     const res = await send(method, path, body, extra);
-    if ((res.statusCode ?? 0) >= 400) throw answerError(res, await readAll(res));
+    if ((res.statusCode ?? 0) >= 400) throw responseError(res, await readAll(res));
     return res as AsyncIterable<Buffer>;
   }
 
@@ -102,7 +104,7 @@ async function readAll(res: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function answerError(res: IncomingMessage, bytes: Buffer): GatewayError {
+function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   let body: { error?: { message?: string } | string } | undefined;
   try {
     body = JSON.parse(bytes.toString("utf8"));
