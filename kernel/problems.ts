@@ -78,7 +78,7 @@ const atLeast = (count: unknown, what: string) =>
 const RULES: { [type in T]?: (schema: TSchema) => string } = {
   [T.StringMinLength]: ({ minLength }) => atLeast(minLength, "characters"),
   [T.StringMaxLength]: ({ maxLength }) => `must have at most ${maxLength} characters`,
-  [T.StringPattern]: ({ pattern }) => `must match ${pattern}`,
+  [T.StringPattern]: ({ pattern, expected }) => `must ${expected ? `be ${expected}` : `match ${pattern}`}`,
   [T.StringFormat]: ({ format }) => `must be a valid ${format}`,
   [T.ArrayMinItems]: ({ minItems }) => atLeast(minItems, "entries"),
   [T.ArrayMaxItems]: ({ maxItems }) => `must have at most ${maxItems} entries`,
@@ -96,7 +96,7 @@ const RULES: { [type in T]?: (schema: TSchema) => string } = {
 const TYPES = new Set([T.Union, T.String, T.Number, T.Integer, T.Boolean, T.Object, T.Array, T.Null, T.Tuple]);
 
 function rule({ schema, type, value, message }: ValueError): string {
-  if (TYPES.has(type)) return `must be ${orList(expected(schema))}, not ${typeName(value)}`;
+  if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeName(value)}`;
   return RULES[type]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
@@ -107,8 +107,8 @@ function literalsOf(schema: TSchema): string[] | undefined {
 }
 
 /** What a schema takes, in words: literals as they are written, else the name of the type. */
-function expected(schema: TSchema): string[] {
-  if (schema["anyOf"]) return [...new Set((schema["anyOf"] as TSchema[]).flatMap(expected))];
+function wanted(schema: TSchema): string[] {
+  if (schema["anyOf"]) return [...new Set((schema["anyOf"] as TSchema[]).flatMap(wanted))];
   if ("const" in schema) return [JSON.stringify(schema["const"])];
   const names: Record<string, string> = {
     integer: "a whole number",

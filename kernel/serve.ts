@@ -13,6 +13,7 @@ import { type PathOptions, resolvePaths } from "./files/paths.ts";
 import { prettyLine } from "./log/pretty.ts";
 import type { Paths } from "./types.ts";
 
+const ECHO_MS = 1000;
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> {
@@ -88,14 +89,21 @@ function printBanner(io: CommandIO, gateway: Gateway): void {
   if (examples.length > 0) io.print(["Try it:", ...examples.map((line) => `  ${line}`), ""].join("\n"));
 }
 
-/** The first signal stops in order, the second at once. Resolves with the exit code. */
+/**
+ * The first signal stops in order, a later one at once. Resolves with the exit code. npm and shells pass one Ctrl-C on
+ * a second time: what comes within a second of the first is the same.
+ */
 function handleSignals(gateway: () => Gateway | undefined): Promise<number> {
   return new Promise((resolve) => {
-    let stopping = false;
+    let stoppingSince: number | undefined;
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        if (stopping) process.exit(exitCodes[signal]);
-        stopping = true;
+        const now = performance.now();
+        if (stoppingSince !== undefined) {
+          if (now - stoppingSince > ECHO_MS) process.exit(exitCodes[signal]);
+          return;
+        }
+        stoppingSince = now;
         const one = gateway();
         if (!one) process.exit(exitCodes[signal]);
         one.stop(signal).then(

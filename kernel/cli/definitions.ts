@@ -1,6 +1,7 @@
 /** The plugins that a home would load, without setting any of them up. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
@@ -12,8 +13,6 @@ import { withWorkspace } from "../files/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
 import type { Paths } from "../types.ts";
 
-type Environment = Record<string, string | undefined>;
-
 /** Where a home's things lie, and whose plugins it loads. */
 export interface Home {
   paths: Paths;
@@ -21,11 +20,12 @@ export interface Home {
 }
 
 /** A broken configuration stops no command: it is told by those that need what it says. */
-export function homeOf(options: PathOptions, env: Environment): Home {
-  const paths = resolvePaths(options, env);
+export function homeOf(options: PathOptions, given: Environment): Home {
+  const paths = resolvePaths(options, given);
   try {
     const raw = readConfigFile(paths.config);
     const trust = valueAt(raw, ["plugins", "trust"]) as Trust | undefined;
+    const env = withVariables(given, envFileIn(paths.home));
     return { paths: withWorkspace(paths, raw, env), trust: trust ?? "managed" };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

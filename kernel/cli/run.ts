@@ -115,15 +115,18 @@ async function addressOf(options: Record<string, unknown>, env: CliOptions["env"
   const paths = resolvePaths(options as PathOptions, env);
   const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? readRunning(paths.state)?.url;
   const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
+  if (options["token"] !== undefined && token?.trim() === "") throw new UsageError("--token must not be empty.");
   if (url && token) return { url, token };
   const { readConfigFile, withoutReferences } = await import("../config/read.ts");
+  const { envFileIn, withVariables } = await import("../config/environment.ts");
   const { gateway } = readConfigFile(paths.config) as {
     gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
   };
-  const secret = token ?? gateway?.auth?.token ?? gateway?.auth?.password;
+  const secret = token || (gateway?.auth?.token ?? gateway?.auth?.password);
+  const all = withVariables(env, envFileIn(paths.home));
   return {
-    url: url ?? `http://127.0.0.1:${withoutReferences(gateway?.port ?? 18789, env)}`,
-    token: token ?? (withoutReferences(secret, env) as string | undefined),
+    url: url ?? `http://127.0.0.1:${withoutReferences(gateway?.port ?? 18789, all)}`,
+    token: token || (withoutReferences(secret, all) as string | undefined),
   };
 }
 

@@ -7,19 +7,14 @@ import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema, printable } from "./compose.ts";
 import { changedKeys, deepFreeze } from "./diff.ts";
 import { setInText, unsetInText } from "./edit.ts";
+import type { Environment } from "./environment.ts";
 import { ConfigError, type ConfigProblem, problemText } from "./error.ts";
 import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";
 import { readText, writeText } from "./file.ts";
-import { type Reading, read } from "./read.ts";
+import { type ConfigOptions, isSame, type Reading, read, type Source, sourceOf } from "./read.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 import { watchFiles } from "./watch.ts";
-
-export interface ConfigOptions {
-  /** The file; one that is not there counts as empty. */
-  file: string;
-  env: Record<string, string | undefined>;
-}
 
 /** A changed configuration that was read and found right. */
 export interface ConfigChange {
@@ -37,31 +32,36 @@ type OnChange = (change: ConfigChange) => Promise<void>;
 
 /** Reads the file. Throws a `ConfigError` where it is not JSON5; whether its content is right, `check` says. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
-  return new ConfigStore(options, await readText(options.file));
+  return new ConfigStore(options, await sourceOf(options));
 }
 
 /** The configuration file, checked against the sections that its owners define. */
 export class ConfigStore {
   readonly file: string;
   readonly #name: string;
-  readonly #env: ConfigOptions["env"];
+  readonly #options: ConfigOptions;
   readonly #definitions = new Map<symbol, ConfigSchemas>([[Symbol("kernel"), kernelSchemas]]);
   readonly #inTurn = createTurns();
   #reading: Reading;
   #composed: TSchema | undefined;
   #evaluated: ReturnType<typeof evaluate> | undefined;
   #problem: { message: string; line?: number | undefined } | undefined;
-  /** The text on disk that was last judged. */
-  #seen: string | undefined;
+  /** What was on disk when it was last judged. */
+  #seen: Source;
   #onChange: OnChange | undefined;
   #log: Logger | undefined;
 
-  constructor({ file, env }: ConfigOptions, text: string | undefined) {
-    this.file = file;
-    this.#name = basename(file);
-    this.#env = env;
-    this.#reading = this.#read(text ?? "");
-    this.#seen = text;
+  constructor(options: ConfigOptions, source: Source) {
+    this.file = options.file;
+    this.#name = basename(options.file);
+    this.#options = options;
+    this.#reading = read(source, options);
+    this.#seen = source;
+  }
+
+  /** The variables that references are looked up in. */
+  get env(): Environment {
+    return this.#reading.env;
   }
 
   /** Adds the schemas of an owner's sections: path → schema, `*` for any key of a map. Undone by the result. */
@@ -164,19 +164,16 @@ export class ConfigStore {
   async watch(onChange: OnChange, log?: Logger): Promise<Dispose> {
     this.#onChange = onChange;
     this.#log = log;
-    const stop = await watchFiles([this.file], () => this.#look());
+    const { envFile } = this.#options;
+    const stop = await watchFiles(envFile ? [this.file, envFile] : [this.file], () => this.#look());
     return async () => {
       this.#onChange = undefined;
       await stop();
     };
   }
 
-  #read(text: string): Reading {
-    return read(text, this.#env, this.#name);
-  }
-
-  #onDisk(): Promise<string | undefined> {
-    return readText(this.file).catch(() => undefined);
+  #onDisk(): Promise<Source> {
+    return sourceOf(this.#options).catch((error: Error) => ({ text: undefined, variables: error }));
   }
 
   #active(): ReturnType<typeof evaluate> {
@@ -196,28 +193,28 @@ export class ConfigStore {
     if (problems.length > 0) throw new ConfigError(problems, this.#name);
   }
 
-  /** Editors write in place, swap files, or remove and make them anew: a text that looks half done gets a moment. */
+  /** Editors write in place, swap files, or remove and make them anew: what looks half done gets a moment. */
   async #look(): Promise<void> {
-    const text = await this.#onDisk();
-    if (text === this.#seen) return;
-    if (!this.#isWhole(text)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+    const source = await this.#onDisk();
+    if (isSame(source, this.#seen)) return;
+    if (!this.#isWhole(source)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
     await this.#inTurn(async () => {
       // While this waited, the file may have been written again: there is a hint for that too.
-      if ((await this.#onDisk()) === text) await this.#reload(text);
+      if (isSame(await this.#onDisk(), source)) await this.#reload(source);
     });
   }
 
-  #isWhole(text: string | undefined): boolean {
+  #isWhole(source: Source): boolean {
     try {
-      return Boolean(text?.trim() && this.#read(text));
+      return Boolean(source.text?.trim() && read(source, this.#options));
     } catch {
       return false;
     }
   }
 
-  /** Makes a text active, or throws and leaves everything as it was. */
-  async #apply(text: string): Promise<void> {
-    const reading = this.#read(text);
+  /** Makes it active, or throws and leaves everything as it was. */
+  async #apply(source: Source): Promise<void> {
+    const reading = read(source, this.#options);
     const { value, problems } = evaluate(reading, this.composed);
     this.#complain(problems);
     const before = { reading: this.#reading, value: this.current };
@@ -238,14 +235,15 @@ export class ConfigStore {
     }
   }
 
-  /** Resolves with why the text is not active: a `ConfigError` where it is wrong, another where somebody refused it. */
-  async #reload(text: string | undefined): Promise<Error | undefined> {
-    this.#seen = text;
-    if ((text ?? "") === this.#reading.text && this.#problem === undefined) return undefined;
+  /** Resolves with why it is not active: a `ConfigError` where it is wrong, another where somebody refused it. */
+  async #reload(source: Source): Promise<Error | undefined> {
+    const { text } = source;
+    this.#seen = source;
+    if (isSame(source, this.#reading.source) && this.#problem === undefined) return undefined;
     try {
       if (text === undefined) this.#complain([{ key: "", message: "the file is gone or cannot be read" }]);
       if (!text?.trim()) this.#complain([{ key: "", message: "the file is empty" }]);
-      await this.#apply(text as string);
+      await this.#apply(source);
       if (this.#problem) this.#log?.info(`${this.#name} is right again and in force`);
       this.#problem = undefined;
       return undefined;
@@ -261,15 +259,16 @@ export class ConfigStore {
   /** Edits the text that is on disk now, and never what somebody else has written meanwhile. */
   async #write(path: KeyPath, edit: (text: string, meaning: unknown) => string): Promise<boolean> {
     for (;;) {
-      const text = (await readText(this.file)) ?? "";
-      const before = this.#read(text);
+      const source = await sourceOf(this.#options);
+      const { text = "" } = source;
+      const before = read(source, this.#options);
       const changed = edit(text, valueAt(before.value, path));
       if (changed === text) return false;
-      const after = this.#read(changed);
-      // What was wrong before must not keep anybody from mending it; and without a gateway around, a variable may be
-      // one that only the gateway's environment has.
+      const next = { ...source, text: changed };
+      const after = read(next, this.#options);
+      // What was wrong before must not keep anybody from mending it.
       const known = new Set(evaluate(before, this.composed).problems.map(withoutLine));
-      const unset = this.#onChange ? [] : after.references.filter((one) => one.unset.length > 0);
+      const unset = this.#options.unsetAllowed ? after.references.filter((one) => one.unset.length > 0) : [];
       const isOld = (problem: ConfigProblem) =>
         known.has(withoutLine(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
       this.#complain(evaluate(after, this.composed).problems.filter((problem) => !isOld(problem)));
@@ -278,18 +277,18 @@ export class ConfigStore {
         this.#activate(after);
         return true;
       }
-      const failure = await this.#reload(changed);
+      const failure = await this.#reload(next);
       if (!failure) return true;
       // Where the file was wrong before, one fault is mended and stays so; what was refused does not stay.
       if (!(failure instanceof ConfigError)) {
         await writeText(this.file, text, async () => (await readText(this.file)) !== changed);
-        await this.#reload(await readText(this.file));
+        await this.#reload(await this.#onDisk());
       }
       throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });
     }
   }
 }
 
-function withoutLine({ key, message, nearest }: ConfigProblem): string {
-  return problemText({ key, message, nearest });
+function withoutLine({ key, message }: ConfigProblem): string {
+  return problemText({ key, message });
 }

@@ -10,6 +10,8 @@ export interface ConfigProblem {
   column?: number | undefined;
   /** The known key that was probably meant. */
   nearest?: string | undefined;
+  /** What else helps to mend it. */
+  hint?: string | undefined;
 }
 
 /** The configuration cannot be used. The message names every problem with key, line and nearest known key. */
@@ -22,8 +24,8 @@ export class ConfigError extends PorticoError {
 }
 
 /** One line about one problem. */
-export function problemText({ key, message, line, column, nearest }: ConfigProblem): string {
+export function problemText({ key, message, line, column, nearest, hint }: ConfigProblem): string {
   const at = key === "" && column !== undefined ? `, column ${column}` : "";
   const place = line === undefined ? "" : `line ${line}${at}: `;
-  return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`;
+  return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? (hint ? `; ${hint}` : "") : `; did you mean ${nearest}?`}`;
 }

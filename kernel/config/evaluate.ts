@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
-import { fillDefaults } from "../defaults.ts";
+import { fillDefaults, mapValueSchema } from "../defaults.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../problems.ts";
@@ -8,6 +8,7 @@ import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import type { ConfigProblem } from "./error.ts";
 import { entriesOf, nodeAt } from "./json5.ts";
 import type { Reading } from "./read.ts";
+import { refusalsIn } from "./refusals.ts";
 
 /** Problems of this message are about a key that nobody has defined (yet). */
 export const UNKNOWN = "is not a known key";
@@ -18,13 +19,11 @@ export function evaluate(
   schema: TSchema,
 ): { value: Record<string, unknown>; problems: ConfigProblem[] } {
   const value = fillDefaults(schema, typed(reading, schema), { sections: true }) as Record<string, unknown>;
-  const unset = reading.references.filter((reference) => reference.unset.length > 0);
-  // A string with an unset variable has no value yet: that is the one thing to say about it.
-  const found = problemsIn(Errors(schema, [], value), value).filter(
-    ({ path }) => !unset.some((reference) => formatKeyPath(reference.path) === formatKeyPath(path)),
-  );
-  const problems = [...reading.problems, ...found].map((problem) => explain(problem, reading, schema));
-  return { value, problems };
+  const first = [...reading.problems, ...refusalsIn(value, schema, reading.references)];
+  // What has no value, or is refused, needs no second reason.
+  const told = new Set(first.map(({ path }) => formatKeyPath(path)));
+  const found = problemsIn(Errors(schema, [], value), value).filter(({ path }) => !told.has(formatKeyPath(path)));
+  return { value, problems: [...first, ...found].map((problem) => explain(problem, value, reading, schema)) };
 }
 
 // A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
@@ -50,19 +49,38 @@ function replaceAt(value: unknown, path: KeyPath, put: unknown): unknown {
   return { ...(value as object), [step]: below };
 }
 
-function explain({ path, message, kind }: Problem, reading: Reading, schema: TSchema): ConfigProblem {
-  const nearest = kind === "unknown" ? nearestKey(path, schema) : undefined;
-  return { key: formatKeyPath(path), message, line: lineOf(reading, path), nearest };
+function explain({ path, message, kind }: Problem, value: unknown, reading: Reading, schema: TSchema): ConfigProblem {
+  const key = formatKeyPath(path);
+  const line = lineOf(reading, path);
+  if (kind !== "unknown") {
+    const isMap = isMapOfEntries(schemaAt(schema, path)) && Array.isArray(valueAt(value, path));
+    return { key, message, line, hint: isMap ? "write it as a map by name: { NAME: { … } }" : undefined };
+  }
+  return { key, message, line, ...guess(path, schema) };
+}
+
+function isMapOfEntries(schema: TSchema | undefined): boolean {
+  return schema !== undefined && mapValueSchema(schema) !== undefined;
+}
+
+/** What was probably meant by an unknown key. In a map of entries, an entry is named by its key. */
+function guess(path: KeyPath, schema: TSchema): { nearest?: string | undefined; hint?: string } {
+  const [map, entry] = [path.slice(0, -2), path.at(-2)];
+  const isName = path.at(-1) === "name" || path.at(-1) === "id";
+  const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
+  if (isName && isEntry && !namedKeys(schemaAt(schema, map)).includes(entry))
+    return { hint: `${formatKeyPath(map)} is a map by name, and this one's name is its key, ${entry}` };
+  return { nearest: nearestKey(path, schema) };
 }
 
 /** What is wrong with a key that no schema knows; undefined where one does. */
 export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | undefined {
   const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
   if (below === -1) return undefined;
-  const near = nearestKey(path.slice(0, below + 1), schema);
+  const { nearest: near, hint } = guess(path.slice(0, below + 1), schema);
   const whole = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
   const nearest = near !== undefined && schemaAt(schema, whole) ? formatKeyPath(whole) : near;
-  return { key: formatKeyPath(path), message: UNKNOWN, nearest };
+  return { key: formatKeyPath(path), message: UNKNOWN, nearest, hint };
 }
 
 /** The known key that was probably meant: a neighbour of like name, else a key of that name elsewhere. */

@@ -1,25 +1,68 @@
-/** From the file's text to what it says, before any schema is asked. */
+/** From the files' texts to what they say, before any schema is asked. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isRecord } from "../text/key-path.ts";
+import { type Environment, readEnvFile, withVariables } from "./environment.ts";
 import { ConfigError } from "./error.ts";
+import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5.ts";
 import { type Expanded, expandReferences } from "./references.ts";
 
+export interface ConfigOptions {
+  /** The file; one that is not there counts as empty. */
+  file: string;
+  env: Environment;
+  /** `<home>/.env`: looked up after `env`, and followed like the file itself. */
+  envFile?: string;
+  /** Variables that are not set do not keep `set` from writing: a gateway with an environment of its own judges. */
+  unsetAllowed?: boolean;
+}
+
+/** What lies on disk. */
+export interface Source {
+  /** The configuration; undefined where there is none. */
+  text: string | undefined;
+  /** The text of `.env`, or why it must not be used. */
+  variables: string | Error;
+}
+
 export interface Reading extends Expanded {
-  text: string;
+  source: Source;
   node: Node;
   /** As it is written, references included. */
   raw: Record<string, unknown>;
+  /** What references were looked up in. */
+  env: Environment;
+}
+
+/** Rejects where the configuration cannot be read. */
+export async function sourceOf({ file, envFile }: ConfigOptions): Promise<Source> {
+  return { text: await readText(file), variables: envFile ? variablesOf(envFile) : "" };
+}
+
+function variablesOf(file: string): string | Error {
+  try {
+    return readEnvFile(file);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+export function isSame(one: Source, other: Source): boolean {
+  return (one.text ?? "") === (other.text ?? "") && String(one.variables) === String(other.variables);
 }
 
 /** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */
-export function read(text: string, env: Record<string, string | undefined>, name: string): Reading {
+export function read(source: Source, { file, env, envFile }: ConfigOptions): Reading {
+  const { text = "", variables } = source;
+  if (variables instanceof Error) throw variables;
+  const name = basename(file);
+  const all = envFile ? withVariables(env, envFile, variables) : env;
   try {
     const node = parse(isBlank(text) ? "{}" : text);
     const raw = plainValue(node);
     if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }], name);
-    return { text, node, raw, ...expandReferences(raw, env) };
+    return { source, node, raw, env: all, ...expandReferences(raw, all) };
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;
     const { message, line, column } = error;
@@ -29,19 +72,18 @@ export function read(text: string, env: Record<string, string | undefined>, name
 
 /** What the file says, for commands that need a value or two and no schema; `{}` where there is no file. */
 export function readConfigFile(file: string): Record<string, unknown> {
-  const name = basename(file);
   try {
-    return read(readFileSync(file, "utf8"), {}, name).raw;
+    return read({ text: readFileSync(file, "utf8"), variables: "" }, { file, env: {} }).raw;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof ConfigError) throw error;
     if (code === "ENOENT") return {};
-    throw new ConfigError([{ key: "", message: `it cannot be read (${code})` }], name);
+    throw new ConfigError([{ key: "", message: `it cannot be read (${code})` }], basename(file));
   }
 }
 
 /** The value with its `${NAME}` references replaced. Throws a `ConfigError` for the first that is not set. */
-export function withoutReferences(value: unknown, env: Record<string, string | undefined>): unknown {
+export function withoutReferences(value: unknown, env: Environment): unknown {
   const { value: expanded, problems } = expandReferences(value, env);
   if (problems[0]) throw new ConfigError([{ key: "", message: problems[0].message }]);
   return expanded;

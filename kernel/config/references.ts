@@ -5,10 +5,10 @@ import type { Problem } from "../problems.ts";
 /** A string that held at least one reference. */
 export interface Reference {
   path: (string | number)[];
-  /** As it stands in the file. */
-  text: string;
   /** The variables of the string that are not set. */
   unset: string[];
+  /** Those that are set, to nothing but white space. */
+  blank: string[];
   /** The string is one reference and nothing else. */
   whole: boolean;
 }
@@ -29,6 +29,7 @@ export function expandReferences(raw: unknown, env: Record<string, string | unde
 
   const text = (source: string, path: (string | number)[]): string => {
     const unset: string[] = [];
+    const blank: string[] = [];
     let found = false;
     const value = source.replace(REFERENCE, (whole: string, name: string | undefined, brace: string) => {
       if (name === undefined) return "${";
@@ -43,11 +44,12 @@ export function expandReferences(raw: unknown, env: Record<string, string | unde
       found = true;
       const set = Object.hasOwn(env, name) ? env[name] : undefined;
       if (set === undefined) unset.push(name);
+      else if (set.trim() === "") blank.push(name);
       return set ?? whole;
     });
     for (const name of unset)
       problems.push({ path, message: `refers to the environment variable ${name}, which is not set`, kind: "value" });
-    if (found) references.push({ path, text: source, unset, whole: /^\$\{[^}]*\}$/.test(source) });
+    if (found) references.push({ path, unset, blank, whole: /^\$\{[^}]*\}$/.test(source) });
     return value;
   };
 
@@ -55,16 +57,7 @@ export function expandReferences(raw: unknown, env: Record<string, string | unde
     if (typeof value === "string") return value.includes("${") ? text(value, path) : value;
     if (Array.isArray(value)) return value.map((item, i) => walk(item, [...path, i]));
     if (typeof value !== "object" || value === null) return value;
-    const copy: Record<string, unknown> = {};
-    for (const [key, item] of Object.entries(value)) {
-      Object.defineProperty(copy, key, {
-        value: walk(item, [...path, key]),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      });
-    }
-    return copy;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]));
   };
 
   return { value: walk(raw, []), references, problems };

@@ -5,6 +5,7 @@ import { Type } from "@sinclair/typebox";
 import { createBus } from "../bus.ts";
 import { takesEffectAtNextStart } from "../config/compose.ts";
 import { type ConfigChange, openConfig } from "../config/config.ts";
+import { envFileIn } from "../config/environment.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { loadBounded } from "../extensions/load/bounded-load.ts";
@@ -30,8 +31,12 @@ const pluginsTimeoutMs = 30_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { version, loader } = options;
   const startedAt = Date.now();
-  const config = await openConfig({ file: options.paths.config, env: options.env });
-  const paths = withWorkspace(options.paths, config.raw, options.env);
+  const config = await openConfig({
+    file: options.paths.config,
+    env: options.env,
+    envFile: envFileIn(options.paths.home),
+  });
+  const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
   const logBook = createLog({
     file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
@@ -77,7 +82,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const hooks = createHookHost({
     paths,
-    env: options.env,
+    env: config.env,
     log,
     bus,
     members: () => contributions.list("hookContext"),

@@ -3,12 +3,14 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { takesEffectAtNextStart } from "../../config/compose.ts";
 import { type ConfigStore, openConfig } from "../../config/config.ts";
+import { envFileIn } from "../../config/environment.ts";
+import { readText, writeText } from "../../config/file.ts";
 import { ConfigError, problemText } from "../../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../../config/json5.ts";
 import { explainUnknown } from "../../config/evaluate.ts";
 import { maskSecrets } from "../../config/secrets.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../../text/key-path.ts";
-import { type PathOptions, resolvePaths } from "../../files/paths.ts";
+import type { PathOptions } from "../../files/paths.ts";
 import { readRunning } from "../client.ts";
 import { definitionsOf, homeOf } from "../definitions.ts";
 import type { Command, CommandIO } from "../types.ts";
@@ -72,14 +74,13 @@ async function set(io: CommandIO): Promise<void> {
   const key = formatKeyPath(path);
   const words = io.args["value"];
   if (words === undefined) {
-    const removed = await config.unset(path);
+    let removed = false;
+    await underGateway(io, config.file, async () => (removed = await config.unset(path)));
     if (!removed) refuseUnknown(config, path);
-    await tellGateway(io);
     io.show({ key, removed }, () => (removed ? `Removed ${key}.` : `${key} was not set.`));
     return;
   }
-  await setWords(config, path, words);
-  await tellGateway(io);
+  await underGateway(io, config.file, () => setWords(config, path, words));
   const hint = takesEffectAtNextStart(config.composed, path)
     ? " It takes effect at the next start of the gateway."
     : "";
@@ -100,19 +101,30 @@ async function setWords(config: ConfigStore, path: KeyPath, words: string): Prom
 }
 
 /**
- * A gateway that runs from this home has the change in force when the command ends, instead of a moment later. Throws
- * where it does not take the file as it is now.
+ * A gateway that runs from this home has the change when the command ends, instead of a moment later. One that refuses
+ * it has the file back as it was, unless there was something wrong with it before: one of two faults may be mended.
  */
-async function tellGateway(io: CommandIO): Promise<void> {
-  if (!readRunning(resolvePaths(io.options as PathOptions, io.env).state)) return;
-  // One that cannot be asked (its token has just been changed, say) still watches the file.
-  const answer = await io.gateway
-    .request<{ problem: ConfigStore["problem"] | null }>("POST", "/kernel/config/refresh", undefined, {
+async function underGateway(io: CommandIO, file: string, change: () => Promise<unknown>): Promise<void> {
+  const before = readRunning(homeOf(io.options as PathOptions, io.env).paths.state) ? await readText(file) : undefined;
+  const problemBefore = before === undefined ? undefined : await problemOf(io);
+  await change();
+  const problem = before === undefined ? undefined : await problemOf(io);
+  if (!problem) return;
+  if (problemBefore !== null)
+    throw new Error(`It is written, but the running gateway goes on without it: ${problem.message}`);
+  await writeText(file, before as string);
+  await problemOf(io);
+  throw new Error(`The running gateway refuses it, and the file is as it was: ${problem.message}`);
+}
+
+/** Lets the gateway read the file; undefined where it cannot be asked (its token has just been changed, say). */
+async function problemOf(io: CommandIO): Promise<{ message: string } | null | undefined> {
+  const refreshed = await io.gateway
+    .request<{ problem: { message: string } | null }>("POST", "/kernel/config/refresh", undefined, {
       timeoutMs: 20_000,
     })
     .catch(() => undefined);
-  if (answer?.problem)
-    throw new Error(`It is written, but the running gateway goes on without it: ${answer.problem.message}`);
+  return refreshed?.problem;
 }
 
 async function validate(io: CommandIO): Promise<void> {
@@ -156,7 +168,9 @@ function readValue(words: string): unknown {
 /** The file with the sections of all plugins that this home would load. */
 async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
   const home = homeOf(io.options as PathOptions, io.env);
-  const config = await openConfig({ file: file ?? home.paths.config, env: io.env });
+  const { config: own, home: dir, state } = home.paths;
+  const unsetAllowed = readRunning(state) !== undefined;
+  const config = await openConfig({ file: file ?? own, env: io.env, envFile: envFileIn(dir), unsetAllowed });
   const { Type } = await import("@sinclair/typebox");
   for (const { name, dir, meta } of await definitionsOf(home)) {
     // Of a plugin that does not load, the section's schema is not known: anything goes.

@@ -7,7 +7,7 @@ import { porticoHere } from "../../support/portico.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 const portico = (home: string, words: string, value?: string) =>
-  porticoHere(home, ["config", ...words.split(" "), ...(value === undefined ? [] : [value])], {});
+  porticoHere(home, ["config", ...words.split(" "), ...(value === undefined ? [] : [value])], { LOGS: "/logs" });
 
 const FILE = `{
   // mine

@@ -49,14 +49,16 @@ test("an empty file, or one of comments only, is one too", async () => {
 test("values stand in for references, defaults for what is not said", async () => {
   const { config } = await openWith(
     `{ // comment
-      gateway: { port: "\${PORT}", auth: { token: "\${A}-\${B}" } },
+      gateway: { port: "\${PORT}", auth: { token: "\${A}-\${A}" } },
+      log: { file: "/\${B}x" },
       channels: { main: { provider: "openai", apiKey: ["\${A}", "$\${A}"] }, },
     }`,
     { env: { PORT: "8080", A: "one", B: "" } },
   );
   config.check();
   assert.is(config.kernel.gateway.port, 8080);
-  assert.is(config.kernel.gateway.auth.token, "one-");
+  assert.is(config.kernel.gateway.auth.token, "one-one");
+  assert.is(config.kernel.log.file, "/x");
   assert.equal(config.section("channels"), { main: { provider: "openai", apiKey: ["one", "${A}"], weight: 1 } });
   assert.equal((config.raw["gateway"] as { port: string }).port, "${PORT}");
 });
@@ -163,7 +165,7 @@ test("set writes one key and leaves the rest, mode 0600, no leftovers", async ()
   const { config, file, text } = await openWith(
     '{ // mine\n  gateway: { port: 1 }, // why\n  log: { level: "${L}" },\n}\n',
     {
-      env: { L: "debug" },
+      env: { L: "debug", K: "k" },
     },
   );
   chmodSync(file, 0o644);

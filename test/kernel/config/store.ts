@@ -2,7 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
-import { type ConfigOptions, type ConfigStore, openConfig } from "../../../kernel/config/config.ts";
+import { type ConfigStore, openConfig } from "../../../kernel/config/config.ts";
+import type { ConfigOptions } from "../../../kernel/config/read.ts";
 import type { ConfigSchemas } from "../../../kernel/types.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 

@@ -1,0 +1,44 @@
+/** What is wrong with values that fit their types: secrets that are empty, and what a schema's own `refuse` says. */
+import type { TSchema } from "@sinclair/typebox";
+import type { Problem } from "../problems.ts";
+import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
+import { schemaAt } from "./compose.ts";
+import type { Reference } from "./references.ts";
+
+const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
+const FREE_NAMES = new Set(["headers", "env"]);
+
+/**
+ * An empty or blank secret protects nothing, so it is refused under every name that says token, password or secret, and
+ * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. A schema's `refuse` gets the value
+ * and returns what is wrong with it, to be read after the key.
+ */
+export function refusalsIn(value: unknown, schema: TSchema, references: readonly Reference[]): Problem[] {
+  const problems: Problem[] = [];
+  const visit = (at: unknown, path: (string | number)[]) => {
+    const own = schemaAt(schema, path);
+    const message = blankText(at, path, own, references) ?? refusalOf(at, own);
+    if (message !== undefined) problems.push({ path, message, kind: "value" });
+    else if (Array.isArray(at)) for (const [i, item] of at.entries()) visit(item, [...path, i]);
+    else if (typeof at === "object" && at !== null)
+      for (const [key, item] of Object.entries(at)) visit(item, [...path, key]);
+  };
+  visit(value, []);
+  return problems;
+}
+
+function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, references: readonly Reference[]) {
+  if (typeof value !== "string" || own?.["emptyIsNone"] === true) return undefined;
+  const names = path.filter((step) => typeof step === "string");
+  const isFree = FREE_NAMES.has(names.at(-2) ?? "");
+  if (own?.["secret"] !== true && (isFree || !MUST_HOLD.test(names.at(-1) ?? ""))) return undefined;
+  const reference = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path));
+  const [blank] = reference?.blank ?? [];
+  if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
+  return value.trim() === "" ? "must not be empty" : undefined;
+}
+
+function refusalOf(value: unknown, own: TSchema | undefined): string | undefined {
+  const refuse = own?.["refuse"] as ((value: unknown) => string | undefined) | undefined;
+  return refuse?.(value);
+}

@@ -1,0 +1,190 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
+/** Secrets that protect nothing, and a `.env` that others may read. */
+import { chmodSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import * as assert from "uvu/assert";
+import { test } from "../../support/suite.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { until } from "../../support/until.ts";
+import { openWith } from "./store.ts";
+
+const secrets = {
+  mine: Type.Object({
+    secret: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+    key: Type.Optional(Type.String({ secret: true })),
+    login: Type.Optional(
+      Type.Object({ password: Type.Optional(Type.String()), passphrase: Type.Optional(Type.String()) }),
+    ),
+    apiToken: Type.Optional(Type.String({ emptyIsNone: true })),
+    places: Type.Optional(Type.Record(Type.String(), Type.Object({ token: Type.String() }))),
+    odd: Type.Optional(Type.Integer({ refuse: (value: number) => (value % 2 ? undefined : "must be odd") })),
+  }),
+};
+
+const blank: [text: string, key: string, says: string][] = [
+  ['{ gateway: { auth: { token: "", password: "p" } } }', "gateway.auth.token", "must not be empty"],
+  ['{ gateway: { auth: { token: "${EMPTY}", password: "p" } } }', "gateway.auth.token", "EMPTY, which is empty"],
+  ['{ gateway: { auth: { token: "${SPACE}", password: "p" } } }', "gateway.auth.token", "SPACE, which is empty"],
+  ['{ gateway: { auth: { password: " \\t" } } }', "gateway.auth.password", "must not be empty"],
+  ['{ webhooks: { token: "" } }', "webhooks.token", "must not be empty"],
+  ['{ webhooks: { token: "whsec_${EMPTY}" } }', "webhooks.token", "EMPTY, which is empty"],
+  ['{ mine: { secret: "" } }', "mine.secret", "must not be empty"],
+  ['{ mine: { secret: ["a", " "] } }', "mine.secret[1]", "must not be empty"],
+  ['{ mine: { key: "" } }', "mine.key", "must not be empty"],
+  ['{ mine: { login: { password: "" } } }', "mine.login.password", "must not be empty"],
+  ['{ mine: { login: { passphrase: "\\n" } } }', "mine.login.passphrase", "must not be empty"],
+  [
+    '{ mine: { places: { a: { token: "t" }, "b.c": { token: "" } } } }',
+    'mine.places["b.c"].token',
+    "must not be empty",
+  ],
+  ["{ mine: { odd: 2 } }", "mine.odd", "must be odd"],
+];
+for (const [text, key, says] of blank) {
+  test(`an empty secret is refused by name: ${text}`, async () => {
+    const { config } = await openWith(text, { env: { EMPTY: "", SPACE: " \t " } });
+    config.define("mine", secrets);
+    assert.throws(
+      () => config.check(),
+      (error: Error) => error.message.includes(key) && error.message.includes(says),
+    );
+  });
+}
+
+test("an empty API key, header or variable of a hook is none, and no error", async () => {
+  const { config } = await openWith(
+    '{ channels: { a: { provider: "x", apiKey: "", headers: { "x-token": "" } }, b: { provider: "x", apiKey: "${EMPTY}" } }, mine: { apiToken: "" }, hooks: { entries: { h: { env: { MY_TOKEN: "" } } } } }',
+    { env: { EMPTY: "" } },
+  );
+  config.define("mine", secrets);
+  config.check();
+});
+
+test("set writes no empty secret", async () => {
+  const { config, text } = await openWith('{ webhooks: { token: "abc" } }', { env: { EMPTY: "" } });
+  for (const value of ["", " ", "${EMPTY}", "${UNSET}"]) {
+    try {
+      await config.set("webhooks.token", value);
+      assert.unreachable(value);
+    } catch (error) {
+      assert.match((error as Error).message, /webhooks\.token (must not be empty|refers to)/);
+    }
+  }
+  assert.is(text(), '{ webhooks: { token: "abc" } }');
+});
+
+async function withEnvFile(variables: string, mode = 0o600) {
+  const envFile = join(temporaryDir("portico-env-"), ".env");
+  writeFileSync(envFile, variables);
+  chmodSync(envFile, mode);
+  return {
+    envFile,
+    ...(await openWith('{ gateway: { auth: { token: "${T}" } } }', { env: { A: "process" }, envFile })),
+  };
+}
+
+test("variables of .env stand below the process's, and are read live", async () => {
+  const { config, envFile } = await withEnvFile('# mine\nexport T="t one"\nA=file\n'.replace("t one", "one"));
+  assert.is(config.kernel.gateway.auth.token, "one");
+  assert.is(config.env["A"], "process");
+  const changes: string[][] = [];
+  const stop = await config.watch(async ({ keys }) => void changes.push(keys));
+  writeFileSync(envFile, "T=two\n");
+  await until("the change", () => config.kernel.gateway.auth.token === "two");
+  assert.equal(changes, [["gateway.auth.token"]]);
+  writeFileSync(envFile, "T=\n");
+  await until("the problem", () => config.problem);
+  assert.match(
+    config.problem?.message ?? "",
+    "gateway.auth.token refers to the environment variable T, which is empty",
+  );
+  assert.is(config.kernel.gateway.auth.token, "two");
+  writeFileSync(envFile, "T=three\n");
+  await until("the mending", () => config.kernel.gateway.auth.token === "three" && !config.problem);
+  chmodSync(envFile, 0o644);
+  await until("the wrong mode", () => config.problem);
+  assert.match(config.problem?.message ?? "", /others may read it: run chmod 600/);
+  assert.is(config.kernel.gateway.auth.token, "three");
+  await stop();
+});
+
+test("a .env that others may read, or with a line that is none, is refused without showing it", async () => {
+  for (const mode of [0o644, 0o640, 0o666, 0o602]) {
+    try {
+      await withEnvFile("T=one\n", mode);
+      assert.unreachable(mode.toString(8));
+    } catch (error) {
+      assert.match((error as Error).message, ".env: others may read it: run chmod 600");
+    }
+  }
+  try {
+    await withEnvFile("A=1\nmy secret thing\nT=one\n");
+    assert.unreachable();
+  } catch (error) {
+    assert.match((error as Error).message, ".env: line 2: this line is not NAME=value");
+    assert.not.match((error as Error).message, "secret thing");
+  }
+});
+
+test("an entry's name inside a map of entries, and a list in its place, are met with how to write it", async () => {
+  const { config, write } = await openWith('{ mine: { places: { a: { token: "t", name: "a" } } } }');
+  config.define("mine", secrets);
+  const says = async (text: string) => {
+    write(text);
+    await config.refresh();
+    return config.problem?.message ?? "";
+  };
+  assert.throws(() => config.check(), /mine\.places is a map by name, and this one's name is its key, a/);
+  assert.match(await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'), /this one's name is its key, a/);
+  assert.match(
+    await says('{ mine: { places: [{ token: "t" }] } }'),
+    /not a list; write it as a map by name: \{ NAME: /,
+  );
+  assert.match(await says('{ mine: { places: { a: { tokn: "t" } } } }'), /did you mean mine\.places\.a\.token\?/);
+});
+
+for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } } ', "\u0000"]) {
+  test(`a broken file stops no help and no command that is told where to go: ${JSON.stringify(text)}`, async () => {
+    const home = temporaryDir("portico-broken-");
+    writeFileSync(join(home, "portico.json"), text);
+    for (const words of [
+      ["--help"],
+      [],
+      ["help"],
+      ["status", "--help"],
+      ["hooks", "new", "--help"],
+      ["channels", "--help"],
+    ]) {
+      const { code, stdout, stderr } = await porticoHere(home, words);
+      assert.equal([code, stderr], [0, ""], words.join(" "));
+      assert.match(stdout, "Usage: portico");
+    }
+    for (const words of [["status"], ["channels", "list"], ["hooks", "list"], ["logs"]]) {
+      const { stderr } = await porticoHere(home, [...words, "--url", "http://127.0.0.1:1", "--token", "t"]);
+      assert.is(stderr, "portico: No gateway answers at http://127.0.0.1:1. Start one with: portico start\n");
+    }
+    const made = await porticoHere(home, [
+      "hooks",
+      "new",
+      "x",
+      "--event",
+      "gateway:startup",
+      "--url",
+      "http://127.0.0.1:1",
+      "--token",
+      "t",
+    ]);
+    assert.is(made.code, 0, made.stderr);
+    assert.match((await porticoHere(home, ["status"])).stderr, /^portico: portico\.json: .*\n$/);
+  });
+}
+
+test("--token that is empty is said so", async () => {
+  const home = dirname((await openWith("{}")).file);
+  for (const token of ["", " "])
+    assert.match((await porticoHere(home, ["status", "--token", token])).stderr, "--token must not be empty");
+});
+
+test.run();
