@@ -1,0 +1,128 @@
+/** What outsiders put into names must not reach the terminal, and one Ctrl-C is one signal. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import * as assert from "uvu/assert";
+import { createTerminal, withoutControls } from "../../../kernel/cli/terminal.ts";
+import { type InProcessGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite<{ gateway: InProcessGateway }>("hostile names and signals");
+test.before(async (context) => {
+  context.gateway = await startGateway();
+});
+test.after((context) => context.gateway.stop());
+
+const ODD = "a\u001b]0;owned\u0007\u001b[2J\r\u009b31m\u202eb";
+const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u;
+
+test("a session's name with control characters is shown without them, in tables, details, errors and JSON", async ({
+  gateway,
+}) => {
+  const { home } = gateway;
+  await gateway.json("POST", "/agent", { message: "hello", session: `x ${ODD}\nforged  row`, wait: true });
+  const list = await porticoHere(home, ["sessions", "list"]);
+  assert.match(list.stdout, "\\u001b]0;owned\\u0007");
+  assert.not.match(list.stdout, CONTROL);
+  assert.not.match(list.stdout, /^forged/m);
+  const json = await porticoHere(home, ["sessions", "list", "--json"]);
+  assert.not.match(json.stdout, CONTROL);
+  assert.match(JSON.stringify(JSON.parse(json.stdout)), "\u009b31m\u202eb");
+  for (const words of [["sessions", "show", ODD], [ODD], ["hooks", "info", ODD], ["status", `--${ODD}`]]) {
+    const { code, stdout, stderr } = await porticoHere(home, words);
+    assert.not.equal(code, 0);
+    assert.not.match(stdout + stderr, CONTROL);
+    assert.is(stderr.trim().split("\n").length, 1);
+  }
+});
+
+test("what is logged is shown without them, and without colours where nobody sees any", async ({ gateway }) => {
+  gateway.gateway.log.log.warn({ from: ODD }, `odd ${ODD}`);
+  const { stdout } = await porticoHere(gateway.home, ["logs"]);
+  assert.match(stdout, /warn {2}odd a\\u001b/);
+  assert.not.match(stdout, CONTROL);
+});
+
+test("logs of a level are chosen before they are counted", async ({ gateway }) => {
+  for (let i = 0; i < 4; i++) gateway.gateway.log.log.warn({}, `trouble ${i}`);
+  for (let i = 0; i < 5; i++) gateway.gateway.log.log.info({}, "calm");
+  const { stdout } = await porticoHere(gateway.home, ["logs", "--level", "warn", "-n", "3", "--json"]);
+  const found = stdout
+    .trim()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { msg: string }).msg);
+  assert.equal(found, ["trouble 1", "trouble 2", "trouble 3"]);
+});
+
+test("a terminal gets colours and a moving line of ours alone", () => {
+  let out = "";
+  let err = "";
+  const terminal = createTerminal(
+    { isTTY: true, write: (text) => (out += text) },
+    { isTTY: true, write: (text) => (err += text) },
+  );
+  terminal.print("\u001b[31mred", "warn");
+  terminal.progress("50\u0007 %");
+  terminal.complain("bad\u009b");
+  assert.is(out, "\u001b[33m\\u001b[31mred\u001b[0m\n");
+  assert.is(err, "\r\u001b[2K50\\u0007 %\r\u001b[2Kbad\\u009b\n");
+});
+
+test("cleaned JSON is JSON of the same meaning", () => {
+  const value = { a: [ODD, "\u007f\u0085\u2066"], "k\u0090": "\t\n" };
+  for (const indent of [undefined, 2]) {
+    const text = withoutControls(JSON.stringify(value, null, indent));
+    assert.not.match(text, CONTROL);
+    assert.equal(JSON.parse(text), value);
+  }
+});
+
+test("signals within a second are one, and the stream that runs ends; a later one stops at once", async () => {
+  const held: (() => void)[] = [];
+  const upstream = createServer((req, res) => {
+    req.resume();
+    held.push(() => {
+      res.setHeader("content-type", "application/json");
+      res.end(
+        '{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}]}',
+      );
+    });
+  });
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+  const { port } = upstream.address() as AddressInfo;
+  const config = {
+    gateway: { port: 0, shutdownTimeoutMs: 20_000 },
+    channels: { up: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "k" } },
+  };
+  const [patient, hasty] = await Promise.all([spawnGateway({ config }), spawnGateway({ config })]);
+  try {
+    const ask = (gateway: typeof patient) =>
+      gateway.request("POST", "/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "hi" }] });
+    const answer = ask(patient);
+    void ask(hasty).catch(() => {});
+    await until("both requests", () => held.length === 2);
+    for (const gateway of [patient, hasty]) {
+      gateway.child.kill("SIGINT");
+      await until("the stop", () => gateway.output().includes("portico stops"));
+      gateway.child.kill("SIGINT");
+    }
+    const began = performance.now();
+    await until("a second", () => performance.now() - began > 1050);
+    for (const gateway of [patient, hasty]) assert.is(gateway.child.exitCode, null);
+    hasty.child.kill("SIGTERM");
+    const [code] = (await once(hasty.child, "exit")) as [number];
+    assert.is(code, 143);
+    for (const release of held) release();
+    assert.is((await answer).status, 200);
+    if (patient.child.exitCode === null) await once(patient.child, "exit");
+    assert.is(patient.child.exitCode, 0);
+  } finally {
+    await Promise.all([patient.stop(), hasty.stop()]);
+    upstream.close();
+  }
+});
+
+test.run();
