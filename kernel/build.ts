@@ -8,6 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "./extensions/discover.ts";
+import { pluginEntryNames, readPlugins } from "./extensions/plugins/candidate.ts";
 import { createPackageLoader } from "./extensions/load/package-loader.ts";
 
 const packageDir = dirname(import.meta.dirname);
@@ -16,6 +17,7 @@ const outdir = join(packageDir, ".build");
 rmSync(outdir, { recursive: true, force: true });
 await buildKernel();
 await buildExtensions();
+await indexCommands();
 emitTypes();
 pruneForeignBinaries();
 
@@ -42,6 +44,14 @@ async function buildKernel(): Promise<void> {
     minifySyntax: true,
     logLevel: "warning",
   });
+}
+
+/** Which built-in plugin has a command word: a command then loads that one's definition only. */
+async function indexCommands(): Promise<void> {
+  const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
+  const plugins = await readPlugins(found, createPackageLoader(packageDir));
+  const words = plugins.flatMap(({ name, meta }) => Object.keys(meta?.commands ?? {}).map((word) => [word, name]));
+  writeFileSync(join(outdir, "commands.json"), JSON.stringify(Object.fromEntries(words)));
 }
 
 /** What plugins publish as `portico/<plugin>`. */

@@ -9,7 +9,7 @@ import type { Command } from "./cli/types.ts";
 import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
-export type { ArgSpec, Command, CommandIO, GatewayClient, OptionSpec } from "./cli/types.ts";
+export type { ArgSpec, Command, CommandIO, GatewayClient, HomeOnDisk, OptionSpec } from "./cli/types.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
@@ -21,6 +21,8 @@ export { parseJson } from "./http/body/json.ts";
 export { openSse } from "./http/response/sse.ts";
 export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";
+export { isHookName } from "./extensions/hooks/name.ts";
+export { prettyLine } from "./log/pretty.ts";
 export { newId } from "./ids.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { fitsPattern } from "./text/pattern.ts";

@@ -1,4 +1,6 @@
 /** What a command gets. */
+import type { PathOptions } from "../files/paths.ts";
+import { openHome } from "./home.ts";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";
 import type { CommandIO, GatewayClient } from "./types.ts";
@@ -26,6 +28,11 @@ export function createIo({ parsed, terminal, ...given }: IoOptions): CommandIO {
     table,
     progress(text) {
       if (!json) terminal.progress(text);
+    },
+    home() {
+      const { home, config, workspace } = parsed.options as PathOptions;
+      // A command may have a flag --workspace of its own.
+      return openHome({ home, config, workspace: typeof workspace === "string" ? workspace : undefined }, given.env);
     },
     serve: async (part) => (await import("../serve.ts")).serve(io, part),
   };

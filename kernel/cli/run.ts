@@ -26,11 +26,7 @@ type LazyCommand = () => Promise<{ default: Command }>;
 const kernelCommands = new Map<string, LazyCommand>(
   Object.entries({
     start: () => import("./commands/start.ts"),
-    status: () => import("./commands/status.ts"),
     config: () => import("./commands/config.ts"),
-    hooks: () => import("./commands/hooks.ts"),
-    plugins: () => import("./commands/plugins.ts"),
-    logs: () => import("./commands/logs.ts"),
   }),
 );
 
@@ -75,7 +71,7 @@ async function runCommand(top: Command, options: CliOptions, terminal: Terminal)
   return 0;
 }
 
-/** The kernel's own words first; then the plugin whose directory has the word's name; then any plugin. */
+/** The kernel's own words first; then the plugin that is known to have it, or has its name; then any plugin. */
 async function findTopCommand(word: string, options: CliOptions): Promise<Command> {
   const near = kernelCommands.get(word) ?? (await pluginCommands(options, word)).commands.get(word);
   if (near) return (await near()).default;
@@ -85,9 +81,10 @@ async function findTopCommand(word: string, options: CliOptions): Promise<Comman
   throw unknownWord(word, [...kernelCommands.keys(), ...commands.keys()], ["portico"]);
 }
 
-async function pluginCommands(options: CliOptions, only?: string) {
-  const { definitionsOf, homeOf } = await import("./definitions.ts");
+async function pluginCommands(options: CliOptions, word?: string) {
+  const { definitionsOf, homeOf, pluginWithCommand } = await import("./home.ts");
   const home = homeOf(optionsIn(options.argv), options.env);
+  const only = word === undefined ? undefined : (pluginWithCommand(word, home.paths.package) ?? word);
   const definitions = (await definitionsOf(home, await options.loader(), only)).map(({ meta }) => meta);
   const commands = new Map(definitions.flatMap((one): [string, LazyCommand][] => Object.entries(one?.commands ?? {})));
   return { commands, firstSteps: definitions.flatMap((one) => one?.firstSteps ?? []) };

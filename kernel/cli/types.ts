@@ -1,3 +1,6 @@
+import type { Paths } from "../contract/common.ts";
+import type { EventOutline, HookCheckReport } from "../contract/management.ts";
+import type { PluginDefinition } from "../contract/plugins.ts";
 import type { ServiceName, Services } from "../contract/services.ts";
 
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
@@ -45,6 +48,8 @@ export interface CommandIO {
   table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[];
   /** Progress of long work: a moving line on a terminal, plain lines elsewhere, on stderr. */
   progress(text: string): void;
+  /** The home on disk, for what works without a gateway. */
+  home(): HomeOnDisk;
   /** The running gateway, over HTTP with its token. */
   gateway: GatewayClient;
   /** Aborted by SIGINT. */
@@ -53,6 +58,28 @@ export interface CommandIO {
   env: Record<string, string | undefined>;
   /** Runs a gateway with a few plugins only as this process, until a signal ends it. Does not return. */
   serve(part: ServePart): Promise<void>;
+}
+
+/** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
+export interface HomeOnDisk {
+  /** The workspace is the configured one; a gateway may have been started with another. */
+  readonly paths: Paths;
+  /** A gateway runs from this home. */
+  isRunning(): boolean;
+  /** Of the plugins that it would load; one that does not load is left out. */
+  definitions(): Promise<readonly PluginDefinition[]>;
+  /** Event → its declaration: the kernel's, and those of its plugins. */
+  events(): Promise<Record<string, EventOutline>>;
+  hookChecks(
+    workspace: string,
+    events: Readonly<Record<string, EventOutline>>,
+  ): Promise<{
+    /** All hooks, or those of one name. */
+    byName(name: string | undefined): Promise<HookCheckReport[]>;
+    directory(dir: string): Promise<HookCheckReport | undefined>;
+  }>;
+  /** A tsconfig.json for directories outside the package: `portico` and its faces are found. */
+  editorConfig(): string;
 }
 
 /** A gateway of a few plugins, on loopback, for a command that works by itself. */

@@ -2,12 +2,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
+import type { Management } from "./management.ts";
 import type { HookContext } from "./hooks.ts";
 import type { Access, Client } from "./http.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
   gateway: GatewayState;
+  management: Management;
 }
 export type ServiceName = keyof Services & string;
 

@@ -3,10 +3,11 @@
  * candidates of each name, reads them, decides which is meant, loads its version off to the side and swaps it in. What
  * fails changes nothing, and shows. Scans and commands run one after another.
  */
+import type { Problem } from "../contract/management.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
 import { discover, type Found } from "./discover.ts";
-import { type Problem, problemOf, sayProblem } from "./problem.ts";
+import { problemOf, sayProblem } from "./problem.ts";
 import type { Root } from "./roots.ts";
 import { type Candidate, choose, type DisabledReason, groupByName, type Slot, type Version } from "./slot.ts";
 import { createSwap, type Phase, type Runs } from "./swap.ts";

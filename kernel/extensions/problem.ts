@@ -1,14 +1,8 @@
 /** What is wrong with a hook, in one line, and where. */
+import type { Problem } from "../contract/management.ts";
 import { relative } from "node:path";
 import { Interrupted } from "./load/bounded.ts";
 import { LoadError, placeOf } from "./load/load-error.ts";
-
-export interface Problem {
-  message: string;
-  file?: string;
-  line?: number;
-  column?: number;
-}
 
 /** An error as a problem; its place is that of the first stack frame below `dir`, else the fallback file. */
 export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {

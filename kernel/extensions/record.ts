@@ -1,51 +1,7 @@
 /** What is shown of an extension, whichever kind it is. */
+import type { ExtensionState, ExtensionRecord } from "../contract/management.ts";
 import { sayProblem } from "./problem.ts";
 import { type Candidate, type DisabledState, duplicateProblem, type Slot, type Version } from "./slot.ts";
-
-/**
- * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
- * `loading` is about to; `waiting` needs something else to run; `resting` failed too often in a row; `disabled` by the
- * configuration or by itself; `ineligible` lacks something that it requires; `refused` is unsafe to load; `unapproved`
- * waits for its approval; `shadowed` is replaced by one of the same name in a higher root.
- */
-export type ExtensionState =
-  | DisabledState
-  | "active"
-  | "stale"
-  | "failed"
-  | "loading"
-  | "waiting"
-  | "resting"
-  | "shadowed";
-
-/** The version that runs. */
-export interface LoadedVersion {
-  /** Counts up with each load since the gateway started. */
-  generation: number;
-  hash: string;
-  loadedAt: string;
-  loadMs: number;
-  /** Where it was loaded from; differs from the record's while a broken override lets an older one run. */
-  dir: string;
-}
-
-export interface ExtensionRecord {
-  name: string;
-  state: ExtensionState;
-  /** Why it does not run, or not in its newest version. */
-  error?: string;
-  /** The place of the error. */
-  file?: string;
-  line?: number;
-  /** `bundled`, `extra`, `managed` or `workspace`. */
-  root: string;
-  dir: string;
-  /** The directory that this one replaces, and its root. */
-  shadows?: { root: string; dir: string };
-  /** The directory that replaces this one, and its root. */
-  shadowedBy?: { root: string; dir: string };
-  loaded?: LoadedVersion;
-}
 
 /** All that goes by a slot's name: first the candidate that is meant. */
 export function candidatesOf<C extends Candidate>(slot: Slot<C, Version<C>, unknown>): C[] {

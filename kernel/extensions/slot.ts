@@ -1,9 +1,9 @@
 /** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
+import type { Problem } from "../contract/management.ts";
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
 import type { Source } from "./load/load.ts";
-import type { Problem } from "./problem.ts";
 
 /** A directory that could provide a name, as it was when it was read. */
 export interface Candidate<M = unknown> extends Found {

@@ -17,9 +17,10 @@ import { createLog } from "../log/log.ts";
 import { createHome } from "../files/paths.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
+import type { Management } from "../types.ts";
 import { checkAtStart, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
-import { mountKernelRoutes } from "./routes.ts";
+import { mountHealth } from "./routes.ts";
 import { createServers } from "./servers.ts";
 import type { Gateway, GatewayOptions } from "./types.ts";
 import { createWorkload } from "./workload.ts";
@@ -98,6 +99,24 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     loader,
   });
 
+  const management: Management = {
+    version,
+    startedAt,
+    paths,
+    url: servers.url,
+    servers: servers.pool.urls,
+    notReady: unready,
+    events: bus.specs,
+    config: {
+      problem: () => config.problem,
+      refresh: () => config.refresh(),
+      set: (path, value) => config.set(path, value),
+    },
+    log: { recent: () => logBook.recent(), follow: (line) => logBook.follow(line) },
+    plugins,
+    hooks,
+  };
+
   let token: { token?: string; generated: boolean };
   try {
     await plugins.prepare();
@@ -106,6 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     refuseOpenDoor(settings());
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
+    services.provide("management", management);
     services.provide("gateway", {
       startedAt,
       notReady: unready,
@@ -150,16 +170,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   try {
     await plugins.start();
-    mountKernelRoutes(server, {
-      ...gateway,
-      url: gateway.url,
-      port: server.port,
-      startedAt,
-      version,
-      paths,
-      servers: servers.pool.urls,
-      unready,
-    });
+    mountHealth(server, management);
     open();
     undos.push(leaveTrace());
     undos.push(await config.watch(applyConfig, log));

@@ -41,12 +41,3 @@ export interface Gateway {
   /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
   stop(reason: string): Promise<void>;
 }
-
-/** What `/kernel/*` shows and steers. */
-export interface GatewayParts extends Omit<Gateway, "stop" | "use" | "token" | "tokenIsNew" | "servers"> {
-  startedAt: number;
-  version: string;
-  paths: Paths;
-  servers(): Record<string, string>;
-  unready(): { name: string; error: string }[];
-}

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { discover } from "../../kernel/extensions/discover.ts";
 import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
 import { kernelEvents } from "../../kernel/gateway/events.ts";
-import type { EventOutline } from "../../kernel/cli/hook-template.ts";
 import { pluginEntryNames, readPlugins } from "../../kernel/extensions/plugins/candidate.ts";
+import type { EventOutline } from "../../kernel/types.ts";
 import { packageDir } from "./gateway.ts";
 
 export async function declaredEvents(): Promise<Record<string, EventOutline>> {

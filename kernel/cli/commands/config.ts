@@ -12,7 +12,7 @@ import { maskSecrets } from "../../config/secrets.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../../text/key-path.ts";
 import type { PathOptions } from "../../files/paths.ts";
 import { readRunning } from "../client.ts";
-import { definitionsOf, homeOf } from "../definitions.ts";
+import { definitionsOf, homeOf } from "../home.ts";
 import type { Command, CommandIO } from "../types.ts";
 
 const command: Command = {

@@ -1,22 +1,12 @@
 /** Says everything that is wrong with one hook directory, without making it active. */
+import type { Problem, HookCheckReport } from "../../contract/management.ts";
 import type { EventSpec } from "../../types.ts";
 import type { Loader } from "../load/load.ts";
-import { type Problem, problemOf } from "../problem.ts";
+import { problemOf } from "../problem.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
 import { describeEvent } from "./record.ts";
 import { endVersion, loadHook } from "./version.ts";
-
-export interface CheckReport {
-  name: string;
-  dir: string;
-  ok: boolean;
-  /** What keeps it from running as it should. */
-  problems: Problem[];
-  /** What is odd but harmless. */
-  warnings: readonly string[];
-  events: string[];
-}
 
 export interface CheckParts {
   loader: Loader;
@@ -25,7 +15,7 @@ export interface CheckParts {
 }
 
 /** Front matter, events, requirements, safety, compilation and shape. Calls nothing in the handler's module but its `dispose`. */
-export async function checkCandidate(candidate: HookCandidate, parts: CheckParts): Promise<CheckReport> {
+export async function checkCandidate(candidate: HookCandidate, parts: CheckParts): Promise<HookCheckReport> {
   const problems: Problem[] = [];
   const descriptor = `${candidate.realDir}/HOOK.md`;
   if (candidate.refused) problems.push({ message: `refused: ${candidate.refused}`, file: candidate.dir });

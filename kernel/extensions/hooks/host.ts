@@ -1,16 +1,22 @@
 /** The hooks of a gateway: the extension host with HOOK.md, listed and steered by commands. */
+import type {
+  HookRecord,
+  HookLogLine,
+  HookRunRequest,
+  HookRunReport,
+  HookCheckReport,
+} from "../../contract/management.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import { createExtensionHost } from "../host.ts";
 import { candidatesOf } from "../record.ts";
-import type { HookLogLine } from "./calls/hook-log.ts";
-import { type RunReport, type RunRequest, runOnce } from "./calls/run-once.ts";
+import { runOnce } from "./calls/run-once.ts";
 import { recordFailure } from "./calls/runner.ts";
 import type { HookCandidate } from "./candidate.ts";
-import { type CheckReport, checkCandidate } from "./check.ts";
+import { checkCandidate } from "./check.ts";
 import { createHookKind, type HookSlot } from "./kind.ts";
-import { describeHook, type HookRecord } from "./record.ts";
+import { describeHook } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { endVersion, loadHook } from "./version.ts";
 
@@ -47,7 +53,7 @@ export function createHookHost(options: HookHostOptions) {
   }
 
   /** Begins a run, on the active version or on one that ends with it. The turn is over when it has begun. */
-  async function beginRun(slot: HookSlot, request: RunRequest): Promise<{ report: Promise<RunReport> }> {
+  async function beginRun(slot: HookSlot, request: HookRunRequest): Promise<{ report: Promise<HookRunReport> }> {
     const candidate = slot.top as HookCandidate;
     const reason = slot.disabled.get(candidate);
     if (reason?.state === "refused" || reason?.state === "unapproved") {
@@ -113,13 +119,13 @@ export function createHookHost(options: HookHostOptions) {
       await host.reload(name);
       return name === undefined ? [...slots.values()].flatMap(describeSlot) : slots.has(name) ? [info(name)] : [];
     },
-    async check(name: string): Promise<CheckReport> {
+    async check(name: string): Promise<HookCheckReport> {
       const { top } = await inTurn(async () => find(name));
       const candidate = top as HookCandidate;
       return checkCandidate(candidate, { loader, specs: bus.specs(), permission });
     },
     /** Runs a hook against a sample, beside everything else: it counts for nothing and changes nothing but its own kv. */
-    async run(name: string, request: RunRequest): Promise<RunReport> {
+    async run(name: string, request: HookRunRequest): Promise<HookRunReport> {
       const { report } = await inTurn(() => beginRun(find(name), request));
       return report;
     },

@@ -1,38 +1,10 @@
 /** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
+import type { HookEventRecord, HookRecord } from "../../contract/management.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { EventSpec } from "../../types.ts";
-import { describe, type ExtensionRecord } from "../record.ts";
-import type { HookFailure, HookRun } from "./calls/health.ts";
+import { describe } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { HookSlot } from "./kind.ts";
-
-export interface HookEventRecord {
-  name: string;
-  /** False where nobody declares the event: the hook is never called for it. */
-  known: boolean;
-  /** The nearest known name, where there is one. */
-  didYouMean?: string;
-}
-
-export interface HookRecord extends ExtensionRecord {
-  description?: string;
-  emoji?: string;
-  homepage?: string;
-  events: HookEventRecord[];
-  priority: number;
-  timeoutMs: number;
-  enabled: boolean;
-  /** The handler's file. */
-  handler?: string;
-  /** What it requires and lacks, one line each. */
-  missing: readonly string[];
-  warnings: readonly string[];
-  runs: number;
-  failures: number;
-  failuresInARow: number;
-  lastRun?: HookRun;
-  lastError?: HookFailure;
-}
 
 /** What its settings come to. */
 export interface HookLimits {

@@ -1,11 +1,12 @@
 /** The plugins of a gateway: the extension host with `plugin.ts`, set up in the order of their needs. */
+import type { PluginRecord } from "../../contract/management.ts";
 import { PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import { createExtensionHost } from "../host.ts";
 import { candidatesOf } from "../record.ts";
 import { createPluginKind, inOrderOfNeeds, type PluginHostOptions, type PluginSlot } from "./kind.ts";
-import { describePlugin, type PluginRecord } from "./record.ts";
+import { describePlugin } from "./record.ts";
 import { isConcerned, sectionsOf } from "./sections.ts";
 
 const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };

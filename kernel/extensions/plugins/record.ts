@@ -1,20 +1,8 @@
 /** What is shown of a plugin. */
-import { describe, type ExtensionRecord } from "../record.ts";
+import type { PluginRecord } from "../../contract/management.ts";
+import { describe } from "../record.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import type { PluginSlot } from "./kind.ts";
-
-/** What `portico plugins info` shows. */
-export interface PluginRecord extends Omit<ExtensionRecord, "shadowedBy" | "loaded"> {
-  description?: string;
-  /** The directory that replaces this one. */
-  shadowedBy?: string;
-  hash?: string;
-  generation: number;
-  loadedAt?: string;
-  loadMs?: number;
-  setupMs?: number;
-  effects: string[];
-}
 
 /** `missing`: services that it needs and nobody provides. */
 export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]): PluginRecord {

@@ -1,19 +1,5 @@
 /** How a hook has been doing. */
-import type { Problem } from "../../problem.ts";
-
-export interface HookRun {
-  at: string;
-  event: string;
-  ms: number;
-  ok: boolean;
-  error?: string;
-}
-
-export interface HookFailure extends Problem {
-  at: string;
-  event?: string;
-  timedOut?: boolean;
-}
+import type { HookRun, HookFailure } from "../../../contract/management.ts";
 
 /** `failuresInARow` and `tripped` begin anew with each version. */
 export interface Health {

@@ -1,14 +1,7 @@
 /** The last lines of one hook, beside the gateway's log. */
+import type { HookLogLine } from "../../../contract/management.ts";
 import { format } from "node:util";
 import type { Logger } from "../../../types.ts";
-
-/** One line that a hook logged, or that was logged about it. */
-export interface HookLogLine {
-  at: string;
-  level: string;
-  message: string;
-  fields?: Record<string, unknown>;
-}
 
 /** Keeps the newest `size` lines. */
 export function createRing(size = 200) {

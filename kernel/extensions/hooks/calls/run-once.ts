@@ -1,4 +1,5 @@
 /** One call of a hook by hand, against an event's sample: what it would do, and what it said. */
+import type { HookLogLine, HookRunRequest, HookRunReport } from "../../../contract/management.ts";
 import type { Bus } from "../../../bus.ts";
 import { PorticoError } from "../../../errors.ts";
 import { runAs } from "../../../owner.ts";
@@ -6,43 +7,20 @@ import { didYouMean } from "../../../text/nearest.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
 import type { BusEvent, HookContext, Logger } from "../../../types.ts";
 import { problemOf, sayProblem } from "../../problem.ts";
-import { createHookLogger, type HookLogLine } from "./hook-log.ts";
-import { type Effects, invoke } from "./invoke.ts";
+import { createHookLogger } from "./hook-log.ts";
+import { invoke } from "./invoke.ts";
 import { backstopMs, type HookVersion } from "../version.ts";
-
-export interface RunRequest {
-  /** Default: the only event of the hook. */
-  event?: string;
-  /** Laid over the event's sample. */
-  context?: Record<string, unknown>;
-  sessionKey?: string;
-}
-
-export interface RunReport {
-  hook: string;
-  event: string;
-  ok: boolean;
-  ms: number;
-  /** What it was given. */
-  context: Record<string, unknown>;
-  effects?: Effects;
-  error?: string;
-  file?: string;
-  line?: number;
-  timedOut?: boolean;
-  logs: HookLogLine[];
-}
 
 export interface RunOnceParts {
   version: HookVersion;
-  request: RunRequest;
+  request: HookRunRequest;
   bus: Pick<Bus, "spec" | "specs">;
   log: Logger;
   contextFor(signal: AbortSignal, log: Logger): HookContext;
 }
 
 /** Never throws for what the handler does; a wrong event or context is an `invalid_request_error`. */
-export async function runOnce({ version, request, bus, log, contextFor }: RunOnceParts): Promise<RunReport> {
+export async function runOnce({ version, request, bus, log, contextFor }: RunOnceParts): Promise<HookRunReport> {
   const name = eventOf(version, request, bus);
   const spec = bus.spec(name);
   const context = { ...structuredClone((spec?.sample ?? {}) as Record<string, unknown>), ...request.context };
@@ -96,7 +74,7 @@ class Late extends Error {
   }
 }
 
-function eventOf(version: HookVersion, request: RunRequest, bus: Pick<Bus, "specs">): string {
+function eventOf(version: HookVersion, request: HookRunRequest, bus: Pick<Bus, "specs">): string {
   const { events } = version.meta;
   const wanted = request.event ?? (events.length === 1 ? events[0] : undefined);
   if (wanted === undefined) {

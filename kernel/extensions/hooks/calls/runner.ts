@@ -1,10 +1,11 @@
 /** Runs a hook for the bus: counts, logs, trips, and never lets a failure out of its own outcome. */
+import type { Problem, Effects } from "../../../contract/management.ts";
 import type { Bus } from "../../../bus.ts";
 import { Interrupted } from "../../load/bounded.ts";
 import { EndlessLoopError } from "../../load/loop-guard.ts";
 import type { BusEvent, HandlerResult, HookContext } from "../../../types.ts";
-import { type Problem, problemOf, sayProblem } from "../../problem.ts";
-import { type Effects, invoke } from "./invoke.ts";
+import { problemOf, sayProblem } from "../../problem.ts";
+import { invoke } from "./invoke.ts";
 import { failuresBeforeTrip, type Health } from "./health.ts";
 import { backstopMs, type HookVersion } from "../version.ts";
 

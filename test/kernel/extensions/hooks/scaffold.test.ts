@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { editorConfig } from "../../../../kernel/cli/editor-config.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
 import { declaredEvents } from "../../../support/declared-events.ts";
-import { hookFiles, writeHook } from "../../../../kernel/cli/hook-template.ts";
+import { hookFiles, writeHook } from "../../../../plugins/management/commands/hook-template.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 const packageDir = join(import.meta.dirname, "../../../..");
@@ -27,13 +28,13 @@ const knownEvents = await declaredEvents();
 test("a hook for every event of the contract type-checks as it is written, in any directory", () => {
   const root = temporaryDir("portico-scaffold-");
   for (const [event, outline] of Object.entries(knownEvents)) {
-    writeHook(root, packageDir, { name: event.replace(":", "-"), events: [{ name: event, outline }] });
+    writeHook(root, editorConfig(packageDir), { name: event.replace(":", "-"), events: [{ name: event, outline }] });
   }
-  writeHook(root, packageDir, {
+  writeHook(root, editorConfig(packageDir), {
     name: "two",
     events: ["command:new", "message:received"].map((name) => ({ name, outline: knownEvents[name] as never })),
   });
-  writeHook(root, packageDir, { name: "unknown-event", events: [{ name: "my:event" }] });
+  writeHook(root, editorConfig(packageDir), { name: "unknown-event", events: [{ name: "my:event" }] });
   assert.equal(typeCheck(root), []);
 });
 
@@ -59,7 +60,7 @@ test("types are found where Portico is an installed package, without any paths i
 test("each event has a context type of its own", () => {
   const root = temporaryDir("portico-scaffold-");
   const outline = knownEvents["message:received"];
-  writeHook(root, packageDir, {
+  writeHook(root, editorConfig(packageDir), {
     name: "typed",
     events: [{ name: "message:received", ...(outline ? { outline } : {}) }],
   });
@@ -89,7 +90,7 @@ test("each event has a context type of its own", () => {
 
 test("types follow what an event lets handlers do", () => {
   const root = temporaryDir("portico-effects-");
-  writeHook(root, packageDir, { name: "strict", events: [{ name: "message:received" }] });
+  writeHook(root, editorConfig(packageDir), { name: "strict", events: [{ name: "message:received" }] });
   const hook = (event: string, body: string) =>
     `import type { HookHandler } from "portico";\nconst handler: HookHandler<"${event}"> = async (event) => {\n  ${body}\n};\nexport default handler;\n`;
   const wrong = {
@@ -122,7 +123,7 @@ test("types follow what an event lets handlers do", () => {
 test("what is written is valid, private, and never written over", () => {
   const root = temporaryDir("portico-scaffold-");
   const hook = { name: "hello", events: [{ name: "message:received" }], description: 'says: "hi" # always' };
-  const dir = writeHook(join(root, "hooks"), packageDir, hook);
+  const dir = writeHook(join(root, "hooks"), editorConfig(packageDir), hook);
   assert.equal(readdirSync(dir).sort(), ["HOOK.md", "handler.ts"]);
   for (const path of [dir, join(dir, "HOOK.md"), join(dir, "handler.ts")])
     assert.is(statSync(path).mode & 0o077, 0, path);
@@ -131,7 +132,7 @@ test("what is written is valid, private, and never written over", () => {
     [meta.name, meta.events, meta.description, warnings],
     ["hello", ["message:received"], hook.description, []],
   );
-  assert.throws(() => writeHook(join(root, "hooks"), packageDir, hook), /there already/);
+  assert.throws(() => writeHook(join(root, "hooks"), editorConfig(packageDir), hook), /there already/);
 });
 
 test.run();

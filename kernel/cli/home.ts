@@ -1,4 +1,4 @@
-/** The plugins that a home would load, without setting any of them up. */
+/** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
@@ -11,7 +11,10 @@ import { rootsOf, type Trust } from "../extensions/roots.ts";
 import { type PathOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
-import type { Paths } from "../types.ts";
+import type { EventOutline, Paths } from "../types.ts";
+import { readRunning } from "./client.ts";
+import { editorConfig } from "./editor-config.ts";
+import type { HomeOnDisk } from "./types.ts";
 
 /** Where a home's things lie, and whose plugins it loads. */
 export interface Home {
@@ -41,9 +44,40 @@ function speaksOfTrust(file: string): boolean {
   }
 }
 
+/** The name of the built-in plugin that has a command word, as the build has noted it; undefined where it has not. */
+export function pluginWithCommand(word: string, packageDir: string): string | undefined {
+  try {
+    const index = JSON.parse(readFileSync(join(packageDir, ".build", "commands.json"), "utf8")) as object;
+    return new Map<string, string>(Object.entries(index)).get(word);
+  } catch {
+    return undefined;
+  }
+}
+
 export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
   const { createPackageLoader } = await import("../extensions/load/package-loader.ts");
   const loader = given ?? createPackageLoader(paths.package, join(paths.state, "cache"));
   const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
   return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
+}
+
+/** What commands get of it. */
+export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
+  const home = homeOf(options, env);
+  const { paths } = home;
+  const definitions = async () => (await definitionsOf(home)).flatMap(({ meta }) => (meta ? [meta] : []));
+  return {
+    paths,
+    isRunning: () => readRunning(paths.state) !== undefined,
+    definitions,
+    async events(): Promise<Record<string, EventOutline>> {
+      const { kernelEvents } = await import("../gateway/events.ts");
+      return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));
+    },
+    async hookChecks(workspace, events) {
+      const { openHookChecks } = await import("./check-hooks.ts");
+      return openHookChecks({ paths: { ...paths, workspace }, env, events });
+    },
+    editorConfig: () => editorConfig(paths.package),
+  };
 }

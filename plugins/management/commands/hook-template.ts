@@ -1,11 +1,7 @@
 /** The files that `portico hooks new` writes. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { editorConfig } from "./editor-config.ts";
-import type { EventSpec } from "../types.ts";
-
-/** An event as its declaration describes it. */
-export type EventOutline = Pick<EventSpec, "mode" | "description"> & { changes?: readonly string[]; sample?: unknown };
+import type { EventOutline } from "portico";
 
 export interface NewHook {
   name: string;
@@ -19,12 +15,12 @@ export function hookFiles(hook: NewHook): Record<string, string> {
 }
 
 /** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
-export function writeHook(root: string, packageDir: string, hook: NewHook): string {
+export function writeHook(root: string, editorConfig: string, hook: NewHook): string {
   const dir = join(root, hook.name);
   if (existsSync(dir)) throw new Error(`${dir} is there already: choose another name, or remove it first.`);
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const config = join(root, "tsconfig.json");
-  if (!existsSync(config)) writeFileSync(config, editorConfig(packageDir), { mode: 0o600 });
+  if (!existsSync(config)) writeFileSync(config, editorConfig, { mode: 0o600 });
   mkdirSync(dir, { mode: 0o700 });
   // HOOK.md last: a gateway that watches sees the handler first.
   const { "HOOK.md": descriptor, ...others } = hookFiles(hook);

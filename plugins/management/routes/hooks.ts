@@ -1,8 +1,5 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
-import { Type } from "@sinclair/typebox";
-import { compile } from "../schema.ts";
-import type { Call, Mount } from "../types.ts";
-import type { HookHost } from "../extensions/hooks/host.ts";
+import { type Call, compile, type Management, type Mount, Type } from "portico";
 
 const RunBody = Type.Object({
   event: Type.Optional(Type.String()),
@@ -11,7 +8,7 @@ const RunBody = Type.Object({
 });
 
 /** Mounts the routes; all of them take the gateway's own token. */
-export function mountHookRoutes(mount: Mount, host: HookHost): void {
+export function mountHookRoutes(mount: Mount, host: Management["hooks"]): void {
   const owner = { access: "gateway" } as const;
   const runBody = compile(RunBody);
   const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);

@@ -1,12 +1,8 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
-import { isHookName } from "../../extensions/hooks/name.ts";
-import type { HookRecord } from "../../extensions/hooks/record.ts";
-import { didYouMean } from "../../text/nearest.ts";
-import { readRunning } from "../client.ts";
-import { writeHook } from "../hook-template.ts";
-import type { Command, CommandIO } from "../types.ts";
-import { declaredEvents, hookHome } from "./hooks-home.ts";
+import { type Command, type CommandIO, didYouMean, type HookRecord, isHookName } from "portico";
+import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
+import { writeHook } from "./hook-template.ts";
 
 export const newHook: Command = {
   name: "new",
@@ -39,16 +35,16 @@ async function run(io: CommandIO): Promise<void> {
     const near = didYouMean(event, names);
     warnings.push(`Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""}`);
   }
-  const paths = await hookHome(io);
-  const root = join(io.options["workspace"] ? paths.workspace : paths.home, "hooks");
-  const dir = writeHook(root, paths.package, {
+  const home = io.home();
+  const root = join(io.options["workspace"] ? await workspaceOf(io) : home.paths.home, "hooks");
+  const dir = writeHook(root, home.editorConfig(), {
     name: hook,
     events: wanted.map((name) => ({ name, outline: events[name] })),
     description: io.options["description"] as string | undefined,
   });
   const record = await stateOf(io, hook, dir);
   const state = record?.state;
-  const later = readRunning(paths.state)
+  const later = home.isRunning()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
   io.show({ hook, dir, events: wanted, warnings, state }, () => [

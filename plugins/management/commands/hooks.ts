@@ -1,10 +1,7 @@
 /** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
-import type { HookLogLine } from "../../extensions/hooks/calls/hook-log.ts";
-import type { RunReport } from "../../extensions/hooks/calls/run-once.ts";
-import type { HookRecord } from "../../extensions/hooks/record.ts";
-import type { Command, CommandIO } from "../types.ts";
 import { checkHooks } from "./hooks-check.ts";
 import { newHook } from "./hooks-new.ts";
+import type { Command, CommandIO, HookLogLine, HookRecord, HookRunReport } from "portico";
 
 const name = { name: "name", description: "The hook's name, as in `portico hooks list`" };
 
@@ -138,7 +135,7 @@ function described(one: HookRecord): string[] {
 async function runHook(io: CommandIO): Promise<void> {
   const { event, context, session } = io.options;
   const body = { event, context: context && parseContext(String(context)), sessionKey: session };
-  const result = await io.gateway.request<RunReport>("POST", pathOf(io, "/run"), body);
+  const result = await io.gateway.request<HookRunReport>("POST", pathOf(io, "/run"), body);
   io.show(result, ranLines);
   if (!result.ok) throw new Error(`${result.hook} failed on ${result.event}: ${result.error}`);
 }
@@ -153,7 +150,7 @@ function parseContext(text: string): Record<string, unknown> {
   throw new Error(`--context must be a JSON object, such as '{"content":"Hi"}'.`);
 }
 
-function ranLines({ event, ok, ms, error, file, line, effects, logs }: RunReport): string[] {
+function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunReport): string[] {
   const done: string[] = [];
   for (const [field, value] of Object.entries(effects?.changed ?? {}))
     done.push(`changes ${field} to ${JSON.stringify(value)}`);

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { prettyLine } from "../../log/pretty.ts";
-import type { Command } from "../types.ts";
+import { type Command, prettyLine } from "portico";
 
 const logs: Command = {
   name: "logs",

@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginRecord } from "../../extensions/plugins/record.ts";
-import type { PathOptions } from "../../files/paths.ts";
-import { didYouMean } from "../../text/nearest.ts";
-import type { PluginTemplate } from "../../types.ts";
-import { definitionsOf, type Home, homeOf } from "../definitions.ts";
-import { editorConfig } from "../editor-config.ts";
-import type { Command, CommandIO } from "../types.ts";
+import {
+  type Command,
+  type CommandIO,
+  didYouMean,
+  type HomeOnDisk,
+  type PluginRecord,
+  type PluginTemplate,
+} from "portico";
 
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
 
@@ -105,12 +106,12 @@ async function makePlugin(io: CommandIO): Promise<void> {
   const plugin = io.args["name"] ?? "";
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(plugin))
     throw new Error(`"${plugin}" is no plugin name: use lower-case letters, digits and dashes.`);
-  const home = homeOf(io.options as PathOptions, io.env);
+  const home = io.home();
   const dir = join(home.paths.home, "plugins", plugin);
   if (existsSync(dir)) throw new Error(`There is a plugin ${plugin} already. Choose another name.`);
   const template = await templateFor(home, io.options["kind"] as string | undefined);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = { "tsconfig.json": editorConfig(home.paths.package), ...template.files(plugin) };
+  const files = { "tsconfig.json": home.editorConfig(), ...template.files(plugin) };
   for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text, { mode: 0o600 });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
     () => io.gateway.request<PluginRecord>("GET", pathOf(io)),
@@ -123,8 +124,8 @@ async function makePlugin(io: CommandIO): Promise<void> {
 }
 
 /** Plugins offer the kinds; the only one needs no naming. */
-async function templateFor(home: Home, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = new Map((await definitionsOf(home)).flatMap(({ meta }) => Object.entries(meta?.templates ?? {})));
+async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
+  const offered = new Map((await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})));
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (found) return (await found()).default;

@@ -1,0 +1,47 @@
+/** Judges hooks as the gateway would, by the configuration as it stands in its file. */
+import { basename, dirname, join } from "node:path";
+import { readConfigFile } from "../config/read.ts";
+import { discover } from "../extensions/discover.ts";
+import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
+import { checkCandidate } from "../extensions/hooks/check.ts";
+import { createPermission } from "../extensions/hooks/permission.ts";
+import type { HookSettings } from "../extensions/hooks/settings.ts";
+import { createPackageLoader } from "../extensions/load/package-loader.ts";
+import { type Root, rootsOf } from "../extensions/roots.ts";
+import { groupByName } from "../extensions/slot.ts";
+import { parseKeyPath, valueAt } from "../text/key-path.ts";
+import type { EventOutline, EventSpec, HookCheckReport, Paths } from "../types.ts";
+
+export interface HookChecksOptions {
+  paths: Paths;
+  env: Record<string, string | undefined>;
+  events: Readonly<Record<string, EventOutline>>;
+}
+
+export function openHookChecks({ paths, env, events }: HookChecksOptions) {
+  process.setSourceMapsEnabled(true);
+  const raw = readConfigFile(paths.config) as { hooks?: Partial<HookSettings> };
+  const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
+  const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
+  const lookup = (key: string) => valueAt(raw, parseKeyPath(key));
+  const permission = createPermission({ paths, env, loader, settings: () => settings, lookup });
+  const specs = new Map(Object.entries(events) as unknown as [string, EventSpec][]);
+  const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
+  const check = (candidate: HookCandidate) => checkCandidate(candidate, { loader, specs, permission });
+
+  return {
+    /** All hooks of the home, or those of one name: of each name the one that is meant, and its duplicates. */
+    async byName(wanted: string | undefined): Promise<HookCheckReport[]> {
+      const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
+      const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
+      const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
+      return Promise.all(all.map(check));
+    },
+    /** One directory, wherever it lies; undefined where it is no hook. */
+    async directory(dir: string): Promise<HookCheckReport | undefined> {
+      const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
+      const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
+      return candidate && check(candidate);
+    },
+  };
+}

@@ -1,0 +1,23 @@
+/** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
+import { definePlugin } from "portico";
+import { mountGatewayRoutes } from "./routes/gateway.ts";
+import { mountHookRoutes } from "./routes/hooks.ts";
+import { mountPluginRoutes } from "./routes/plugins.ts";
+
+export default definePlugin({
+  name: "management",
+  description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
+  needs: ["management"],
+  commands: {
+    status: () => import("./commands/status.ts"),
+    hooks: () => import("./commands/hooks.ts"),
+    plugins: () => import("./commands/plugins.ts"),
+    logs: () => import("./commands/logs.ts"),
+  },
+  setup(ctx) {
+    const management = ctx.use("management");
+    mountGatewayRoutes(ctx, management);
+    mountHookRoutes(ctx, management.hooks);
+    mountPluginRoutes(ctx, management);
+  },
+});
