@@ -43,7 +43,7 @@ const importers: Record<string, string[]> = {
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "ipaddr.js": ["plugins/egress/addresses.ts", "kernel/http/address.ts"],
-  htmlparser2: ["plugins/polls/sources/xml.ts"],
+  htmlparser2: ["plugins/polls/sources/xml.ts", "plugins/webhooks/bodies/xml.ts"],
   parse5: ["plugins/polls/sources/page.ts"],
   "css-select": ["plugins/polls/sources/select.ts"],
   diff: ["plugins/polls/checking/diff.ts"],

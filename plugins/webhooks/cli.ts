@@ -41,6 +41,8 @@ interface Tested {
   task?: string;
   text?: string;
   missing: string[];
+  nearest: Record<string, string>;
+  outcome?: string;
 }
 
 const delivery = { name: "delivery", description: "Its id, as `deliveries` shows it" };
@@ -192,7 +194,10 @@ export default defineCommand({
         };
         io.show(await io.gateway.request<Tested>("POST", "/webhooks/test", request), (one) => [
           `${one.source} → ${one.action}${one.session ? ` in the session ${one.session}` : ""}`,
-          ...(one.missing.length ? [`no value for ${one.missing.join(" ")}`] : []),
+          ...(one.outcome ? ["skipped: the request does not match, or its transform drops it"] : []),
+          ...one.missing.map(
+            (name) => `no value for ${name}${one.nearest[name] ? `: did you mean {${one.nearest[name]}}?` : ""}`,
+          ),
           ...(one.task ? ["", one.task, "", "as data from outside:", one.text ?? ""] : []),
         ]);
       },

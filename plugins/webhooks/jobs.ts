@@ -4,7 +4,9 @@ import type { AgentService, TurnRequest } from "portico/agent";
 import type { NewItem } from "portico/store";
 import type { agentRequest, wakeRequest } from "./schema.ts";
 import { hashOf } from "./intake/content.ts";
+import type { Request } from "./mappings/paths.ts";
 import type { Rendering } from "./mappings/rendering.ts";
+import type { PreparedResponse } from "./mappings/respond.ts";
 import type { Mapping } from "./settings.ts";
 
 export const BURST = "webhook.burst";
@@ -19,8 +21,10 @@ export interface Job {
   eventId?: string;
   turnId?: string;
   sessionId?: string;
-  /** The answer waits for the end of the turn. */
+  /** The response waits for the end of the turn. */
   wait?: boolean | undefined;
+  /** The mapping's own response. */
+  respond?: PreparedResponse | undefined;
 }
 
 /** Nothing is started: a challenge, or a delivery that its transform dropped. */
@@ -49,12 +53,18 @@ export function agentJob(agent: AgentService, { wait, ...request }: Static<typeo
 export function mappingJob(
   agent: AgentService,
   mapping: Mapping,
+  request: Request,
   rendering: Rendering,
   burstKey: string | undefined,
 ): Job {
+  const job = started(agent, mapping, rendering, burstKey);
+  return { ...job, respond: mapping.respond?.prepare(request, job) };
+}
+
+function started(agent: AgentService, mapping: Mapping, rendering: Rendering, burstKey: string | undefined): Job {
   if (mapping.burst && burstKey !== undefined) return burstJob(mapping, mapping.burst, rendering, burstKey);
   if (rendering.action === "wake") return wakeJob(agent, wakeOf([rendering]));
-  return turnJob(agent, turnOf([rendering]));
+  return { ...turnJob(agent, turnOf([rendering])), wait: mapping.config.wait };
 }
 
 function turnJob(agent: AgentService, request: TurnRequest): Job {

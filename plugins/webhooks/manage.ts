@@ -2,13 +2,16 @@
 import { type Call, compile, newId, type PluginContext, PorticoError } from "portico";
 import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
-import { isForm, readForm } from "./intake/content.ts";
+import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
+import type { Job } from "./jobs.ts";
 import type { Request } from "./mappings/paths.ts";
+import { finished } from "./mappings/respond.ts";
+import { nearestPath } from "./mappings/template.ts";
 import { type Planner, readTarget } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
 import { testRequest } from "./schema.ts";
-import type { Mapping, Settings } from "./settings.ts";
+import { type Mapping, sampleOf, type Settings } from "./settings.ts";
 
 export interface ManagementOptions {
   ctx: PluginContext;
@@ -55,8 +58,12 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
     const target = readTarget(`${settings().prefix}/${path}`, settings());
     if (target.kind === "unknown" || target.kind === "status")
       throw new PorticoError("conflict", `There is no endpoint or mapping ${path} any more.`);
-    const request: Request = { headers, query, body: bodyOf(delivery.payload, headers) };
-    const { job, source } = await planner.plan(target, request, () => true);
+    const request: Request = {
+      headers,
+      query,
+      body: await bodyOf(delivery.payload, delivery.meta["parsed"] ? undefined : headers["content-type"]),
+    };
+    const { job, source } = await planner.plan(target, request);
     const id = newId("del");
     const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
     await store().enqueue({
@@ -86,24 +93,23 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
       const target = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
       if (target.kind === "unknown" || target.kind === "status")
         throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
-      const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-      const {
-        job,
-        source,
-        missing = [],
-        rendering,
-      } = await planner.plan(target, { body, headers: lower, query }, () => true);
+      const request = sampleOf({ body, headers, query });
+      const { job, source, missing = [], rendering } = await planner.plan(target, request);
+      const nearest = missing.map((placeholder) => [placeholder, nearestPath(placeholder, request)] as const);
       return {
         ok: true,
         source,
         action: job.action,
         status: job.status,
+        outcome: isSkipped(job) ? "skipped" : undefined,
+        response: job.respond && finished(job.respond, "{result}"),
         session: job.sessionId && (rendering?.session ?? "(one of its own)"),
         task: rendering?.task,
         text: rendering?.text,
         delivery: rendering && (rendering.delivery ?? "none"),
         model: rendering?.model,
         missing,
+        nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
       };
     },
   );
@@ -117,16 +123,19 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
   }
 }
 
+/** A match that does not hold, or a transform that drops it. */
+const isSkipped = ({ action, status, body }: Job): boolean =>
+  action === "none" && (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
+
 function shown({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
 }
 
-function bodyOf(payload: string, headers: Readonly<Record<string, string>>): unknown {
-  if (isForm(headers["content-type"])) return readForm(payload);
+async function bodyOf(payload: string, type: string | undefined): Promise<unknown> {
   try {
-    return JSON.parse(payload, (key, value) => (key === "__proto__" ? undefined : value));
-  } catch {
-    throw new PorticoError("conflict", "The body of this delivery is no JSON: there is nothing to replay.");
+    return await readBytes(Buffer.from(payload), type);
+  } catch (cause) {
+    throw new PorticoError("conflict", `There is nothing to replay. ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -1,12 +1,12 @@
 /** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
 import { type Call, compile, type PluginContext, PorticoError } from "portico";
 import type { AgentService } from "portico/agent";
-import { readContent } from "./intake/content.ts";
+import { readContent } from "./bodies/read.ts";
 import { agentJob, emptyJob, type Job, mappingJob, wakeJob } from "./jobs.ts";
 import type { Request } from "./mappings/paths.ts";
 import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
 import { agentRequest, wakeRequest } from "./schema.ts";
-import type { Mapping, Settings } from "./settings.ts";
+import type { Credential, Mapping, Settings } from "./settings.ts";
 import type { Transforms } from "./mappings/transform.ts";
 
 /** `path` is what stands below the prefix; `source` names it in the delivery log. */
@@ -33,8 +33,16 @@ export interface Planner {
   /** The body as the target takes it. Throws 415, 400. */
   read(target: Target, call: Call): Promise<unknown>;
   /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
-  plan(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Promise<Plan>;
+  plan(target: Target, request: Request, permission?: Permission): Promise<Plan>;
 }
+
+/** What a caller may start; without one everything. */
+export interface Permission {
+  allowed(mapping: Mapping): boolean;
+  credential: Pick<Credential, "checkNames">;
+}
+
+const EVERYTHING: Permission = { allowed: () => true, credential: { checkNames: () => {} } };
 
 /** `decodeURIComponent` costs as much as the rest of this, and few paths have anything for it. */
 const decoded = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
@@ -64,7 +72,8 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
   const agentCheck = compile(agentRequest);
   const agent = (): AgentService => ctx.use("agent");
 
-  function find(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Mapping {
+  /** `undefined` where the mapping that is called by its name does not match. */
+  function find(target: Target, request: Request, allowed: (mapping: Mapping) => boolean): Mapping | undefined {
     const candidates =
       target.kind === "mapping" ? [target.mapping] : [...settings().mappings.values()].filter(({ match }) => match);
     const fitting = candidates.filter(({ match }) => !match || match(request));
@@ -76,27 +85,25 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
       });
     if (fitting.length > 0)
       throw new PorticoError("forbidden", "This key may not call the mapping that this request is for.");
-    throw new PorticoError(
-      "no_mapping",
-      target.kind === "mapping"
-        ? `The request does not match what the mapping ${target.mapping.name} asks for.`
-        : "No mapping matches this request: see webhooks.mappings.",
-    );
+    if (target.kind === "mapping") return undefined;
+    throw new PorticoError("no_mapping", "No mapping matches this request: see webhooks.mappings.");
   }
 
   async function planMapping(mapping: Mapping, request: Request): Promise<Plan> {
     const source = mapping.name;
-    if (isChallenge(mapping, request.body)) {
-      const { challenge } = request.body as { challenge: string };
-      return { source, request, job: emptyJob(200, { challenge }), challenge: true };
-    }
     const change = await transformed(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
     const rendering = render(mapping, request, change);
     const burstKey = mapping.burst?.key.render(change.body === undefined ? request : { ...request, body: change.body });
     const missing = [...rendering.missing, ...(burstKey?.missing ?? [])];
     if (missing.length > 0) ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
-    return { source, request, missing, rendering, job: mappingJob(agent(), mapping, rendering, burstKey?.text) };
+    return {
+      source,
+      request,
+      missing,
+      rendering,
+      job: mappingJob(agent(), mapping, request, rendering, burstKey?.text),
+    };
   }
 
   async function transformed({ name, config }: Mapping, request: Request): Promise<Change> {
@@ -107,12 +114,24 @@ export function createPlanner({ ctx, settings, transforms }: PlannerOptions): Pl
 
   return {
     read: (target, call) => (target.kind === "wake" || target.kind === "agent" ? call.json() : readContent(call)),
-    async plan(target, request, allowed) {
+    async plan(target, request, { allowed, credential } = EVERYTHING) {
       if (target.kind === "wake")
         return { source: "wake", request, job: wakeJob(agent(), wakeCheck.parse(request.body)) };
-      if (target.kind === "agent")
-        return { source: "agent", request, job: agentJob(agent(), agentCheck.parse(request.body)) };
-      return planMapping(find(target, request, allowed), request);
+      if (target.kind === "agent") {
+        const body = agentCheck.parse(request.body);
+        credential.checkNames(body);
+        return { source: "agent", request, job: agentJob(agent(), body) };
+      }
+      const { source } = target;
+      if (target.mapping && isChallenge(target.mapping, request.body)) {
+        const { challenge } = request.body as { challenge: string };
+        return { source, request, job: emptyJob(200, { challenge }), challenge: true };
+      }
+      const mapping = find(target, request, allowed);
+      if (mapping) return planMapping(mapping, request);
+      // a sender that is told 404 for what it only sends along switches the webhook off
+      const message = "The request does not match what the mapping asks for: nothing was started.";
+      return { source, request, job: emptyJob(200, { status: 200, message, outcome: "skipped" }) };
     },
   };
 }

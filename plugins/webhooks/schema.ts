@@ -18,6 +18,10 @@ const key = Type.Object({
         "What it may call: wake, agent, names of mappings, `/` (the prefix itself), `ci-*`; default everything.",
     }),
   ),
+  sessions: Type.Optional(
+    Type.Array(Type.String(), { description: "Sessions that it may name (`ci:*`); default `webhook:<name>:*`." }),
+  ),
+  models: Type.Optional(Type.Array(Type.String(), { description: "Models that it may name (`gpt-*`); default all." })),
 });
 
 const condition = Type.Union([
@@ -69,6 +73,24 @@ const coalesce = Type.Object(
   { description: "Makes one turn of a burst." },
 );
 
+const respond = Type.Object(
+  {
+    status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    body: Type.Optional(Type.Unknown({ description: "A text, or JSON whose texts are templates." })),
+  },
+  { description: "What the sender gets: templates, with {turnId}, {sessionId}, {eventId}, and {result} beside wait." },
+);
+
+const sample = Type.Object(
+  {
+    body: Type.Optional(Type.Unknown()),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    query: Type.Optional(Type.Record(Type.String(), Type.String())),
+  },
+  { description: "A request as it comes: placeholders that find nothing in it are errors." },
+);
+
 const mapping = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   match: Type.Optional(
@@ -84,6 +106,9 @@ const mapping = Type.Object({
   verify: Type.Optional(verify),
   transform: Type.Optional(text("A module below <home>/transforms.")),
   coalesce: Type.Optional(coalesce),
+  wait: Type.Optional(Type.Boolean({ description: "Answer when the turn has ended, with its result." })),
+  respond: Type.Optional(respond),
+  sample: Type.Optional(sample),
 });
 
 export const webhooksSchema = Type.Object(
@@ -117,6 +142,9 @@ export type WebhooksConfig = Static<typeof webhooksSchema>;
 export type MappingConfig = Static<typeof mapping>;
 export type VerifyConfig = Static<typeof verify>;
 export type HmacConfig = Static<typeof hmac>;
+export type KeyConfig = Static<typeof key>;
+export type RespondConfig = Static<typeof respond>;
+export type SampleConfig = Static<typeof sample>;
 export type Condition = Static<typeof condition>;
 
 /** The body of `POST <prefix>/wake`. */

@@ -1,9 +1,11 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
 import { fitsPattern, type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
 import { type Matcher, readMatch } from "./mappings/match.ts";
-import type { MappingConfig, WebhooksConfig } from "./schema.ts";
+import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
-import { readTemplate, type Template } from "./mappings/template.ts";
+import type { Request } from "./mappings/paths.ts";
+import { readRespond, type Respond } from "./mappings/respond.ts";
+import { checkAgainst, readTemplate, type Template } from "./mappings/template.ts";
 
 export interface RateLimit {
   maxRequests: number;
@@ -16,6 +18,8 @@ export interface Credential {
   name: string;
   limit: RateLimit;
   allows(path: string): boolean;
+  /** Throws `forbidden` for a session or model that it may not name. */
+  checkNames(named: { session?: string | undefined; model?: string | undefined }): void;
 }
 
 export interface Mapping {
@@ -29,6 +33,7 @@ export interface Mapping {
   /** Of `verifier`. */
   credential: Credential;
   burst?: { key: Template; windowMs: number; maxWaitMs: number } | undefined;
+  respond?: Respond | undefined;
 }
 
 export interface Settings {
@@ -63,10 +68,12 @@ export async function readSettings(config: WebhooksConfig, keepGoing = false): P
       throw wrong(`webhooks.keys.${credential.name.slice(4)}.token`, "is another one's token too: each needs its own.");
     tokens.push({ secret: secretOf(token), credential });
   };
-  if (config.token) addToken(config.token, { name: "token", limit: config.rateLimit, allows: everything });
+  const checkNames = (): void => {};
+  if (config.token) addToken(config.token, { name: "token", limit: config.rateLimit, allows: everything, checkNames });
   for (const [name, key] of Object.entries(config.keys)) {
     const limit = key.rateLimit ?? config.rateLimit;
-    addToken(key.token, { name: `key:${name}`, limit, allows: key.paths ? allowing(key.paths, prefix) : everything });
+    const allows = key.paths ? allowing(key.paths, prefix) : everything;
+    addToken(key.token, { name: `key:${name}`, limit, allows, checkNames: namesOf(name, key) });
   }
   const mappings = new Map<string, Mapping>();
   const broken = new Map<string, string>();
@@ -108,19 +115,48 @@ async function readMapping(name: string, config: MappingConfig, limit: RateLimit
   if (!/^[\w.~-]+$/.test(name)) throw wrong(key, "is part of an address: use letters, digits, . _ ~ and - only.");
   if (config.transform !== undefined && /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/.test(config.transform))
     throw wrong(`${key}.transform`, "must be a path below <home>/transforms.");
+  if (config.wait && (config.action === "wake" || config.coalesce))
+    throw wrong(
+      `${key}.wait`,
+      "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
+    );
+  const template = (text: string | undefined, at: string): Template | undefined => {
+    if (text === undefined) return undefined;
+    const read = readTemplate(text, `${key}.${at}`);
+    if (config.sample && config.transform === undefined) checkAgainst(read, sampleOf(config.sample), `${key}.${at}`);
+    return read;
+  };
+  const burstKey = template(config.coalesce?.key, "coalesce.key");
   return {
     name,
     config,
-    credential: { name: `mapping:${name}`, limit, allows: () => true },
+    credential: { name: `mapping:${name}`, limit, allows: () => true, checkNames: () => {} },
     match: config.match && (await readMatch(config.match, `${key}.match`)),
-    message: template(config.message),
-    session: template(config.session),
+    message: template(config.message, "message"),
+    session: template(config.session, "session"),
     verifier: config.verify && createVerifier(config.verify, `${key}.verify`),
-    burst: config.coalesce && { ...config.coalesce, key: readTemplate(config.coalesce.key) },
+    burst: config.coalesce && burstKey && { ...config.coalesce, key: burstKey },
+    respond: config.respond && readRespond(config.respond, `${key}.respond`),
   };
 }
 
-const template = (text: string | undefined) => (text === undefined ? undefined : readTemplate(text));
+export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Request {
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { body, headers: Object.fromEntries(lower), query };
+}
+
+/** What a key may name: by default sessions of its own, and any model. */
+function namesOf(name: string, { sessions = [`webhook:${name}:*`], models }: KeyConfig): Credential["checkNames"] {
+  const refuse = (what: string, allowed: readonly string[]) =>
+    new PorticoError("forbidden", `This key may not name that ${what}. It may name ${allowed.join(", ") || "none"}.`, {
+      param: what,
+    });
+  return ({ session, model }) => {
+    const fits = (patterns: readonly string[], text: string) => patterns.some((one) => fitsPattern(one, text));
+    if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
+    if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
+  };
+}
 
 /** `wake`, `/wake`, `<prefix>/wake`, `ci-*`, `/`. */
 function allowing(paths: readonly string[], prefix: string): (path: string) => boolean {

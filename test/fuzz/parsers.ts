@@ -76,7 +76,7 @@ export const parsers: readonly Parser[] = [
   {
     name: "templates",
     samples: ["{body.a.b} of {headers.x-y}", "{json body}", "{body.items[0].id}"],
-    parse: (text) => readTemplate(text),
+    parse: (text) => readTemplate(text, "message"),
   },
   { name: "paths of payloads", samples: ["body.items[0].id", "headers.x-a"], parse: (text) => readPath(text) },
 ];

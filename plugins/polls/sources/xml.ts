@@ -1,4 +1,4 @@
-/** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. The only importer of htmlparser2. */
+/** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. */
 import { decodeHTMLStrict } from "entities";
 import { Parser } from "htmlparser2";
 import { CheckFailed } from "./source.ts";

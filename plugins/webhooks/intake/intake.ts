@@ -11,6 +11,7 @@ import type { DeliveryLog } from "../log/delivery-log.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Request } from "../mappings/paths.ts";
+import { finished, type PreparedResponse } from "../mappings/respond.ts";
 import { type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
@@ -23,8 +24,15 @@ const REMEMBERED_MS = 24 * 3_600_000;
 interface FirstAnswer {
   status: number;
   body?: unknown;
-  itemId?: string;
-  waitFor?: string;
+  itemId?: string | undefined;
+  waitFor?: string | undefined;
+  respond?: PreparedResponse | undefined;
+}
+
+interface Response {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
 }
 
 export interface IntakeOptions {
@@ -52,8 +60,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       query: queryOf(call),
     };
     try {
-      const { status, body } = target.kind === "status" ? await lookUp(visit, target) : await take(visit);
-      return reply(status, body, limitHeaders(visit.limit ?? refusals.look(call.address)));
+      const { status, body, headers } = target.kind === "status" ? await lookUp(visit, target) : await take(visit);
+      return reply(status, body, { ...headers, ...limitHeaders(visit.limit ?? refusals.look(call.address)) });
     } catch (error) {
       if (isPorticoError(error) && error.code === "client_closed") throw error;
       const limit = await stateFor(visit, error);
@@ -63,7 +71,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     }
   };
 
-  async function lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<{ status: number; body: unknown }> {
+  async function lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
     const { call, settings } = visit;
     if (call.method !== "GET" && call.method !== "HEAD") throw methodNotAllowed(call.method, "GET, HEAD");
     visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
@@ -78,7 +86,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return { status: 200, body: { status: 200, ...state } };
   }
 
-  async function take(visit: Visit): Promise<{ status: number; body?: unknown }> {
+  async function take(visit: Visit): Promise<Response> {
     const { call, target, settings } = visit;
     if (call.method !== "POST" && target.kind !== "unknown") throw methodNotAllowed(call.method, "POST");
     const unreadable = await readRaw(visit);
@@ -112,7 +120,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     let job: Job;
     try {
       if (unreadable) throw unreadable;
-      visit.plan = await planner.plan(target, await request.read(), admission.allowed);
+      visit.plan = await planner.plan(target, await request.read(), admission);
       job = visit.plan.job;
     } catch (error) {
       const known = asked ? undefined : await askFirst(visit, key, bucket);
@@ -124,6 +132,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       body: job.body,
       itemId: job.itemId,
       waitFor: job.wait ? job.turnId : undefined,
+      respond: job.respond,
     };
     const { duplicate, limit } = await store().enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
@@ -150,7 +159,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     visit: Visit,
     key: string | undefined,
     bucket: { key: string; max: number; windowMs: number },
-  ): Promise<{ status: number; body?: unknown } | undefined> {
+  ): Promise<Response | undefined> {
     const known = key === undefined ? undefined : await store().known(key);
     if (known) {
       visit.limit = await store().take(bucket.key, 0, bucket.max, bucket.windowMs);
@@ -162,19 +171,16 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return undefined;
   }
 
-  function repeated(visit: Visit, { answer }: KnownKey): Promise<{ status: number; body?: unknown }> {
+  function repeated(visit: Visit, { answer }: KnownKey): Promise<Response> {
     const first = answer as FirstAnswer;
     log.note(duplicateRow(visit, first.itemId));
     return answerOf(visit, first);
   }
 
-  async function answerOf(
-    { call }: Visit,
-    { status, body, waitFor }: FirstAnswer,
-  ): Promise<{ status: number; body?: unknown }> {
-    if (waitFor === undefined) return { status, body };
+  async function answerOf({ call }: Visit, { status, body, waitFor, respond }: FirstAnswer): Promise<Response> {
     const agent = ctx.use("agent");
-    return { status: 200, body: agent.endOf(await agent.waitFor(waitFor, { signal: call.signal })) };
+    const end = waitFor ? agent.endOf(await agent.waitFor(waitFor, { signal: call.signal })) : undefined;
+    return respond ? finished(respond, end?.result) : { status, body: end ?? body };
   }
 
   /** Reads the body. A compressed one is refused with its content type, after the credentials. */

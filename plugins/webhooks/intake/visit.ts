@@ -2,6 +2,7 @@
 import { type Call, isPorticoError } from "portico";
 import type { NewDelivery } from "portico/store";
 import type { Job } from "../jobs.ts";
+import { isBinary } from "../bodies/read.ts";
 import { maskFields, maskText } from "../log/mask.ts";
 import type { Plan, Target } from "../plan.ts";
 import type { LimitState } from "./limit.ts";
@@ -27,16 +28,21 @@ export interface Visit {
 
 interface Outcome {
   outcome: string;
-  itemId?: string;
-  payload?: string;
+  itemId?: string | undefined;
+  payload?: string | undefined;
+  /** The payload is the body's value as JSON, since its bytes are no text. */
+  parsed?: boolean | undefined;
   status?: number;
   action?: Job["action"];
   /** Placeholders without a value. */
-  missing?: readonly string[];
+  missing?: readonly string[] | undefined;
   error?: { code: string; message: string };
 }
 
-function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing, error }: Outcome): NewDelivery {
+function rowOf(
+  visit: Visit,
+  { outcome, itemId, payload, parsed, status, action, missing, error }: Outcome,
+): NewDelivery {
   const { id, call, target, settings, headers, query, credential, raw, plan } = visit;
   // whoever is nobody gets next to no room on our disk
   const known = credential !== undefined;
@@ -56,6 +62,7 @@ function rowOf(visit: Visit, { outcome, itemId, payload, status, action, missing
       address: call.address,
       requestId: call.id,
       bytes: raw?.length ?? 0,
+      parsed,
       credential: credential?.name,
       status,
       action,
@@ -81,7 +88,9 @@ function clipped(fields: Readonly<Record<string, string>>): Record<string, strin
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge } = visit.plan ?? {};
   const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
-  return rowOf(visit, { outcome, itemId, status, action, missing, payload: visit.raw?.toString("utf8") ?? "" });
+  const parsed = isBinary(visit.headers["content-type"]) || undefined;
+  const payload = parsed ? JSON.stringify(visit.plan?.request.body) : (visit.raw?.toString("utf8") ?? "");
+  return rowOf(visit, { outcome, itemId, status, action, missing, payload, parsed });
 }
 
 export function duplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {

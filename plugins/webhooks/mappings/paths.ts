@@ -54,3 +54,22 @@ export function lookUp(request: Request, { root, steps }: Path): unknown {
   }
   return here;
 }
+
+const MOST_PATHS = 2000;
+
+/** The paths of all that a request holds, as templates write them. */
+export function pathsOf({ body, headers, query }: Request): string[] {
+  const paths: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (paths.length >= MOST_PATHS) return;
+    paths.push(path);
+    if (Array.isArray(value)) for (const [i, item] of value.slice(0, 3).entries()) visit(item, `${path}[${i}]`);
+    else if (typeof value === "object" && value !== null)
+      for (const [name, item] of Object.entries(value))
+        visit(item, /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`);
+  };
+  visit(body, "body");
+  for (const name of Object.keys(headers)) paths.push(`headers.${name}`);
+  for (const name of Object.keys(query)) paths.push(`query.${name}`);
+  return paths;
+}

@@ -67,7 +67,7 @@ export function render(mapping: Mapping, given: Request, change: Change): Render
   const request = change.body === undefined ? given : { ...given, body: change.body };
   const missing: string[] = [];
   const words = overrides.message ?? overrides.text;
-  const session = oneLine(overrides.session ?? filledIn(mapping.session, request, missing) ?? "");
+  const session = oneLine(overrides.session ?? sessionOf(mapping.session, request, missing) ?? "");
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
   const delivery = overrides.delivery ?? config.delivery;
@@ -104,6 +104,12 @@ function filledIn(template: Mapping["message"], request: Request, missing: strin
   const rendered = template?.render(request);
   if (rendered) missing.push(...rendered.missing);
   return rendered?.text;
+}
+
+/** What the payload has a part in lies under `webhook:`: no sender may name a session of others. */
+function sessionOf(template: Mapping["session"], request: Request, missing: string[]): string | undefined {
+  const name = filledIn(template, request, missing);
+  return !template || template.isFixed || template.source.startsWith("webhook:") ? name : `webhook:${name}`;
 }
 
 function payloadOf(body: unknown): string {

@@ -1,5 +1,6 @@
 /** Templates: `{body.a.b}`, `{headers.x}`, `{query.x}`, `{json body.a}`. Other braces stay as they are. */
-import { lookUp, type Path, readPath, type Request } from "./paths.ts";
+import { didYouMean, PorticoError } from "portico";
+import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
 
 export interface Rendered {
   text: string;
@@ -13,38 +14,81 @@ export interface Template {
   readonly outline: string;
   /** True where nothing of a request goes into it. */
   readonly isFixed: boolean;
-  render(request: Request): Rendered;
+  /** `names` are what `{turnId}` and its like stand for; only in the owner's words. */
+  render(request: Request, names?: Readonly<Record<string, string>>): Rendered;
 }
 
-type Part = string | { path: Path; json: boolean; placeholder: string };
+type Segment = string | { path: Path; json: boolean; placeholder: string };
 
 const PLACEHOLDER = /\{(json\s+)?((?:body|headers|query)(?:\.[^\s.[\]{}"']+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*)\}/g;
+/** What looks like one. */
+const ATTEMPT = /\{(json\s+)?([A-Za-z]\w*)([.[][^{}\s]*)?\}/g;
+const ROOTS = ["body", "headers", "query"];
+/** What others call the body. */
+const BODY = new Set(["payload", "event", "data", "json", "request"]);
 
-export function readTemplate(source: string): Template {
-  const parts: Part[] = [];
+/** Throws `invalid_request_error` under `key` for what is meant as a placeholder and is none. */
+export function readTemplate(source: string, key: string): Template {
+  const segments: Segment[] = [];
   let at = 0;
+  const add = (words: string): void => {
+    for (const found of words.matchAll(ATTEMPT)) checkAttempt(found, key);
+    segments.push(words);
+  };
   for (const found of source.matchAll(PLACEHOLDER)) {
     const path = readPath(found[2] ?? "");
     if (!path) continue;
-    parts.push(source.slice(at, found.index), { path, json: found[1] !== undefined, placeholder: found[0] });
+    add(source.slice(at, found.index));
+    segments.push({ path, json: found[1] !== undefined, placeholder: found[0] });
     at = found.index + found[0].length;
   }
-  parts.push(source.slice(at));
+  add(source.slice(at));
   return {
     source,
-    outline: parts.map((part) => (typeof part === "string" ? part : "[…]")).join(""),
-    isFixed: parts.length === 1,
-    render(request) {
+    outline: segments.map((segment) => (typeof segment === "string" ? segment : "[…]")).join(""),
+    isFixed: segments.length === 1,
+    render(request, names) {
       const missing: string[] = [];
-      const texts = parts.map((part) => {
-        if (typeof part === "string") return part;
-        const value = lookUp(request, part.path);
-        if (value === undefined) missing.push(part.placeholder);
-        return part.json ? (JSON.stringify(value, null, 2) ?? "") : shown(value);
+      const texts = segments.map((segment) => {
+        if (typeof segment === "string") return names ? named(segment, names) : segment;
+        const value = lookUp(request, segment.path);
+        if (value === undefined) missing.push(segment.placeholder);
+        return segment.json ? (JSON.stringify(value, null, 2) ?? "") : shown(value);
       });
       return { text: texts.join(""), missing };
     },
   };
+}
+
+/** Throws where a sample has nothing for a placeholder, with the nearest path that it has. */
+export function checkAgainst(template: Template, sample: Request, key: string): void {
+  const [placeholder] = template.render(sample).missing;
+  if (placeholder === undefined) return;
+  const near = nearestPath(placeholder, sample);
+  throw wrong(key, `${placeholder} has no value in the mapping's sample.${near ? ` Did you mean {${near}}?` : ""}`);
+}
+
+/** The path of a request that is written most like a placeholder. */
+export function nearestPath(placeholder: string, request: Request): string | undefined {
+  return didYouMean(placeholder.replace(/^\{(json\s+)?|\}$/g, ""), pathsOf(request));
+}
+
+function checkAttempt([placeholder, json, root = "", rest = ""]: RegExpExecArray, key: string): void {
+  if (json === undefined && rest === "" && !ROOTS.includes(root)) return;
+  const meant = BODY.has(root) ? "body" : didYouMean(root, ROOTS);
+  if (meant === undefined && json === undefined) return;
+  const hint = readPath((meant ?? "") + rest)
+    ? `Did you mean {${meant}${rest}}?`
+    : "Write {body.a[0].b}, {headers.<name>}, {query.<name>} or {json body.a}.";
+  throw wrong(key, `${placeholder} is no placeholder. ${hint}`);
+}
+
+function wrong(key: string, why: string): PorticoError {
+  return new PorticoError("invalid_request_error", `${key}: ${why}`, { param: key });
+}
+
+function named(words: string, names: Readonly<Record<string, string>>): string {
+  return words.replace(/\{(\w+)\}/g, (all, name: string) => (Object.hasOwn(names, name) ? names[name]! : all));
 }
 
 function shown(value: unknown): string {

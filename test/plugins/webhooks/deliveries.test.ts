@@ -84,7 +84,7 @@ test("a delivery can be replayed: it starts once more, under a row of its own", 
   const [row] = await newest();
   const replayed = await gateway.json("POST", `/webhooks/deliveries/${row?.id}/replay`);
   assert.is.not(replayed.turnId, first.body.turnId);
-  assert.is(replayed.sessionId, "ci:7");
+  assert.is(replayed.sessionId, "webhook:ci:7");
   assert.match((await gateway.ended(replayed.turnId)).result, /Build 7 of red/);
   const [again] = await newest();
   assert.is((again as Row & { replayOf?: string }).replayOf, row?.id);
@@ -96,7 +96,7 @@ test("a dry run shows mapping, words and session, and starts nothing", async () 
   const shown = await gateway.json("POST", "/webhooks/test", { headers: { "X-CI": "1" }, body: { build: 8 } });
   assert.is(shown.source, "ci");
   assert.is(shown.action, "agent");
-  assert.is(shown.session, "ci:8");
+  assert.is(shown.session, "webhook:ci:8");
   assert.is(shown.text, "Build 8 of ");
   assert.equal(shown.missing, ["{query.team}"]);
   assert.is((await newest("?limit=1000")).length, before);
@@ -144,7 +144,7 @@ test("the command line lists, shows, replays and tests", async () => {
     "--body",
     '{"build":1}',
   ]);
-  assert.match(dry.stdout, /ci → agent in the session ci:1[\s\S]*Build 1 of x/);
+  assert.match(dry.stdout, /ci → agent in the session webhook:ci:1[\s\S]*Build 1 of x/);
   const wrong = await portico(gateway.home, ["webhooks", "show", "del_none"]);
   assert.is(wrong.code, 1);
   assert.match(wrong.stderr, /no delivery del_none/);

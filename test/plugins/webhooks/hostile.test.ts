@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { readForm } from "../../../plugins/webhooks/intake/content.ts";
+import { readForm } from "../../../plugins/webhooks/bodies/forms.ts";
 import { createVerifier } from "../../../plugins/webhooks/intake/signatures.ts";
 import { maskPayload } from "../../../plugins/webhooks/log/mask.ts";
 import { lookUp, readPath } from "../../../plugins/webhooks/mappings/paths.ts";
@@ -179,7 +179,7 @@ test("whatever is read from outside takes time in line with its size", () => {
     (size) => ({ list: Array.from({ length: size }, String) }),
     (body) => lookUp({ body, headers: {}, query: {} }, readPath("body.list[7].length")!),
   );
-  const template = readTemplate("{body.a} {json body.a}");
+  const template = readTemplate("{body.a} {json body.a}", "message");
   assertLinear(
     "a template",
     15_000,

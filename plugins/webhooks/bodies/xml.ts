@@ -1,0 +1,73 @@
+/**
+ * XML as an object, as mappings look at it: `<order id="7"><line>a</line><line>b</line></order>` is
+ * `{order: {"@id": "7", line: ["a", "b"]}}`. Values are texts; beside attributes or elements a text is `#text`. Only the
+ * five entities of XML and characters by number are decoded: what a document type declares is not to be had.
+ */
+import { Parser } from "htmlparser2";
+import { PorticoError } from "portico";
+
+const MAX_DEPTH = 200;
+
+type Value = string | Fields | Value[];
+interface Fields {
+  [name: string]: Value;
+}
+
+interface Open {
+  fields: Map<string, Value>;
+  texts: string[];
+}
+
+/** Throws `invalid_request_error` where an element is not closed, or the text holds none. */
+export function readXml(text: string): unknown {
+  const top: Open = { fields: new Map(), texts: [] };
+  const open = [top];
+  let isEmpty = false;
+  const parser = new Parser(
+    {
+      onopentag(_name, attributes) {
+        if (open.length > MAX_DEPTH) throw wrong(`is nested more than ${MAX_DEPTH} levels deep`);
+        const fields = Object.entries(attributes).map(([name, value]) => [`@${name}`, value] as const);
+        open.push({ fields: new Map(fields), texts: [] });
+        isEmpty = true;
+      },
+      onprocessinginstruction(name) {
+        if (name.toLowerCase() === "!doctype") throw wrong("has a document type, which is not taken");
+      },
+      ontext(piece) {
+        open.at(-1)!.texts.push(piece);
+        isEmpty = false;
+      },
+      onclosetag(name, isImplied) {
+        const closesItself = isEmpty && text.slice(parser.endIndex - 1, parser.endIndex + 1) === "/>";
+        isEmpty = false;
+        if (isImplied && !closesItself) throw wrong(`does not close <${name.slice(0, 100)}>`);
+        add(open.at(-2)!.fields, name, valueOf(open.pop()!));
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.end(text);
+  if (open.length > 1) throw wrong("does not end");
+  if (top.fields.size !== 1 || top.texts.join("").trim() !== "")
+    throw wrong("must hold one element and nothing beside it");
+  return Object.fromEntries(top.fields);
+}
+
+function valueOf({ fields, texts }: Open): Value {
+  const text = texts.join("").trim();
+  if (fields.size === 0) return text;
+  if (text !== "") fields.set("#text", text);
+  return Object.fromEntries(fields);
+}
+
+function add(fields: Map<string, Value>, name: string, value: Value): void {
+  if (name === "__proto__") return;
+  const known = fields.get(name);
+  if (Array.isArray(known)) known.push(value);
+  else fields.set(name, known === undefined ? value : [known, value]);
+}
+
+function wrong(why: string): PorticoError {
+  return new PorticoError("invalid_request_error", `The body is no XML that can be read: it ${why}.`);
+}
