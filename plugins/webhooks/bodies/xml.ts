@@ -42,7 +42,7 @@ export function readXml(text: string): unknown {
         const closesItself = isEmpty && text.slice(parser.endIndex - 1, parser.endIndex + 1) === "/>";
         isEmpty = false;
         if (isImplied && !closesItself) throw wrong(`does not close <${name.slice(0, 100)}>`);
-        add(open.at(-2)!.fields, name, valueOf(open.pop()!));
+        add(open.at(-2)!.fields, name, contentOf(open.pop()!));
       },
     },
     { xmlMode: true },
@@ -54,7 +54,7 @@ export function readXml(text: string): unknown {
   return Object.fromEntries(top.fields);
 }
 
-function valueOf({ fields, texts }: Open): Value {
+function contentOf({ fields, texts }: Open): Value {
   const text = texts.join("").trim();
   if (fields.size === 0) return text;
   if (text !== "") fields.set("#text", text);
