@@ -5,6 +5,7 @@ import type { DueLoop, DueLoopOptions } from "./schedules/due-loop.ts";
 declare module "portico" {
   interface Events {
     "cron:fired": CronFired;
+    "cron:failed": CronFailed;
   }
   interface Services {
     schedule: ScheduleService;
@@ -25,6 +26,24 @@ export interface CronFired {
   turnId?: string;
   /** What the job's payload carries for hooks. */
   context?: Record<string, unknown>;
+}
+
+/** Every run that did not succeed has one; a slot that was missed or skipped has not. */
+export interface CronFailed {
+  jobId: string;
+  name: string;
+  runId: string;
+  /** The slot, ISO 8601; for a run by hand the time of the call. */
+  scheduledAt: string;
+  failedAt: string;
+  /** `error`, `timeout`, `cancelled`, `interrupted`. */
+  status: string;
+  error: string;
+  turnId?: string;
+  /** In a row, this one included. */
+  consecutiveErrors: number;
+  /** The job has disabled itself by this failure. */
+  disabled: boolean;
 }
 
 /** `tz` is an IANA zone; default `cron.timezone`. `at` is ISO 8601; without an offset it is local time in `tz`. */

@@ -28,10 +28,10 @@ const invalid = (message: string, param: string): PorticoError =>
 
 /** Which fields a kind of source knows, beside `kind`. */
 const FIELDS: Record<Source["kind"], readonly string[]> = {
-  http: ["url", "headers", "ignore"],
-  json: ["url", "headers", "items", "key"],
-  feed: ["url", "headers"],
-  html: ["url", "headers", "selector", "ignore", "remove"],
+  http: ["url", "headers", "method", "body", "browser", "ignore"],
+  json: ["url", "headers", "method", "body", "items", "key"],
+  feed: ["url", "headers", "method", "body"],
+  html: ["url", "headers", "method", "body", "browser", "selector", "ignore", "remove"],
   file: ["path", "ignore", "match"],
 };
 
@@ -43,6 +43,9 @@ function checkSource(source: Source): void {
     throw invalid(`A source of kind ${source.kind} has no ${stray}: it knows ${known.join(", ")}.`, `source.${stray}`);
   if (source.kind === "file" && source.path === undefined) throw needs("path", "file");
   if (source.kind !== "file" && source.url === undefined) throw needs("url", source.kind);
+  const unusable = ["headers", "method", "body"].find((key) => source.browser && source[key as "body"] !== undefined);
+  if (unusable !== undefined) throw invalid(`A page in the browser takes no ${unusable}.`, `source.${unusable}`);
+  if (source.method === "GET" && source.body !== undefined) throw invalid("A GET has no body.", "source.body");
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);
   compileIgnored(source.ignore);
@@ -64,7 +67,15 @@ function withoutMasks(next: Source, before: Source | undefined): Source {
     ...next,
     url: next.url && unmasked(next.url, shown?.url, before?.url, "source.url"),
     headers: next.headers && Object.fromEntries(headers),
+    body: unmaskedBody(next.body, shown?.body, before?.body),
   };
+}
+
+function unmaskedBody(next: Source["body"], shown: Source["body"], before: Source["body"]): Source["body"] {
+  const text = JSON.stringify(next);
+  if (!text?.includes(MASK)) return next;
+  if (text === JSON.stringify(shown)) return before;
+  throw invalid(`source.body holds ${MASK} in the place of a secret: write the secret out.`, "source.body");
 }
 
 export function createPollEntries({ ctx, tools, settings, changed }: PollEntriesOptions) {

@@ -65,9 +65,9 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
       return { ok: true, id: row.id, name: row.name };
     },
     async run(id: string) {
-      const result = await runner.runNow(await entries.find(id));
+      const result = await runner.runNow(() => entries.find(id));
       if (result === undefined)
-        throw new PorticoError("conflict", "This poll is being checked, or was changed, right now: try again.");
+        throw new PorticoError("conflict", "This poll has been in a check for a minute: try again.");
       return { ok: result.status !== "error", ...result };
     },
     async test(given: unknown) {

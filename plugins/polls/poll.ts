@@ -1,9 +1,10 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { isSecretHeader, MASK, maskAddress } from "portico";
+import { isSecretHeader, MASK, maskAddress, maskNamed } from "portico";
 import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
+import type { Form } from "./sources/ending.ts";
 import type { Validators } from "./sources/source.ts";
 
 export const KIND = "poll";
@@ -52,6 +53,8 @@ export interface Cursor {
   /** Keys of the items that were seen. */
   seen?: string[];
   hash?: string;
+  /** The document's form, where it was there to its end: one that does not end so is cut off. */
+  form?: Form;
   /** The text before, for the difference; left out where it is large. */
   text?: string;
 }
@@ -70,21 +73,47 @@ export function toPoll(row: Schedule): Poll {
 export const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 20);
 
 /** What the cursor belongs to: where this changes, the poll begins anew with a baseline. */
-export function identityOf({ kind, url, path, items, key, selector, ignore, remove, match }: Source): string {
-  return JSON.stringify([kind, url, path, items, key, selector, ignore, remove, match]);
+export function identityOf(source: Source): string {
+  const { kind, url, path, items, key, selector, ignore, remove, match, method, body, browser } = source;
+  return JSON.stringify([
+    kind,
+    url,
+    path,
+    items,
+    key,
+    selector,
+    ignore,
+    remove,
+    match,
+    method,
+    body,
+    browser || undefined,
+  ]);
 }
 
 /** Where a source lies, as it may be shown. */
 export const placeOf = ({ url, path }: Source): string => (url === undefined ? (path ?? "") : maskAddress(url));
 
+/** Text that is JSON is masked as what it means. */
+function maskedBody(body: Source["body"]): Source["body"] {
+  if (typeof body !== "string") return maskNamed(body) as Source["body"];
+  try {
+    const [plain, shown] = [JSON.parse(body), maskNamed(JSON.parse(body))].map((value) => JSON.stringify(value));
+    return plain === shown ? body : shown;
+  } catch {
+    return body;
+  }
+}
+
 /** A source as it may be shown. */
 export function masked(source: Source): Source {
-  const { url, headers } = source;
+  const { url, headers, body } = source;
   const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
   return {
     ...source,
     url: url && maskAddress(url),
     headers: headers && Object.fromEntries(shown),
+    body: maskedBody(body),
   };
 }
 

@@ -15,6 +15,21 @@ export const Source = Type.Object(
     headers: Type.Optional(
       Type.Record(Type.String({ pattern: "^[A-Za-z0-9-]+$" }), Type.String({ pattern: "^[^\\r\\n]*$" })),
     ),
+    method: Type.Optional(
+      Type.Union(
+        ["GET", "POST", "PUT", "QUERY"].map((method) => Type.Literal(method)),
+        { description: "Default GET; POST with a body" },
+      ),
+    ),
+    body: Type.Optional(
+      Type.Union(
+        [Type.String({ maxLength: 1_000_000 }), Type.Record(Type.String(), Type.Unknown()), Type.Array(Type.Unknown())],
+        {
+          description: "What is sent, such as a GraphQL query; an object is sent as JSON",
+        },
+      ),
+    ),
+    browser: Type.Optional(Type.Boolean({ description: "html, http: the page as the browser renders it" })),
     items: Type.Optional(
       Type.String({ description: "json: where the list is, such as data.items or results[0].rows" }),
     ),
@@ -81,6 +96,12 @@ export const PollsConfig = Type.Object(
     maxItems: Type.Integer({ default: 20, minimum: 1, maximum: 1_000 }),
     maxBytes: Type.Integer({ default: 5_242_880, minimum: 1, maximum: 104_857_600 }),
     timeoutMs: Type.Integer({ default: 30_000, minimum: 1, maximum: 600_000 }),
+    settleMs: Type.Integer({
+      default: 1_000,
+      minimum: 0,
+      maximum: 60_000,
+      description: "A file that was written to within this time is waited for",
+    }),
     keepRuns: Type.Integer({ default: 100, minimum: 1, maximum: 10_000, description: "History kept per poll" }),
     entries: Type.Record(Type.String(), ConfiguredPoll, {
       default: {},

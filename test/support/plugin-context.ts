@@ -42,6 +42,7 @@ export function makeContext(store: Store) {
     declared: (name: string) => bus.spec(name) !== undefined,
     busy: <T>(work: Promise<T>) => work,
   } as unknown as PluginContext;
-  bus.declare("cron:fired", { mode: "notify", description: "", sample: {} as never });
+  for (const name of ["cron:fired", "cron:failed"] as const)
+    bus.declare(name, { mode: "notify", description: "", sample: {} as never });
   return { ctx, bus, emitted };
 }

@@ -1,7 +1,8 @@
 /** Ends runs: when a turn has ended (here or in another gateway), when a hook has, and after a crash. */
 import type { PluginContext } from "portico";
-import type { Run } from "portico/store";
-import { type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
+import type { CronFailed } from "portico/cron";
+import type { Run, Schedule } from "portico/store";
+import { type Job, type JobState, KIND, nextSlot, type RunData, type RunStatus, toJob } from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];
 /** A turn that nobody can find any more, or a hook's run of a process that is gone, is given up after this. */
@@ -27,18 +28,26 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
   const store = () => ctx.use("store");
   const hooks = new Set<string>();
 
+  /** What a failure makes of a job: it waits longer, or is disabled. */
+  function afterFailure(job: Job, state: JobState, end: End): Pick<Schedule, "enabled" | "nextAt"> {
+    const { row, body } = job;
+    state.consecutiveErrors++;
+    state.lastError = end.error ?? end.status;
+    const limit = body.maxErrors ?? maxErrors();
+    if (limit > 0 && state.consecutiveErrors >= limit) {
+      state.disabledReason = `failed ${state.consecutiveErrors} times in a row, last with: ${state.lastError}`;
+      return { enabled: false, nextAt: null };
+    }
+    if (row.nextAt === null || body.schedule.kind === "at") return row;
+    const earliest = end.endedAt + BACKOFF_MS[Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1]!;
+    const later = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
+    if (later) state.slotAt = later.slotAt;
+    return { enabled: row.enabled, nextAt: later?.nextAt ?? row.nextAt };
+  }
+
   async function settle(run: Run, end: End): Promise<void> {
-    const data = run.data as RunData;
-    const ended: Run = {
-      ...run,
-      status: end.status,
-      endedAt: end.endedAt,
-      data: {
-        ...data,
-        error: end.error,
-        result: end.result?.slice(0, RESULT_CHARS),
-      },
-    };
+    const data: RunData = { ...(run.data as RunData), error: end.error, result: end.result?.slice(0, RESULT_CHARS) };
+    const ended: Run = { ...run, status: end.status, endedAt: end.endedAt, data };
     for (;;) {
       const row = await store().schedules.get(KIND, data.jobId);
       if (!row) {
@@ -49,40 +58,37 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       if ((await store().runs.get(run.id))?.status !== "running") return; // another gateway was faster
       const state: JobState = { ...job.state, lastStatus: end.status, lastDurationMs: end.endedAt - run.at };
       if (state.running?.runId === run.id) delete state.running;
-      let next = row.nextAt;
-      let enabled = row.enabled;
-      if (end.status === "ok") {
-        state.consecutiveErrors = 0;
-        delete state.lastError;
-      } else {
-        state.consecutiveErrors++;
-        state.lastError = end.error ?? end.status;
-        const limit = job.body.maxErrors ?? maxErrors();
-        if (limit > 0 && state.consecutiveErrors >= limit) {
-          enabled = false;
-          next = null;
-          state.disabledReason = `failed ${state.consecutiveErrors} times in a row, last with: ${state.lastError}`;
-          ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
-        } else if (next !== null) {
-          const pause = BACKOFF_MS[Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1]!;
-          const earliest = end.endedAt + pause;
-          const later =
-            next < earliest && job.body.schedule.kind !== "at" ? nextSlot(row.id, job.body, earliest) : undefined;
-          if (later) {
-            next = later.nextAt;
-            state.slotAt = later.slotAt;
-          }
-        }
-      }
+      const isOk = end.status === "ok";
+      if (isOk) Object.assign(state, { consecutiveErrors: 0, lastError: undefined });
+      const { enabled, nextAt } = isOk ? row : afterFailure(job, state, end);
       const moved = await store().tick(
-        { kind: KIND, id: row.id, expectedNext: row.nextAt, next, state, enabled },
+        { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
         { runs: [ended] },
       );
       if (moved === undefined) continue;
       if (state.fired % 10 === 0) await store().runs.prune(run.owner, keepRuns());
-      if (end.status === "ok" && job.body.deleteAfterRun) await removeIfOver(row.id);
+      if (!isOk) await announceFailure(job, ended, state, row.enabled && !enabled);
+      else if (job.body.deleteAfterRun) await removeIfOver(row.id);
       return;
     }
+  }
+
+  async function announceFailure({ row }: Job, run: Run, state: JobState, disabled: boolean): Promise<void> {
+    const { slotAt, turnId, sessionId } = run.data as RunData;
+    if (disabled) ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
+    const failed: CronFailed = {
+      jobId: row.id,
+      name: row.name ?? row.id,
+      runId: run.id,
+      scheduledAt: new Date(slotAt).toISOString(),
+      failedAt: new Date(run.endedAt!).toISOString(),
+      status: run.status,
+      error: state.lastError!,
+      turnId,
+      consecutiveErrors: state.consecutiveErrors,
+      disabled,
+    };
+    await ctx.emit("cron:failed", failed, { sessionKey: sessionId ?? `cron:${row.id}` });
   }
 
   /** Removes a job made with `deleteAfterRun` once no date of it is to come. */

@@ -1,9 +1,11 @@
 /** One look at a source: what it holds, and what of that is new. Nothing is written here. */
+import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import { lineDiff } from "./diff.ts";
 import { type Item, newItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
+import { refuseCutOff } from "../sources/ending.ts";
 import { type Answered, type Asked, CheckFailed } from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
@@ -18,6 +20,8 @@ export interface CheckOptions {
   roots: readonly string[];
   timeoutMs: number;
   maxBytes: number;
+  settleMs: number;
+  browser(): BrowserService;
   signal: AbortSignal;
   now: number;
 }
@@ -67,14 +71,21 @@ export async function check(options: CheckOptions): Promise<Checked> {
       ...facts,
     };
   }
-  const { text, hash } = found;
+  const { text, hash, ending } = found;
+  refuseCutOff(ending, cursor?.form);
   const first = cursor?.kind !== "text";
   if (hash === "absent" && !first && cursor.hash !== "absent") throw new CheckFailed("The file is gone.");
   const changed = first ? options.fireOnFirst && hash !== "absent" : cursor.hash !== hash;
   const diff = changed ? lineDiff(first ? "" : (cursor.text ?? ""), text) : undefined;
   return {
     status: changed ? "changed" : first ? "baseline" : "unchanged",
-    cursor: { kind: "text", hash, text: text.length <= TEXT_KEPT ? text : undefined, ...kept },
+    cursor: {
+      kind: "text",
+      hash,
+      text: text.length <= TEXT_KEPT ? text : undefined,
+      form: ending?.isWhole ? ending.form : undefined,
+      ...kept,
+    },
     news: changed ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
     diff,
     sample: [],

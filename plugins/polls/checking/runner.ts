@@ -1,7 +1,8 @@
 /** Makes the checks that are due: takes a lease, looks, and commits cursor, history and what it fires in one transaction. */
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
-import type { ScheduleTools } from "portico/cron";
+import { isoDate, type ScheduleTools } from "portico/cron";
 import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
 import {
@@ -23,6 +24,9 @@ import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outco
 /** Beyond the deadline of the check itself: for the comparison and the commit. */
 const LEASE_MARGIN_MS = 30_000;
 const ITEMS_IN_EVENT = 50;
+/** How long a check by hand waits for one that goes on, and how often it looks for the end of one elsewhere. */
+const MOST_WAIT_MS = 60_000;
+const LOOK_AGAIN_MS = 50;
 
 export interface RunnerOptions {
   ctx: PluginContext;
@@ -52,11 +56,12 @@ interface Lease {
 
 export function createRunner({ ctx, tools, settings }: RunnerOptions) {
   const store = () => ctx.use("store");
-  const active = new Set<Promise<unknown>>();
+  /** The checks that go on here, by their polls. */
+  const active = new Map<string, Promise<unknown>>();
 
   /** One look, without any trace: for tests and for checks alike. */
   function look(body: PollBody, cursor: Cursor | undefined): Promise<Checked> {
-    const { timeoutMs, maxBytes, roots } = settings();
+    const { timeoutMs, maxBytes, roots, settleMs } = settings();
     return check({
       source: body.source,
       cursor,
@@ -65,6 +70,8 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
       roots: [ctx.paths.workspace, ...roots],
       timeoutMs: body.timeoutMs ?? timeoutMs,
       maxBytes: body.maxBytes ?? maxBytes,
+      settleMs,
+      browser: () => ctx.use("browser"),
       signal: ctx.signal,
       now: store().now(),
     });
@@ -131,6 +138,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     if (committed === undefined) return undefined;
     if (state.checks % 10 === 0) await store().runs.prune(run.owner, settings().keepRuns);
     if (checked?.status === "changed") await announce(poll, run, checked);
+    if (failure !== undefined) await announceFailure(poll, run, failure, state.consecutiveErrors, next);
     return { runId, status, count: data.count ?? 0, error: failure?.message, eventIds, turnIds };
   }
 
@@ -151,6 +159,23 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     );
   }
 
+  async function announceFailure({ row, body }: Poll, run: Run, failure: Error, errors: number, next: number | null) {
+    await ctx.emit(
+      "poll:failed",
+      {
+        pollId: row.id,
+        name: row.name ?? row.id,
+        url: placeOf(body.source),
+        runId: run.id,
+        failedAt: new Date(run.endedAt!).toISOString(),
+        error: failure.message,
+        consecutiveErrors: errors,
+        nextCheckAt: isoDate(row.enabled ? next : null),
+      },
+      { sessionKey: `poll:${row.id}` },
+    );
+  }
+
   /** Takes the slot for as long as the check may last; `undefined` where somebody else has it. */
   function lease({ row, body, state }: Poll, now: number): Promise<number | undefined> {
     const until = now + (body.timeoutMs ?? settings().timeoutMs) + LEASE_MARGIN_MS;
@@ -163,9 +188,11 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     });
   }
 
-  function track<T>(work: Promise<T>): Promise<T> {
-    active.add(work);
-    const done = (): void => void active.delete(work);
+  function track<T>(id: string, work: Promise<T>): Promise<T> {
+    active.set(id, work);
+    const done = (): void => {
+      if (active.get(id) === work) active.delete(id);
+    };
     work.then(done, done);
     return ctx.busy(work);
   }
@@ -176,7 +203,7 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     const work = complete({ poll, rev, trigger: "schedule" }).catch((error: unknown) => {
       ctx.log.error({ err: error, poll: poll.row.name }, "poll could not be completed; it will be tried again");
     });
-    void track(work);
+    void track(poll.row.id, work);
   }
 
   return {
@@ -184,21 +211,30 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     /** Starts the checks that are due, as many as there is room for; answers how many. */
     async runDue(now: number): Promise<number> {
       const { maxConcurrent } = settings();
-      if (active.size >= maxConcurrent) await Promise.race(active);
+      if (active.size >= maxConcurrent) await Promise.race(active.values());
       const due = await store().schedules.due(KIND, now, Math.max(1, maxConcurrent - active.size));
       await Promise.all(due.map((row) => startCheck(toPoll(row), now)));
       return due.length;
     },
-    /** A check by hand; the slot stays where it is. `undefined`: a check is going on already. */
-    async runNow(poll: Poll): Promise<CheckResult | undefined> {
-      const now = store().now();
-      const { leased } = poll.state;
-      if (leased !== undefined && leased.until === poll.row.nextAt && leased.until > now) return undefined;
-      const rev = await lease(poll, now);
-      return rev === undefined ? undefined : track(complete({ poll, rev, trigger: "manual", slot: poll.row.nextAt }));
+    /** A check by hand; the slot stays where it is. One that goes on already is waited for; `undefined`: for too long. */
+    async runNow(find: () => Promise<Poll>): Promise<CheckResult | undefined> {
+      const giveUpAt = performance.now() + MOST_WAIT_MS;
+      while (!ctx.signal.aborted && performance.now() < giveUpAt) {
+        const poll = await find();
+        const { id, nextAt } = poll.row;
+        const now = store().now();
+        const { leased } = poll.state;
+        const isTaken = leased !== undefined && leased.until === nextAt && leased.until > now;
+        const rev = isTaken ? undefined : await lease(poll, now);
+        const done = rev && (await track(id, complete({ poll, rev, trigger: "manual", slot: nextAt })));
+        if (done) return done;
+        // Another gateway's end is not told.
+        await Promise.race([active.get(id)?.catch(() => {}), sleep(LOOK_AGAIN_MS)].filter(Boolean));
+      }
+      return undefined;
     },
     async idle(): Promise<void> {
-      await Promise.allSettled(active);
+      await Promise.allSettled(active.values());
     },
   };
 }

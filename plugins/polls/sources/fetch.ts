@@ -1,5 +1,5 @@
 /** Fetches a source under the guard, conditionally. */
-import { guardedFetch } from "portico/egress";
+import { type GuardedResponse, guardedFetch } from "portico/egress";
 import { type Answered, type Asked, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
 const ACCEPT: Record<string, string> = {
@@ -12,69 +12,78 @@ const ACCEPT: Record<string, string> = {
 export interface Fetched {
   body: Buffer;
   contentType: string;
-  status: number;
-  validators: Validators;
-}
-
-function retryAfterMs(value: string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+  /** A length or chunks said where the body ends; else the end of the connection had to do. */
+  isFramed: boolean;
+  status?: number;
+  validators?: Validators;
 }
 
 /** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
 export async function fetchSource(asked: Asked, read: (fetched: Fetched) => Found): Promise<Answered> {
-  const fetched = await fetchBody(asked);
+  const fetched = asked.source.browser ? await renderPage(asked) : await fetchBody(asked);
   if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
   const { validators, status, body } = fetched;
   return { found: read(fetched), validators, status, bytes: body.length };
 }
 
-/** The body, or `unchanged` for a 304. Every other answer than 2xx, and an empty one, is a `CheckFailed`. */
-async function fetchBody({
-  source,
-  guard,
-  validators,
-  timeoutMs,
-  maxBytes,
-  signal,
-}: Asked): Promise<Fetched | "unchanged"> {
+async function renderPage(asked: Asked): Promise<Fetched> {
+  const { html, status } = await (await import("./browser.ts")).renderedPage(asked);
+  return { body: Buffer.from(html), contentType: "text/html; charset=utf-8", isFramed: true, status };
+}
+
+/** The request of a source. A body that is no text is sent as JSON, and makes it a POST where no method is given. */
+function requestOf({ kind, method, body, headers }: Asked["source"], known: Validators | undefined) {
+  const isJson = body !== undefined && typeof body !== "string";
+  return {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    body: isJson ? JSON.stringify(body) : body,
+    headers: {
+      accept: ACCEPT[kind]!,
+      ...(isJson && { "content-type": "application/json" }),
+      ...(known?.etag && { "if-none-match": known.etag }),
+      ...(known?.lastModified && { "if-modified-since": known.lastModified }),
+      ...lowerCased(headers),
+    },
+  };
+}
+
+const lowerCased = (headers: Record<string, string> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+/** The body, or `unchanged` for a 304. Every other status than 2xx, and an empty body, is a `CheckFailed`. */
+async function fetchBody(asked: Asked): Promise<Fetched | "unchanged"> {
+  const { source, guard, validators, timeoutMs, maxBytes, signal } = asked;
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
   const known = validators?.url === url ? validators : undefined;
-  const answer = await guardedFetch(guard, url, {
-    headers: {
-      accept: ACCEPT[kind]!,
-      ...(known?.etag && { "if-none-match": known.etag }),
-      ...(known?.lastModified && { "if-modified-since": known.lastModified }),
-      ...source.headers,
-    },
-    timeoutMs,
-    maxBytes,
-    signal,
-  });
-  const { status, headers, body } = answer;
+  const response = await guardedFetch(guard, url, { ...requestOf(source, known), timeoutMs, maxBytes, signal });
+  const { status, headers, body } = response;
   if (status === 304) {
     if (known === undefined)
       throw new CheckFailed("The server answered 304 to a request without a condition.", { status });
     return "unchanged";
   }
-  if (status < 200 || status > 299) {
-    const wait = retryAfterMs(headers["retry-after"]);
+  if (status < 200 || status > 299)
     throw new CheckFailed(`The server answered ${status}.`, {
       status,
-      retryAfterMs: wait,
+      retryAfterMs: retryAfterMs(headers["retry-after"]),
     });
-  }
-  if (body.length === 0) throw new CheckFailed("The answer is empty.", { status });
+  if (body.length === 0) throw new CheckFailed("The response is empty.", { status });
   return {
     body,
     status,
     contentType: headers["content-type"] ?? "",
-    validators: {
-      url,
-      etag: headers["etag"],
-      lastModified: headers["last-modified"],
-    },
+    isFramed: isFramed(response),
+    validators: { url, etag: headers["etag"], lastModified: headers["last-modified"] },
   };
+}
+
+const isFramed = ({ headers }: GuardedResponse): boolean =>
+  headers["content-length"] !== undefined || /chunked/i.test(headers["transfer-encoding"] ?? "");
+
+/** How long a server asks to wait; `undefined` for what is neither seconds nor a date to come. */
+export function retryAfterMs(value: string | undefined, now = Date.now()): number | undefined {
+  if (value === undefined || value.length > 100) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - now;
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }

@@ -1,8 +1,11 @@
 /** A file or a directory below one of the roots. */
+import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { extname, join, resolve, sep } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import picomatch from "picomatch";
 import { decodeText } from "./decode.ts";
+import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./ignore.ts";
 import { type Answered, type Asked, CheckFailed, needs } from "./source.ts";
@@ -31,36 +34,73 @@ async function confined(roots: readonly string[], asked: string): Promise<string
 }
 
 /** A directory lists its files (new and changed ones are items); a file is one text. */
-export async function readFileSource({ source, roots, maxBytes }: Asked): Promise<Answered> {
+export async function readFileSource(asked: Asked): Promise<Answered> {
+  const { source, roots } = asked;
   if (source.path === undefined) throw needs("path", "file");
   const path = await confined(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
-  if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, source.match) }, bytes: 0 };
+  if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, asked) }, bytes: 0 };
   if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
-  if (facts.size > maxBytes) throw new CheckFailed(`The file is larger than ${maxBytes} bytes.`);
-  const content = await readFile(path);
-  const text = content.includes(0) ? "" : withoutIgnored(decodeText(content), source.ignore);
+  const content = await settledContent(path, asked);
+  const whole = content.includes(0) ? "" : decodeText(content);
+  const text = withoutIgnored(whole, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
-  return { found: { kind: "text", text, hash }, bytes: content.length };
+  const ending = endingOf(whole, TYPES[extname(path).toLowerCase()]);
+  return { found: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 
-async function entries(dir: string, match: string | undefined) {
-  const matches = picomatch(match ?? "*");
+/** What a file of this name must be, to be whole. */
+const TYPES: Record<string, string> = { ".json": "json", ".xml": "xml", ".rss": "xml", ".atom": "xml", ".svg": "xml" };
+
+/** Two looks at a file that show this alike lie on both sides of no write. */
+const trace = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
+
+/** Reads a file that nobody is writing to; one that is not left alone until the deadline is an error. */
+async function settledContent(path: string, { settleMs, timeoutMs, maxBytes, signal }: Asked): Promise<Buffer> {
+  const deadline = performance.now() + timeoutMs;
+  let before = await stat(path);
+  // A clock of another machine may have set the time of the file: what counts is that it stays.
+  for (let isFresh = Math.abs(Date.now() - before.mtimeMs) < settleMs; ; isFresh = true) {
+    if (isFresh) await sleep(settleMs, undefined, { signal });
+    if (before.size > maxBytes) throw new CheckFailed(`The file is larger than ${maxBytes} bytes.`);
+    const content = await readFile(path);
+    const after = await stat(path);
+    if (trace(after) === trace(before)) return content;
+    if (performance.now() > deadline) throw new CheckFailed("The file is being written to.");
+    before = after;
+  }
+}
+
+async function entries(dir: string, { source: { match = "*" }, settleMs, signal }: Asked) {
+  const matches = picomatch(match);
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
     throw new CheckFailed(`The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`);
+  const found = await filesAmong(dir, names);
+  const fresh = found.filter(({ facts }) => Math.abs(Date.now() - facts.mtimeMs) < settleMs);
+  if (fresh.length > 0) await sleep(settleMs, undefined, { signal });
+  const still = new Map(
+    (
+      await filesAmong(
+        dir,
+        fresh.map(({ name }) => name),
+      )
+    ).map(({ name, facts }) => [name, trace(facts)]),
+  );
+  // One that is being written to is left to the next check.
+  const settled = found.filter((one) => !fresh.includes(one) || still.get(one.name) === trace(one.facts));
+  return settled.map(({ name, facts }) => ({
+    value: { name, path: name, size: facts.size, modifiedAt: facts.mtime.toISOString() },
+    id: `${name} ${facts.size} ${facts.mtimeMs}`,
+  }));
+}
+
+async function filesAmong(dir: string, names: readonly string[]): Promise<{ name: string; facts: Stats }[]> {
   const found = [];
   for (const name of names) {
     const facts = await lstat(join(dir, name)).catch(() => undefined);
-    if (!facts?.isFile()) continue;
-    const value = {
-      name,
-      path: name,
-      size: facts.size,
-      modifiedAt: facts.mtime.toISOString(),
-    };
-    found.push({ value, id: `${name} ${facts.size} ${facts.mtimeMs}` });
+    if (facts?.isFile()) found.push({ name, facts });
   }
   return found;
 }

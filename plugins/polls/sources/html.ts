@@ -1,6 +1,7 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
 import { decodeText } from "./decode.ts";
+import { endingOf } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./ignore.ts";
@@ -9,9 +10,11 @@ import { compileSelector } from "./select.ts";
 import { type Answered, type Asked, CheckFailed } from "./source.ts";
 
 export function readHtml(asked: Asked): Promise<Answered> {
-  return fetchSource(asked, ({ body, contentType }) => {
-    const text = pageText(decodeText(body, contentType), asked.source);
-    return { kind: "text", text, hash: hashOf(text) };
+  return fetchSource(asked, ({ body, contentType, isFramed }) => {
+    const html = decodeText(body, contentType);
+    const text = pageText(html, asked.source);
+    const ending = endingOf(html);
+    return { kind: "text", text, hash: hashOf(text), ending: ending && { ...ending, isSaid: !isFramed } };
   });
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { decodeText } from "./decode.ts";
+import { endingOf } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
 import { withoutIgnored } from "./ignore.ts";
 import type { Answered, Asked } from "./source.ts";
@@ -11,9 +12,15 @@ const TEXT = /^(text\/|application\/(json|xml|javascript|x-yaml|yaml|toml)|[\w/-
 /** A document as a whole: it changed where its bytes (or, with `ignore`, its remaining lines) did. */
 export function readHttp(asked: Asked): Promise<Answered> {
   const { ignore } = asked.source;
-  return fetchSource(asked, ({ body, contentType }) => {
-    const text =
-      ignore !== undefined || TEXT.test(contentType) ? withoutIgnored(decodeText(body, contentType), ignore) : "";
-    return { kind: "text", text, hash: hashOf(ignore === undefined ? body : text) };
+  return fetchSource(asked, ({ body, contentType, isFramed }) => {
+    const isText = ignore !== undefined || TEXT.test(contentType);
+    const whole = isText ? decodeText(body, contentType) : "";
+    const ending = endingOf(whole, contentType);
+    return {
+      kind: "text",
+      text: isText ? withoutIgnored(whole, ignore) : "",
+      hash: hashOf(ignore === undefined ? body : withoutIgnored(whole, ignore)),
+      ending: ending && { ...ending, isSaid: ending.isSaid || !isFramed },
+    };
   });
 }

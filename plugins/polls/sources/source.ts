@@ -1,12 +1,14 @@
 import { PorticoError } from "portico";
+import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import type { Item } from "../identity.ts";
 import type { Source } from "../schema.ts";
+import type { Ending } from "./ending.ts";
 
 /** What a source holds now: a list of items, or one text. */
 export type Found =
   | { kind: "items"; items: Item[] }
-  | { kind: "text"; text: string; hash: string }
+  | { kind: "text"; text: string; hash: string; ending?: Ending }
   /** The server said that nothing changed. */
   | { kind: "unchanged" };
 
@@ -25,6 +27,10 @@ export interface Asked {
   maxBytes: number;
   /** Directories that file sources may read. */
   roots: readonly string[];
+  /** A file that was written to within this time, in ms, is waited for. */
+  settleMs: number;
+  /** Throws 503 where there is none. */
+  browser(): BrowserService;
   signal: AbortSignal;
 }
 export interface Answered {

@@ -30,6 +30,7 @@ test.before(async () => {
   gateway = await startGateway({
     config: {
       polls: {
+        settleMs: 50,
         entries: {
           conf: {
             every: "1h",
@@ -410,6 +411,79 @@ test("a secret in the address goes to the source and nowhere else", async () => 
   const moved = { ...shown.source, url: url.replace("page=1", "page=2") };
   const refused = await gateway.request("PATCH", `/polls/${p.id}`, { source: moved });
   assert.is(refused.status, 400, "a mask must not become part of the address");
+});
+
+test("a check by hand waits for the one that goes on, and both are there", async () => {
+  let release = (): void => {};
+  let asked = 0;
+  handler = async (_req, res) => {
+    asked++;
+    await new Promise<void>((resolve) => (release = resolve));
+    res.end(JSON.stringify(rows(1)));
+  };
+  const { id } = await gateway.json("POST", "/polls", {
+    source: { kind: "json", url: at, items: "items" },
+    every: "1h",
+  });
+  const runs = [gateway.json("POST", `/polls/${id}/run`), gateway.json("POST", `/polls/${id}/run`)];
+  for (let i = 1; i <= 3; i++) {
+    await until(`check ${i}`, () => asked === i);
+    release();
+  }
+  assert.equal((await Promise.all(runs)).map(({ status }: Result) => status).sort(), ["unchanged", "unchanged"]);
+  answer(rows(1));
+  const now = await gateway.json("POST", "/polls", { source: { kind: "json", url: at, items: "items" }, every: "1h" });
+  assert.is((await gateway.json("POST", `/polls/${now.id}/run`)).ok, true, "right after it was added");
+});
+
+test("a method and a body: what they fetch, and what is shown of them", async () => {
+  const got: unknown[] = [];
+  handler = (req, res) => {
+    let text = "";
+    req
+      .on("data", (chunk: Buffer) => (text += chunk))
+      .on("end", () => {
+        got.push([req.method, req.headers["content-type"], text]);
+        res.end(JSON.stringify({ data: { rows: [{ id: 1 }] } }));
+      });
+  };
+  const body = { query: "{ rows { id } }", variables: { apiToken: "t0p" } };
+  const graph = await poll({ source: { kind: "json", url: at, body, items: "data.rows", key: "id" } });
+  assert.is((await graph.run()).status, "baseline");
+  assert.equal(got[0], ["POST", "application/json", JSON.stringify(body)]);
+  const shown = await gateway.json("GET", `/polls/${graph.id}`);
+  assert.is(shown.source.body.variables.apiToken, "********");
+  await gateway.json("PATCH", `/polls/${graph.id}`, { source: shown.source });
+  assert.is((await graph.run()).status, "unchanged", "what comes back masked is the same source");
+  assert.equal(got[1], got[0]);
+  const put = await poll({ source: { kind: "http", url: at, method: "PUT", body: "plain" } });
+  await put.run();
+  assert.equal(got[2], ["PUT", undefined, "plain"]);
+  for (const [source, param] of [
+    [{ kind: "http", url: at, method: "GET", body: "x" }, "source.body"],
+    [{ kind: "http", url: at, method: "DELETE" }, "source.method"],
+    [{ kind: "html", url: at, browser: true, headers: { a: "b" } }, "source.headers"],
+    [{ kind: "feed", url: at, browser: true }, "source.browser"],
+    [{ kind: "file", path: "x", method: "GET" }, "source.method"],
+  ] as const) {
+    const refused = await gateway.request("POST", "/polls", { source });
+    assert.is(((await refused.json()) as { error: { param: string } }).error.param, param);
+  }
+});
+
+test("each failed check is an event", async () => {
+  const failed: { name: string; error: string; consecutiveErrors: number }[] = [];
+  const undo = gateway.gateway.bus.on("poll:failed", ({ context }) => void failed.push(context));
+  const p = await poll({ source: { kind: "http", url: at } });
+  answer("no", {}, 503);
+  await p.run();
+  await p.run();
+  await until("both", () => failed.length === 2);
+  await undo();
+  assert.equal(
+    failed.map(({ name, error, consecutiveErrors }) => [name, error, consecutiveErrors]),
+    [1, 2].map((errors) => [`p${made}`, "The server answered 503.", errors]),
+  );
 });
 
 test("a hook payload reaches the handlers of its event", async () => {

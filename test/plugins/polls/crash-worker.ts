@@ -12,4 +12,4 @@ if ((await entries.list()).length === 0) {
 }
 await entries.freeLeases();
 process.send?.("ready");
-for (;;) await runner.runNow(await entries.find("grows"));
+for (;;) await runner.runNow(() => entries.find("grows"));

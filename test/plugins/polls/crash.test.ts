@@ -86,7 +86,7 @@ async function lastLook(file: string, dir: string): Promise<number[]> {
   const store = openStore({ url: `file:${file}`, log: quietLog() });
   const polls = await makePolls(store, dir);
   await polls.entries.freeLeases();
-  await polls.runner.runNow(await polls.entries.find("grows"));
+  await polls.runner.runNow(() => polls.entries.find("grows"));
   const items = await store.items.list({ kind: "wake", limit: 1_000 });
   await store.close();
   return items.map(({ body }) => Number((body as { text: string }).text));

@@ -7,7 +7,7 @@ import { createRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
 import { makeContext } from "../../support/plugin-context.ts";
 
-export const settings: PollsConfig = {
+const settings: PollsConfig = {
   enabled: true,
   allowPrivateNetwork: false,
   allowedHostnames: [],
@@ -18,12 +18,14 @@ export const settings: PollsConfig = {
   maxBytes: 5_000_000,
   timeoutMs: 10_000,
   keepRuns: 100,
+  settleMs: 0,
   entries: {},
 };
 
 export async function makePolls(store: Store, workspace: string) {
   const { ctx: base, bus } = makeContext(store);
-  bus.declare("poll:changed", { mode: "notify", description: "", sample: {} as never });
+  for (const name of ["poll:changed", "poll:failed"] as const)
+    bus.declare(name, { mode: "notify", description: "", sample: {} as never });
   const ctx = {
     ...base,
     name: "polls",
