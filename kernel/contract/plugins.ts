@@ -74,6 +74,8 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   url(): string;
   /** Every port that this gateway listens on: nobody may be led to them (see `createGuard`). */
   ports(): readonly number[];
+  /** Every secret of the configuration as it is now, for what must not show one: never to be kept or sent. */
+  secrets(): readonly string[];
 
   /** Declares an event; emitting an undeclared one does nothing but log an error. */
   event<K extends EventName>(name: K, spec: EventSpec<K>): Dispose;

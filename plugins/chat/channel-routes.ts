@@ -76,7 +76,7 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
       names = await listings.ask(channel);
       result.models = names.length;
     } catch (error) {
-      result.modelsError = reason(error);
+      result.modelsError = engine.masks.all().text(reason(error));
     }
   }
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
@@ -107,6 +107,6 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
       ms: Math.round(performance.now() - startedAt),
     };
   } catch (error) {
-    return { ...result, model, error: reason(error) };
+    return { ...result, model, error: engine.masks.all().text(reason(error)) };
   }
 }

@@ -16,6 +16,7 @@ export default definePlugin({
   firstSteps: [["portico hooks new hello --event message:received", "a hook that sees every message, live at once"]],
 
   async setup(ctx, config) {
+    const { createMasks } = await import("./secrets/masks.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
@@ -45,9 +46,18 @@ export default definePlugin({
     const upstreams = createUpstreamClient();
     ctx.defer(() => upstreams.close());
     const ownPorts = () => ctx.ports();
-    const listings = createListings({ upstreams, provider: channels.provider, log: ctx.log, ownPorts, now: Date.now });
+    const masks = createMasks(() => ctx.secrets());
+    const listings = createListings({
+      upstreams,
+      masks,
+      provider: channels.provider,
+      log: ctx.log,
+      ownPorts,
+      now: Date.now,
+    });
     const engine = {
       upstreams,
+      masks,
       log: ctx.log,
       ownPorts,
       provider: channels.provider,

@@ -29,7 +29,7 @@ export interface PluginParts {
   services: ServiceRegistry;
   contributions: ContributionRegistry;
   mount: Mount;
-  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
+  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset" | "secrets">;
   anySchema: TSchema;
   url(): string;
   ports(): readonly number[];
@@ -71,6 +71,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     signal: scope.signal,
     url: parts.url,
     ports: parts.ports,
+    secrets: () => parts.config.secrets(),
     ...ownedMount(parts.mount, (label, undo) => scope.add(label, undo), owned),
     async server(serverOptions) {
       const { server, release } = await parts.openServer(serverOptions);

@@ -7,6 +7,7 @@ import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { judge } from "./judge.ts";
 import { type Candidate, type Routing, resolve } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
+import type { Masks } from "../secrets/masks.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 
@@ -17,6 +18,7 @@ const DEFAULT_RETRIES = 2;
 export interface Engine {
   routing: Routing;
   upstreams: UpstreamClient;
+  masks: Masks;
   log: Logger;
   ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
@@ -98,7 +100,7 @@ async function tryChannel(
       channel,
       model,
       key.value,
-      { log: engine.log, ownPorts: engine.ownPorts, defaultBaseUrl: provider.defaultBaseUrl },
+      { log: engine.log, masks: engine.masks, ownPorts: engine.ownPorts, defaultBaseUrl: provider.defaultBaseUrl },
       job,
     );
     const { trace } = job;
@@ -120,7 +122,8 @@ async function tryChannel(
       hold.begin(response);
       channel.succeeded(key.index, performance.now() - startedAt);
       return response;
-    } catch (error) {
+    } catch (caught) {
+      const error = target.hide(caught);
       if (job.cancelled) {
         channel.noted();
         throw error;

@@ -2,6 +2,7 @@
 import { fitsPattern, isPorticoError, type Logger, PorticoError } from "portico";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ChatProvider, upstreamError, type WireProvider, type WireRequest } from "portico/chat";
+import type { Masks } from "../secrets/masks.ts";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
@@ -29,6 +30,7 @@ interface Kept {
 
 export interface ListingOptions {
   upstreams: UpstreamClient;
+  masks: Masks;
   provider(name: string): ChatProvider | undefined;
   log: Logger;
   ownPorts: () => readonly number[];
@@ -73,6 +75,7 @@ export function createListings(options: ListingOptions) {
       throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
     const target = new AttemptTarget(channel, "", channel.takeKey().value, {
       log: options.log,
+      masks: options.masks,
       ownPorts: options.ownPorts,
       defaultBaseUrl: provider.defaultBaseUrl,
     });
@@ -80,7 +83,8 @@ export function createListings(options: ListingOptions) {
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
-    return list.decode(await fetchBody(options.upstreams, list.encode(target), provider.wire!.error));
+    const names = list.decode(await fetchBody(options.upstreams, list.encode(target), provider.wire!.error));
+    return target.mask.value(names);
   }
 
   return {

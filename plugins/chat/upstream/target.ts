@@ -3,12 +3,15 @@ import { isPorticoError, type Logger, PorticoError } from "portico";
 import { parseDataUrl, type Target } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
 import { newCompletionId } from "../openai/completion.ts";
+import type { Masks } from "../secrets/masks.ts";
+import type { SecretMask } from "../secrets/secret-mask.ts";
 import type { ChannelConfig } from "../schema.ts";
 import type { Job } from "../job.ts";
 
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
 export interface TargetOptions {
+  masks: Masks;
   log: Logger;
   ownPorts: () => readonly number[];
   /** Of the provider, where the channel names none. */
@@ -26,6 +29,8 @@ export class AttemptTarget implements Target {
   readonly options: Record<string, unknown>;
   readonly log: Logger;
   readonly created = Math.floor(Date.now() / 1000);
+  /** Hides what the upstream was sent in confidence. */
+  readonly mask: SecretMask;
   readonly #job: Job | undefined;
   readonly #options: TargetOptions;
   readonly #allowPrivate: boolean;
@@ -49,12 +54,18 @@ export class AttemptTarget implements Target {
     this.log = options.log;
     this.#job = job;
     this.#options = options;
+    this.mask = options.masks.of(channel);
     this.#allowPrivate = config.allowPrivateImages === true;
   }
 
   get id(): string {
     this.#id ??= newCompletionId();
     return this.#id;
+  }
+
+  /** The same error without any secret in it: the upstream's own words are in many. */
+  hide<E>(error: E): E {
+    return this.#options.masks.all().error(error);
   }
 
   get signal(): AbortSignal {

@@ -22,7 +22,7 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
       if (job.stream) return { stream, streamType: "sse", firstByteMs };
       return whole(await gather(stream, job, target), firstByteMs);
     }
-    const given = await inTime(attempt, provider.complete!(request, told));
+    const given = target.mask.value(await inTime(attempt, provider.complete!(request, told)));
     if (job.stream) {
       const pieces = typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
       return { stream: await begin(attempt, fromArray(pieces)), streamType: "sse", firstByteMs: since(job) };

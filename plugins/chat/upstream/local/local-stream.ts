@@ -4,6 +4,7 @@ import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
+import { MaskedStream } from "../../secrets/masked-stream.ts";
 import { OpenAiStream } from "../../openai/stream.ts";
 import { ProviderFailed } from "./provider-failed.ts";
 
@@ -15,6 +16,7 @@ export class LocalStream implements ResponseStream {
   readonly #a: LocalAttempt;
   readonly #pieces: AsyncIterator<Piece>;
   readonly #mender: OpenAiStream;
+  readonly #masked: MaskedStream | undefined;
   readonly #writer: ReturnType<typeof createChunkWriter>;
   #deadline: Deadline | undefined;
   #early: Buffer | undefined;
@@ -33,6 +35,7 @@ export class LocalStream implements ResponseStream {
     this.#pieces = pieces;
     const head = { id: target.id, created: target.created, model: target.model };
     this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
+    this.#masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
     this.#writer = createChunkWriter(head);
     job.worker = this;
   }
@@ -44,7 +47,7 @@ export class LocalStream implements ResponseStream {
     return this.#mender.finishReason;
   }
   get text() {
-    return this.#mender.text;
+    return this.#a.target.mask.text(this.#mender.text);
   }
 
   /** Resolves once the first bytes are there; rejects at once when the client disconnects, whatever the provider does. */
@@ -102,7 +105,8 @@ export class LocalStream implements ResponseStream {
         this.#finished = true;
         return undefined;
       }
-      const out = this.#mender.push(this.#bytesOf(value));
+      const mended = this.#mender.push(this.#bytesOf(value));
+      const out = mended === undefined ? undefined : (this.#masked?.push(mended) ?? mended);
       if (this.#mender.failure !== undefined) throw this.#mender.failure;
       if (out !== undefined && out.length > 0) return out;
     }
@@ -126,7 +130,8 @@ export class LocalStream implements ResponseStream {
   }
 
   #last(): Buffer | undefined {
-    return this.#mender.done ? undefined : this.#mender.end();
+    const last = this.#mender.done ? undefined : this.#mender.end();
+    return last === undefined ? undefined : (this.#masked?.push(last) ?? last);
   }
 
   #bytesOf(piece: Piece): Buffer {
@@ -136,8 +141,9 @@ export class LocalStream implements ResponseStream {
     return this.#writer.take()!;
   }
 
-  #broken(error: unknown): void {
+  #broken(what: unknown): void {
     if (this.#over) return;
+    const error = this.#a.target.hide(what);
     const reject = this.#reject;
     this.#abandon();
     if (reject !== undefined) {

@@ -26,7 +26,8 @@ export interface Received {
 /** The caller's response. Throws what the upstream's response is instead of one. */
 export function readWhole(attempt: WireAttempt, call: WireRequest, received: Received): ChatResponse {
   const { wire, native, target, job } = attempt;
-  const { status, headers, body, firstByteMs } = received;
+  const { status, headers, firstByteMs } = received;
+  const body = target.mask.body(received.body);
   if (body.length === 0) throw emptyResponse(target, status);
   if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
     throw upstreamError(

@@ -263,9 +263,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   }
 
   /** An error of any kind, before or after the first byte. */
-  #broken(error: unknown, cause?: Error): void {
+  #broken(what: unknown, cause?: Error): void {
     if (this.#mode === "over") return;
-    if (cause !== undefined && error instanceof Error) error.cause ??= cause;
+    if (cause !== undefined && what instanceof Error) what.cause ??= cause;
+    const error = this.#a.target.hide(what);
     this.#close();
     if (this.#delivery.open) {
       this.#delivery.reject(error);

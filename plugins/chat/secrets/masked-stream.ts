@@ -1,0 +1,264 @@
+/**
+ * Hides secrets in a stream of events, also where one is spread over many of them. Events that are laid out like the one
+ * before are only gone through in their text, a step a byte; all others are parsed.
+ */
+import { MASK } from "portico";
+import { type Fields, isObject } from "../openai/fields.ts";
+import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
+import type { SecretMask } from "./secret-mask.ts";
+
+const LF = 10;
+const QUOTE = 34;
+const COLON = 58;
+const SLASH = 47;
+const BACKSLASH = 92;
+const SMALL_U = 117;
+
+/** One string of the stream that grows by deltas. */
+interface Growing {
+  state: number;
+  /** What cannot go out before it is known not to be a secret. */
+  held: string;
+  /** The event that held it back, to send the rest in. */
+  event: (text: string) => Buffer;
+}
+
+/** Where the text stands in the event before. */
+interface Layout {
+  growing: Growing;
+  textAt: number;
+  /** From the closing quote on. */
+  tail: number;
+}
+
+export class MaskedStream {
+  readonly #mask: SecretMask;
+  readonly #automaton: SecretAutomaton;
+  readonly #growing = new Map<string, Growing>();
+  #layout: Layout | undefined;
+  #rest: Buffer | undefined;
+
+  constructor(mask: SecretMask) {
+    this.#mask = mask;
+    this.#automaton = mask.automaton;
+  }
+
+  /** Whole events; an incomplete last one waits for the rest of it. */
+  push(given: Buffer): Buffer {
+    const bytes = this.#rest === undefined ? given : Buffer.concat([this.#rest, given]);
+    this.#rest = undefined;
+    const out: Buffer[] = [];
+    let from = 0;
+    let at = 0;
+    while (at < bytes.length) {
+      let end = this.#skim(bytes, at);
+      if (end === -1) {
+        end = blockEnd(bytes, at);
+        if (end === -1) break;
+        const changed = this.#event(bytes.subarray(at, end));
+        if (changed !== undefined) {
+          if (at > from) out.push(bytes.subarray(from, at));
+          out.push(changed);
+          from = end;
+        }
+      }
+      at = end;
+    }
+    if (at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at));
+    if (from === 0 && at === bytes.length) return bytes;
+    if (at > from) out.push(bytes.subarray(from, at));
+    return out.length === 1 ? out[0]! : Buffer.concat(out);
+  }
+
+  /** What was still held back. */
+  end(): Buffer | undefined {
+    const out = this.#release();
+    if (this.#rest !== undefined) out.push(Buffer.from(this.#mask.text(this.#rest.toString("latin1")), "latin1"));
+    this.#rest = undefined;
+    return out.length === 0 ? undefined : Buffer.concat(out);
+  }
+
+  /** The end of an event that is laid out as the one before, and says nothing that must be held back; else -1. */
+  #skim(bytes: Buffer, at: number): number {
+    const layout = this.#layout;
+    if (layout === undefined || layout.growing.held !== "") return -1;
+    const automaton = this.#automaton;
+    let i = at + layout.textAt;
+    if (bytes[i - 1] !== QUOTE || bytes[i - 2] !== COLON || bytes[i - 3] !== QUOTE) return -1;
+    let { state } = layout.growing;
+    for (; ; i++) {
+      const byte = bytes[i];
+      if (byte === QUOTE) break;
+      if (byte === undefined) return -1;
+      if (byte === BACKSLASH) {
+        const next = bytes[++i];
+        if (next === SMALL_U || next === SLASH || next === BACKSLASH || next === QUOTE) return -1;
+        state = 0;
+        continue;
+      }
+      state = automaton.step(state, byte);
+      if (automaton.complete[state] === 1) return -1;
+    }
+    const end = i + layout.tail;
+    if (end > bytes.length || bytes[end - 1] !== LF || bytes[end - 2] !== LF) return -1;
+    if (automaton.depth[state]! > LEAD) return -1;
+    layout.growing.state = state;
+    return end;
+  }
+
+  /** One event. Undefined: it may go out as it came. */
+  #event(event: Buffer): Buffer | undefined {
+    this.#layout = undefined;
+    const text = event.toString("utf8");
+    const found = /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text);
+    const value = found === null ? undefined : parsed(found[2]!);
+    if (found === null || !isObject(value)) {
+      const hidden = this.#mask.text(text);
+      const before = this.#release();
+      return hidden === text && before.length === 0 ? undefined : Buffer.concat([...before, Buffer.from(hidden)]);
+    }
+    const [, head = "", , tail = ""] = found;
+    const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
+    let changed = hidden !== value;
+    const leaves = textsIn(hidden);
+    const ends = isEnd(hidden);
+    const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
+    const before = this.#release(new Set(leaves.map(({ id }) => id)));
+    for (const { id, holder, key } of leaves) {
+      const growing = this.#grown(id);
+      const given = holder[key] as string;
+      let shown = this.#step(growing, given);
+      if (ends) {
+        shown += growing.held;
+        growing.held = "";
+        growing.state = 0;
+      }
+      if (growing.held !== "") growing.event = alone(hidden, leaves, id, write);
+      if (shown === given) continue;
+      holder[key] = shown;
+      changed = true;
+    }
+    if (!changed && leaves.length === 1) this.#learn(event, leaves[0]!);
+    if (!changed && before.length === 0) return undefined;
+    return Buffer.concat([...before, changed ? write(hidden) : event]);
+  }
+
+  #grown(id: string): Growing {
+    let growing = this.#growing.get(id);
+    if (growing === undefined) {
+      growing = { state: 0, held: "", event: () => Buffer.alloc(0) };
+      this.#growing.set(id, growing);
+    }
+    return growing;
+  }
+
+  /** What of the text may go out now; the rest is held. */
+  #step(growing: Growing, text: string): string {
+    const automaton = this.#automaton;
+    let { held, state } = growing;
+    let out = "";
+    for (let i = 0; i < text.length; i++) {
+      state = automaton.step(state, text.charCodeAt(i));
+      if (automaton.complete[state] === 1) {
+        out += MASK;
+        held = "";
+        state = 0;
+        continue;
+      }
+      held += text[i];
+      const free = held.length - Math.max(0, automaton.depth[state]! - LEAD);
+      out += held.slice(0, free);
+      held = held.slice(free);
+    }
+    growing.held = held;
+    growing.state = state;
+    return out;
+  }
+
+  /** What other texts hold back goes out before an event in which they do not go on. */
+  #release(except: ReadonlySet<string> = new Set()): Buffer[] {
+    const out: Buffer[] = [];
+    for (const [id, growing] of this.#growing) {
+      if (except.has(id)) continue;
+      if (growing.held !== "") out.push(growing.event(growing.held));
+      growing.held = "";
+      growing.state = 0;
+    }
+    return out;
+  }
+
+  #learn(event: Buffer, { id, key }: Leaf): void {
+    const name = Buffer.from(`"${key}":"`);
+    const at = event.indexOf(name, Math.max(0, event.indexOf('"delta"')));
+    if (at === -1 || event[event.length - 1] !== LF || event[event.length - 2] !== LF) return;
+    const textAt = at + name.length;
+    let quote = textAt;
+    while (quote < event.length && event[quote] !== QUOTE) quote += event[quote] === BACKSLASH ? 2 : 1;
+    this.#layout = { growing: this.#grown(id), textAt, tail: event.length - quote };
+  }
+}
+
+interface Leaf {
+  id: string;
+  holder: Fields;
+  key: string;
+}
+
+/** Strings that say something by themselves: a name is not spread over events. */
+const WHOLE = new Set(["role", "type", "id", "name", "signature"]);
+
+/** The strings in the deltas of an event, each with a name that is the same in all events. */
+function textsIn(event: Fields): Leaf[] {
+  const leaves: Leaf[] = [];
+  const visit = (value: unknown, id: string): void => {
+    if (Array.isArray(value)) {
+      value.forEach((item, i) => visit(item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`));
+    } else if (isObject(value)) {
+      for (const key of Object.keys(value)) {
+        if (typeof value[key] !== "string") visit(value[key], `${id}.${key}`);
+        else if (!WHOLE.has(key)) leaves.push({ id: `${id}.${key}`, holder: value, key });
+      }
+    }
+  };
+  visit(event["delta"], `delta${String(event["index"] ?? "")}`);
+  const choices = event["choices"];
+  if (Array.isArray(choices)) {
+    choices.forEach((choice: unknown, i) => {
+      if (isObject(choice)) visit(choice["delta"], `${String(choice["index"] ?? i)}`);
+    });
+  }
+  return leaves;
+}
+
+function isEnd(event: Fields): boolean {
+  const choices = event["choices"];
+  return Array.isArray(choices) && choices.some((choice) => isObject(choice) && choice["finish_reason"] != null);
+}
+
+/** The event with one of its texts only. */
+function alone(event: Fields, leaves: readonly Leaf[], id: string, write: (of: unknown) => Buffer) {
+  return (text: string): Buffer => {
+    const kept = leaves.map(({ holder, key }) => holder[key]);
+    for (const leaf of leaves) leaf.holder[leaf.key] = leaf.id === id ? text : "";
+    const bytes = write(event);
+    leaves.forEach(({ holder, key }, i) => (holder[key] = kept[i]));
+    return bytes;
+  };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The end of the event that begins at `from`, behind its blank line, or -1. */
+function blockEnd(bytes: Buffer, from: number): number {
+  for (let lf = bytes.indexOf(LF, from); lf !== -1; lf = bytes.indexOf(LF, lf + 1)) {
+    if (bytes[lf + 1] === LF) return lf + 2;
+    if (bytes[lf + 1] === 13 && bytes[lf + 2] === LF) return lf + 3;
+  }
+  return -1;
+}

@@ -1,0 +1,130 @@
+/**
+ * Hides secrets in what comes from upstreams, which may echo the key that they were sent: as it is, escaped as in JSON
+ * (also twice), or percent-encoded.
+ */
+import { MASK } from "portico";
+import { SecretAutomaton } from "./secret-automaton.ts";
+
+/** Anything shorter would be found where it is no secret. */
+const SHORTEST = 6;
+/** The same for what models say, where an error would cost more. */
+const SHORTEST_IN_CONTENT = 8;
+/** A cause of a cause of a cause: no error has more that say something. */
+const DEPTH = 5;
+
+export class SecretMask {
+  readonly #pattern: RegExp | undefined;
+  /** The longest run of letters and digits of each secret: every usual way of writing it leaves those as they are. */
+  readonly #needles: string[];
+  #automaton: SecretAutomaton | undefined;
+  readonly #inContent: string[];
+
+  constructor(secrets: Iterable<string>) {
+    const all = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST);
+    this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
+    this.#needles = [...new Set(this.#inContent.map(longestRun))];
+    // A longer one first: it may begin with another.
+    const written = all.sort((a, b) => b.length - a.length).map((secret) => Array.from(secret, anyWriting).join(""));
+    this.#pattern = written.length === 0 ? undefined : new RegExp(written.join("|"), "g");
+  }
+
+  /** There is something to hide in what models say. */
+  get watchesContent(): boolean {
+    return this.#inContent.length > 0;
+  }
+
+  /** Made at the first stream. */
+  get automaton(): SecretAutomaton {
+    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...percentEncoded(secret)]));
+    return this.#automaton;
+  }
+
+  /** The text with each secret as `********`; the same text where there is none. */
+  text(text: string): string {
+    return this.#pattern === undefined ? text : text.replace(this.#pattern, MASK);
+  }
+
+  /** A copy with all strings masked; the very same value where there was nothing to mask. */
+  value<T>(value: T): T {
+    return this.#pattern === undefined ? value : (this.#masked(value) as T);
+  }
+
+  /** JSON that came from an upstream; the very same bytes where there was nothing to mask. */
+  body(body: Buffer): Buffer {
+    if (!this.mayStandIn(body)) return body;
+    let parsed: unknown;
+    try {
+      parsed = JSON.parse(body.toString("utf8"));
+    } catch {
+      const text = body.toString("latin1");
+      const hidden = this.text(text);
+      return hidden === text ? body : Buffer.from(hidden, "latin1");
+    }
+    const hidden = this.value(parsed);
+    return hidden === parsed ? body : Buffer.from(JSON.stringify(hidden));
+  }
+
+  /** Quick, and right where it says no: a secret's letters, or ASCII written as `\u00…`, stand in the bytes. */
+  mayStandIn(bytes: Buffer): boolean {
+    for (const needle of this.#needles) if (bytes.includes(needle, 0, "latin1")) return true;
+    return this.#needles.length > 0 && bytes.includes("\\u00", 0, "latin1");
+  }
+
+  /** The same error, without secrets in whatever of it may be shown or logged. */
+  error<E>(error: E): E {
+    if (this.#pattern !== undefined) this.#maskError(error, DEPTH);
+    return error;
+  }
+
+  #maskError(error: unknown, depth: number): void {
+    if (!(error instanceof Error) || depth === 0) return;
+    const fields = error as unknown as Record<string, unknown>;
+    for (const key of ["message", "stack", "code", "type", "param", "details", "headers"]) {
+      const value = fields[key];
+      if (value === undefined) continue;
+      const hidden = this.#masked(value);
+      if (hidden !== value) Object.defineProperty(error, key, { value: hidden, writable: true, configurable: true });
+    }
+    this.#maskError(error.cause, depth - 1);
+  }
+
+  #masked(value: unknown): unknown {
+    if (typeof value === "string") return this.text(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#masked(item));
+      return items.every((item, i) => item === value[i]) ? value : items;
+    }
+    const entries = Object.entries(value);
+    const hidden = entries.map(([key, item]) => [this.text(key), this.#masked(item)] as const);
+    const same = hidden.every(([key, item], i) => key === entries[i]![0] && item === entries[i]![1]);
+    return same ? value : Object.fromEntries(hidden);
+  }
+}
+
+/** One character as a pattern of all its writings. */
+function anyWriting(char: string): string {
+  const code = char.charCodeAt(0);
+  const plain = char.replace(/[^A-Za-z0-9]/, "\\$&");
+  if (code > 126 || code < 32) return plain;
+  const hex = Array.from(code.toString(16), (digit) =>
+    /[a-f]/.test(digit) ? `[${digit}${digit.toUpperCase()}]` : digit,
+  ).join("");
+  // The count is bounded: an endless run of backslashes must not be gone through again from each of them.
+  const escaped = /["\\/]/.test(char) ? `\\\\{1,4}${plain}|` : "";
+  return `(?:${escaped}${plain}|%(?:25)?${hex}|\\\\{1,4}u00${hex})`;
+}
+
+function percentEncoded(secret: string): string[] {
+  try {
+    const encoded = encodeURIComponent(secret);
+    return encoded === secret ? [] : [encoded, encoded.replace(/%../g, (hex) => hex.toLowerCase())];
+  } catch {
+    return [];
+  }
+}
+
+function longestRun(secret: string): string {
+  const runs = secret.match(/[A-Za-z0-9]+/g) ?? [secret];
+  return runs.reduce((best, run) => (run.length > best.length ? run : best));
+}

@@ -1,0 +1,119 @@
+/** Upstreams that echo the key they were sent: it reaches nobody. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import {
+  type Answerer,
+  chunk,
+  completion,
+  DONE,
+  data,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../../support/upstreams/upstream.ts";
+
+const test = suite("secrets hostile");
+const key = "sk-SECRET/a1b2+c3d4==";
+const header = "hdr-SECRET-e5f6g7";
+const token = "tok-SECRET-gateway-1";
+const leaks = (text: string) =>
+  [key, header, token, "c3d4", "e5f6g7", "SECRET-gateway"].filter((one) => text.includes(one));
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream((_, res) => json(res, completion("ok")));
+  gateway = await startGateway({
+    config: {
+      gateway: { auth: { token } },
+      channels: {
+        main: {
+          provider: "openai",
+          baseUrl: up.url,
+          apiKey: key,
+          headers: { "x-auth-key": `Bearer ${header}` },
+          models: ["m"],
+          maxRetries: 0,
+        },
+      },
+    },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const hex = (text: string) =>
+  Array.from(text, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
+const ask = (body: object = {}) =>
+  gateway.request("POST", "/v1/chat/completions", { model: "m", messages: [{ role: "user", content: "hi" }], ...body });
+
+const writings: Record<string, string> = {
+  whole: key,
+  "JSON-escaped": JSON.stringify(JSON.stringify(key)).slice(1, -1),
+  "with escaped slashes": key.replaceAll("/", "\\/"),
+  "in hexadecimal escapes": hex(key),
+  "percent-encoded": encodeURIComponent(key),
+  "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (one) => one.toLowerCase()),
+  "of a header": `the header was Bearer ${header}`,
+  "of the gateway": token,
+};
+
+for (const [name, written] of Object.entries(writings)) {
+  test(`an error with a secret ${name}`, async () => {
+    for (const status of [400, 401, 403, 500]) {
+      for (const body of [
+        `{"error":{"message":"Bad key ${written.replaceAll('"', '\\"')}","code":"c ${written}","param":"${written}","type":"${written}"}}`,
+        `Bad key ${written}`,
+        `{"detail":[{"loc":["x"],"msg":"${written}"}]}`,
+      ]) {
+        up.answer = (_, res) => {
+          res.writeHead(status, { "content-type": "application/json", "x-echo": key, "retry-after": "0" });
+          res.end(body);
+        };
+        const response = await ask({ stream: status % 2 === 0 });
+        const text = (await response.text()) + JSON.stringify([...response.headers]);
+        assert.ok(response.status >= 400, text);
+        assert.equal(leaks(text), [], `${status} ${body}: ${text}`);
+      }
+    }
+    const channels = await (await gateway.request("GET", "/channels")).text();
+    assert.equal(leaks(channels), [], channels);
+    const tested = await (await gateway.request("POST", "/channels/main/test", {})).text();
+    assert.equal(leaks(tested), [], tested);
+    assert.equal(leaks(JSON.stringify(gateway.lines)), []);
+  });
+}
+
+const contents: Record<string, Answerer> = {
+  "a completion": (_, res) => json(res, completion(`Your key is ${key}.`)),
+  "a completion in escapes": (_, res) => {
+    res.writeHead(200, { "content-type": "application/json" });
+    res.end(JSON.stringify(completion("KEY")).replace("KEY", hex(key)));
+  },
+  "a stream": (_, res) =>
+    stream(res, chunk({ role: "assistant", content: "" }), chunk({ content: key }), chunk({}, "stop"), DONE),
+  "a stream of pieces": (_, res) =>
+    stream(res, ...Array.from(`key ${key}!`, (char) => chunk({ content: char })), chunk({}, "stop"), DONE),
+  "an error in a stream": (_, res) => stream(res, chunk({ content: "x" }), data({ error: { message: `no ${key}` } })),
+};
+for (const [name, answer] of Object.entries(contents)) {
+  test(`${name} with the key`, async () => {
+    up.answer = answer;
+    const text = await (await ask({ stream: name.includes("stream") })).text();
+    assert.ok(text.includes("********"), text);
+    assert.equal(leaks(text), [], text);
+    const other = await gateway.request("POST", "/v1/messages", {
+      model: "m",
+      max_tokens: 9,
+      stream: name.includes("stream"),
+      messages: [{ role: "user", content: "hi" }],
+    });
+    assert.equal(leaks(await other.text()), []);
+  });
+}
+
+test.run();
