@@ -212,7 +212,7 @@ function textsIn(event: Fields): Leaf[] {
   const leaves: Leaf[] = [];
   const visit = (value: unknown, id: string): void => {
     if (Array.isArray(value)) {
-      value.forEach((item, i) => visit(item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`));
+      for (const [i, item] of value.entries()) visit(item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
     } else if (isObject(value)) {
       for (const key of Object.keys(value)) {
         if (typeof value[key] !== "string") visit(value[key], `${id}.${key}`);
@@ -223,9 +223,8 @@ function textsIn(event: Fields): Leaf[] {
   visit(event["delta"], `delta${String(event["index"] ?? "")}`);
   const choices = event["choices"];
   if (Array.isArray(choices)) {
-    choices.forEach((choice: unknown, i) => {
+    for (const [i, choice] of choices.entries())
       if (isObject(choice)) visit(choice["delta"], `${String(choice["index"] ?? i)}`);
-    });
   }
   return leaves;
 }
@@ -241,7 +240,7 @@ function alone(event: Fields, leaves: readonly Leaf[], id: string, write: (of: u
     const kept = leaves.map(({ holder, key }) => holder[key]);
     for (const leaf of leaves) leaf.holder[leaf.key] = leaf.id === id ? text : "";
     const bytes = write(event);
-    leaves.forEach(({ holder, key }, i) => (holder[key] = kept[i]));
+    for (const [i, { holder, key }] of leaves.entries()) holder[key] = kept[i];
     return bytes;
   };
 }
