@@ -19,6 +19,7 @@ export interface Contributions {
   authenticator: Authenticator;
   hookContext: HookContextMember;
   banner: Banner;
+  notice: Notice;
 }
 export type ContributionPoint = keyof Contributions & string;
 
@@ -99,6 +100,13 @@ export interface HookCall {
   readonly events: readonly string[];
   /** A value of the configuration by its key path; undefined where nothing stands there. */
   config(key: string): unknown;
+}
+
+/** What `portico status` says beside what runs: something that its owner should know, or mend. */
+export interface Notice {
+  name: string;
+  /** A sentence each; none: there is nothing to say. */
+  list(): readonly string[] | Promise<readonly string[]>;
 }
 
 /** Lines of what `portico start` prints. */

@@ -3,7 +3,7 @@ import type { AgentService } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import { textOf } from "./turns/ask.ts";
 import type { AgentContext } from "./context.ts";
-import type { Worker } from "./turns/worker.ts";
+import type { Worker } from "./queue/worker.ts";
 
 export interface Command {
   name: "new" | "reset" | "stop";

@@ -1,5 +1,6 @@
-/** The models `agent` and `agent/<id>` of the chat endpoint: a whole turn, with its tools, over the caller's messages. */
+/** The models `agent` and `agent/<id>` of the chat endpoint: a turn like every other, over the caller's messages. */
 import { isPorticoError, newId, PorticoError } from "portico";
+import type { AgentService } from "portico/agent";
 import {
   type CallInfo,
   type ChatChunk,
@@ -9,13 +10,17 @@ import {
   type ChatRequest,
   isUnnamedSession,
   type Target,
+  type Usage,
 } from "portico/chat";
+import { newWorker } from "portico/cron";
+import { type AgentContext, MAIN_AGENT } from "./context.ts";
+import type { Caller, Listen, Progress } from "./queue/progress.ts";
+import type { TurnBody } from "./queue/turn-body.ts";
+import { cleanSessionName } from "./session-name.ts";
 import { textOf } from "./turns/ask.ts";
-import { MAIN_AGENT, type AgentContext, shownError } from "./context.ts";
-import type { Listen } from "./turns/progress.ts";
-import { runTurn, type TurnBody, type TurnEnd } from "./turns/turn.ts";
 
 type Info = Target & CallInfo;
+type Response = { text: string; usage: Usage | undefined };
 
 /** Parameters that the agent's own calls of the model take over. */
 const PASSED = [
@@ -30,89 +35,79 @@ const PASSED = [
   "response_format",
 ];
 
-export function agentProvider(agent: AgentContext): ChatProvider {
+interface Deps {
+  agent: AgentContext;
+  service: AgentService;
+  progress: Progress;
+}
+
+export function agentProvider(deps: Deps): ChatProvider {
+  const caller = newWorker();
   return {
     name: "agent",
     description: "A full turn of the agent, with its tools",
     builtinChannel: "agent",
     composite: true,
-    models: () => agent.agentIds(),
-    complete: async (request, info) => completion(await chatTurn(agent, request, info, undefined), info),
-    stream: (request, info) => streamTurn(agent, request, info),
+    models: () => deps.agent.agentIds(),
+    complete: async (request, info) => completion(await chatTurn(deps, caller, request, info, undefined), info),
+    stream: (request, info) => streamTurn((listen) => chatTurn(deps, caller, request, info, listen), info),
   };
 }
 
+/** Puts the turn into the queue and waits for it; a caller who disconnects cancels it. */
 async function chatTurn(
-  agent: AgentContext,
+  { agent, service, progress }: Deps,
+  caller: string,
   request: ChatRequest,
   info: Info,
-  onDelta: Listen | undefined,
-): Promise<TurnEnd> {
-  const turnId = newId("turn");
+  listen: Listen | undefined,
+): Promise<Response> {
+  const { signal } = info;
+  const { turnId, item } = service.turnItem(turnRequest(request, info, caller));
+  // a caller is told what went wrong instead of being kept waiting for the next attempt
+  item.maxAttempts = 1;
+  let ended: Parameters<Caller["settle"]>[0] | undefined;
+  const undo = [progress.attend(turnId, { client: info.client, settle: (how) => (ended = how) })];
+  if (listen) undo.push(progress.onDelta(turnId, listen));
+  try {
+    await agent.store().enqueue({ items: [item] });
+    const status = await service.waitFor(turnId, { signal });
+    if (ended && "error" in ended) throw ended.error;
+    if (ended) return ended.end;
+    // it ran in another gateway
+    const { result = "", usage } = service.endOf(status);
+    listen?.(result);
+    return { text: result, usage };
+  } catch (error) {
+    if (signal.aborted) await service.cancel(turnId).catch(() => {});
+    throw asOwn(error);
+  } finally {
+    for (const each of undo) each();
+  }
+}
+
+function turnRequest(request: ChatRequest, info: Info, caller: string) {
   const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
-  const settings = agent.settings(agentId);
-  const sessionId = sessionOf(info);
-  const { history, prompt } = split(request.messages);
   if (typeof request["n"] === "number" && request["n"] > 1) {
     throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", { param: "n" });
   }
   for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);
-  const body: TurnBody = { message: textOf(prompt), source: "chat", agent: agentId, received: true };
-  const names = { turnId, sessionId, agentId, source: "chat" };
-  const began = performance.now();
-  const { ctx } = agent;
-  const late = AbortSignal.timeout(settings.timeoutMs);
-  try {
-    const end = await ctx.busy(
-      runTurn(agent, {
-        turnId,
-        sessionId,
-        body,
-        prompt,
-        settings,
-        client: info.client,
-        history: { messages: history },
-        parameters: Object.fromEntries(PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]]))),
-        signal: AbortSignal.any([info.signal, late]),
-        onDelta: () => onDelta,
-      }),
-    );
-    const messages = end.messages.map((each) => ({ role: each.role, body: each, turnId }));
-    await agent
-      .store()
-      .enqueue({ messages: [{ session: sessionId, messages, meta: { agent: agentId, source: "chat" } }] });
-    const { prompt_tokens, completion_tokens, total_tokens } = end.usage;
-    void ctx.emit(
-      "agent:completed",
-      {
-        ...names,
-        content: end.text,
-        model: end.model,
-        steps: end.steps,
-        attempts: 1,
-        usage: { prompt_tokens, completion_tokens, total_tokens },
-        ms: performance.now() - began,
-      },
-      { sessionKey: sessionId },
-    );
-    return end;
-  } catch (thrown) {
-    const error = late.aborted
-      ? new PorticoError("timeout", `The turn did not end within ${settings.timeoutMs} ms.`)
-      : thrown;
-    void ctx.emit(
-      "agent:failed",
-      { ...names, error: shownError(error), attempts: 1, willRetry: false },
-      { sessionKey: sessionId },
-    );
-    throw asOwn(error);
-  }
+  const { history, prompt } = split(request.messages);
+  const parameters = Object.fromEntries(PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]])));
+  const body: TurnBody = {
+    message: textOf(prompt),
+    source: "chat",
+    agent: agentId,
+    received: true,
+    chat: { history, prompt, parameters, caller },
+  };
+  return { ...body, turnId: newId("turn"), ...sessionOf(info) };
 }
 
 /** A caller who names no session gets one for this request: its own messages are the history. */
-function sessionOf(info: Info): string {
-  const { sessionKey } = info;
-  return isUnnamedSession(sessionKey) ? `${sessionKey || "chat"}:${info.requestId}` : sessionKey;
+function sessionOf({ sessionKey, requestId }: Info): { session: string; temporary: boolean } {
+  const temporary = isUnnamedSession(sessionKey);
+  return { session: cleanSessionName(temporary ? `${sessionKey || "chat"}:${requestId}` : sessionKey), temporary };
 }
 
 /** The model's failure as the turn's: the router must not run a whole turn again, with all that its tools did. */
@@ -139,14 +134,14 @@ function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; prom
   return { history: messages.filter((_, index) => index !== last), prompt: found };
 }
 
-function completion(end: TurnEnd, info: Info): ChatCompletion {
+function completion({ text, usage }: Response, info: Info): ChatCompletion {
   return {
     id: info.id,
     object: "chat.completion",
     created: info.created,
     model: modelName(info),
-    choices: [{ index: 0, message: { role: "assistant", content: end.text }, finish_reason: "stop" }],
-    usage: end.usage,
+    choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }],
+    usage,
   };
 }
 
@@ -154,35 +149,33 @@ function modelName(info: Info): string {
   return info.model === "agent" ? "agent" : `agent/${info.model}`;
 }
 
-async function* streamTurn(agent: AgentContext, request: ChatRequest, info: Info): AsyncGenerator<ChatChunk | string> {
-  const pieces: string[] = [];
+async function* streamTurn(run: (listen: Listen) => Promise<Response>, info: Info): AsyncGenerator<ChatChunk | string> {
+  const deltas: string[] = [];
+  let ended = false;
   let wake = () => {};
-  const turn = chatTurn(agent, request, info, (text) => {
-    pieces.push(text);
+  const turn = run((text) => {
+    deltas.push(text);
     wake();
   });
-  let ended = false;
   const end = () => {
     ended = true;
     wake();
   };
   turn.then(end, end);
-  for (;;) {
-    for (const piece of pieces.splice(0)) yield piece;
-    if (ended && pieces.length === 0) break;
-    if (pieces.length === 0 && !ended) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
+  while (!ended || deltas.length > 0) {
+    yield* deltas.splice(0);
+    if (ended || deltas.length > 0) continue;
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+    });
   }
-  const result = await turn;
+  const { usage } = await turn;
   yield {
     id: info.id,
     object: "chat.completion.chunk",
     created: info.created,
     model: modelName(info),
     choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
-    usage: result.usage,
+    usage,
   };
 }

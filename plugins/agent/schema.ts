@@ -1,5 +1,6 @@
 /** The agent's part of `portico.json`, and what a request may hold. */
 import { type Static, Type } from "portico";
+import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(
   {
@@ -27,7 +28,12 @@ const heartbeat = Type.Object({
 });
 
 export const defaultsSchema = Type.Object({
-  model: Type.String({ default: "echo", description: "Which model turns ask." }),
+  model: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "Which model turns ask; by default the first of the highest channel, and echo where there is none.",
+    }),
+  ),
   channel: Type.Optional(Type.String({ description: "Only this channel." })),
   workspace: Type.Optional(Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true })),
   systemPrompt: Type.Optional(Type.String({ description: "Replaces the first words that the model is told." })),
@@ -90,7 +96,9 @@ export type AgentList = Static<typeof listSchema>;
 /** The body of `POST /agent`. */
 export const agentRequest = Type.Object({
   message: Type.String({ minLength: 1 }),
-  session: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  session: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 256, pattern: PLAIN_NAME, expected: "a name without control characters" }),
+  ),
   model: Type.Optional(Type.String({ minLength: 1 })),
   channel: Type.Optional(Type.String({ minLength: 1 })),
   agent: Type.Optional(Type.String({ minLength: 1 })),

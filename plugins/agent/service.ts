@@ -2,15 +2,16 @@
 import { newId, PorticoError } from "portico";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { announcement } from "./turns/conduct.ts";
+import { announcement } from "./queue/ending.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";
-import type { Progress } from "./turns/progress.ts";
+import type { Progress } from "./queue/progress.ts";
+import { cleanSessionName } from "./session-name.ts";
 import { fence } from "./turns/prompt.ts";
-import { turnStatus, wakeStatus } from "./turns/status.ts";
-import type { TurnBody } from "./turns/turn.ts";
-import type { Worker } from "./turns/worker.ts";
+import { turnStatus, wakeStatus } from "./queue/status.ts";
+import type { TurnBody } from "./queue/turn-body.ts";
+import type { Worker } from "./queue/worker.ts";
 
 /** Between two looks at a turn that may run in another gateway. */
 const LOOK_MS = 1000;
@@ -28,9 +29,10 @@ export function createService(
     sessionId: string;
     item: NewItem;
   } {
-    const { turnId = newId("turn"), session, ...body } = request;
+    const { turnId = newId("turn"), session, ...rest } = request;
     const settings = agent.settings(request.agent);
-    const sessionId = session ?? `${request.source}:${turnId}`;
+    const sessionId = session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
+    const body = { ...rest, temporary: request.temporary ?? session === undefined };
     const item = { id: turnId, lane: sessionId, kind: "turn", body, maxAttempts: settings.maxAttempts };
     return { turnId, sessionId, item };
   }

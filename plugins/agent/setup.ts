@@ -2,13 +2,17 @@
 import type { PluginContext } from "portico";
 import { eventFeed } from "./feed.ts";
 import { isActive } from "./heartbeat/active-hours.ts";
+import { modelNotices } from "./turns/model.ts";
 import { createHeartbeat, everyMsOf } from "./heartbeat/heartbeat.ts";
 import { type AgentConfig, createAgentContext } from "./context.ts";
-import { createProgress } from "./turns/progress.ts";
+import { createProgress } from "./queue/progress.ts";
 import { agentProvider } from "./provider.ts";
-import { mountRoutes } from "./routes.ts";
+import { mountAgent } from "./routes/agent.ts";
+import { mountHeartbeat } from "./routes/heartbeat.ts";
+import { mountSessions } from "./routes/sessions.ts";
+import { mountTurns } from "./routes/turns.ts";
 import { createService } from "./service.ts";
-import { createWorker } from "./turns/worker.ts";
+import { createWorker } from "./queue/worker.ts";
 
 /** Returns what takes a changed configuration. */
 export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentConfig) => void {
@@ -21,8 +25,12 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   const service = createService(agent, { worker, heartbeat, progress });
 
   ctx.provide("agent", service);
-  ctx.add("provider", agentProvider(agent));
-  mountRoutes({ agent, service, worker, progress });
+  ctx.add("provider", agentProvider({ agent, service, progress }));
+  ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
+  mountAgent({ agent, service, worker, progress });
+  mountTurns(agent, service);
+  mountSessions(agent);
+  mountHeartbeat(agent, service, heartbeat);
   ctx.route("GET", "/events", { access: "gateway", summary: "Live feed of the bus" }, eventFeed(ctx));
 
   // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue

@@ -43,6 +43,8 @@ declare module "portico" {
       attempts: number;
       /** The turn will be tried again. */
       willRetry: boolean;
+      /** When, as ISO 8601. */
+      retryAt?: string;
       context?: Record<string, unknown>;
     };
     /** A tool was called in a turn; for feeds. */
@@ -118,8 +120,13 @@ export interface TurnRequest {
   untrusted?: readonly { label: string; text: string }[];
   /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
   content?: string;
-  /** Default: a session of its own, `<source>:<turn id>`. */
+  /** Default: a session of its own, `<source>:<turn id>`. What nobody could see in a name is taken out. */
   session?: string;
+  /**
+   * Nobody chose the session's name: once it was not used for `store.retention.sessionsDays`, it goes with its transcript.
+   * Default: true where `session` is left out.
+   */
+  temporary?: boolean;
   /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */
   source: string;
   model?: string;

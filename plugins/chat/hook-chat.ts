@@ -25,12 +25,11 @@ export function createHookChat(chat: ChatService, call: HookCall): AskModel {
   };
 }
 
-/** The hook's own `model` option, else the agent's, else the first real one that is listed, else `echo`. */
+/** The hook's own `model` option, else the agent's, else what is asked where nobody has named one. */
 async function defaultModel(chat: ChatService, { options, config }: HookCall): Promise<string> {
   const own = options["model"] ?? config("agents.defaults.model");
   if (typeof own === "string") return own;
-  const listed = await chat.models();
-  return listed.find(({ id }) => !/^(agent|echo)(\/|$)/.test(id))?.id ?? "echo";
+  return (await chat.defaultModel()) ?? "echo";
 }
 
 function refuseEndlessAgent(model: string, { events }: HookCall): void {

@@ -19,6 +19,7 @@ export default definePlugin({
     const { createMasks } = await import("./secrets/masks.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
+    const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
     const { embeddings } = await import("./serving/embeddings.ts");
@@ -114,7 +115,11 @@ export default definePlugin({
     );
 
     ctx.provide("channels", { list: () => describeChannels(engine).channels });
-    const chat = createChatService(endpoint, models);
+    const chat = createChatService(endpoint, {
+      models,
+      defaultModel: (channel) =>
+        defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),
+    });
     ctx.provide("chat", chat);
     ctx.add("hookContext", { name: "chat", create: (call) => createHookChat(chat, call) });
     ctx.add("banner", {

@@ -17,3 +17,4 @@ export * from "./schedules/live-entries.ts";
 export * from "./schedules/rounds.ts";
 export * from "./schedules/routes.ts";
 export * from "./schedules/schema.ts";
+export * from "./schedules/worker-name.ts";

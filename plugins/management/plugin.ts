@@ -16,7 +16,7 @@ export default definePlugin({
   },
   setup(ctx) {
     const management = ctx.use("management");
-    mountGatewayRoutes(ctx, management);
+    mountGatewayRoutes(ctx, management, () => ctx.list("notice"));
     mountHookRoutes(ctx, management.hooks);
     mountPluginRoutes(ctx, management);
   },

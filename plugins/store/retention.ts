@@ -23,12 +23,12 @@ export async function applyRetention(
   await older(retention.sessionsDays, (before) => forgetSessions(store, before, forgotten));
 }
 
-/** A session with a name of its own was made by a person and stays. */
+/** A session that somebody named stays. */
 async function forgetSessions(store: Store, before: number, forgotten: (sessionId: string) => void): Promise<void> {
   let cursor = before;
   for (;;) {
     const page = await store.sessions.list({ before: cursor, limit: PAGE });
-    for (const { id } of page) if (id.includes(":") && (await store.sessions.delete(id))) forgotten(id);
+    for (const { id, meta } of page) if (meta["temporary"] === true && (await store.sessions.delete(id))) forgotten(id);
     const last = page.at(-1);
     if (page.length < PAGE || !last) return;
     cursor = last.updatedAt;

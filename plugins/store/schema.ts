@@ -7,7 +7,7 @@ export const retentionSchema = Type.Object({
   itemsDays: days(14, "Turns and events that are done or cancelled; 0 keeps them."),
   deadDays: days(90, "Turns and events that are dead; 0 keeps them."),
   deliveriesDays: days(30, "The webhooks' delivery log; 0 keeps it."),
-  sessionsDays: days(30, "Sessions of single turns (webhook:…, cron:…, chat:…) after their last use; 0 keeps them."),
+  sessionsDays: days(30, "Sessions that nobody named, after their last use; 0 keeps them."),
   usageDays: days(400, "Usage of models; 0 keeps it."),
 });
 

@@ -88,7 +88,7 @@ function burstJob(
     id,
     lane: `${mapping.name}:${key}`,
     kind: BURST,
-    body: { ...rendering, session },
+    body: { ...rendering, session, temporary: rendering.session === undefined },
     settle: { windowMs, maxWaitMs },
   };
   const message = "The delivery is collected with others of its kind.";
@@ -110,13 +110,14 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest {
     count === 1
       ? ""
       : `\n\n(${count} deliveries came in one burst${count > MOST_FENCES ? `; the last ${MOST_FENCES} follow` : ""}.)`;
-  const { session, model, channel, delivery } = last;
+  const { session, temporary, model, channel, delivery } = last;
   return {
     message: last.task + more,
     untrusted: shown.map(({ text }, i) => ({ label: label(i), text })),
     content: last.filled ? shown.map(({ text }) => text).join("\n\n") : undefined,
     source: SOURCE,
     session,
+    temporary,
     model,
     channel,
     delivery,

@@ -56,8 +56,8 @@ async function follow(io: CommandIO, request: unknown, headers: Record<string, s
   for await (const { event, data } of events(stream)) {
     if (event === "delta") shown += (data as { text: string }).text;
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
-    if (event === "attempt" && !io.json) {
-      io.print(`${shown}\n[This attempt has failed; attempt ${(data as { attempt: number }).attempt}:]\n`);
+    if (event === "failed" && !io.json) {
+      io.print(`${shown}${shown === "" ? "" : "\n"}${failureLine(data as Failure)}`);
       shown = "";
     }
     if (event === "end") end = data as End;
@@ -69,6 +69,18 @@ async function follow(io: CommandIO, request: unknown, headers: Record<string, s
   }
   if (!io.json && shown !== "") io.print(shown);
   return end;
+}
+
+interface Failure {
+  attempt: number;
+  error: { message: string };
+  retryAt?: string;
+}
+
+function failureLine({ attempt, error, retryAt }: Failure): string {
+  const next = new Date(retryAt ?? Date.now());
+  const seconds = Math.max(0, Math.round((next.getTime() - Date.now()) / 1000));
+  return `[Attempt ${attempt} failed: ${error.message} The next comes in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
 }
 
 async function* events(stream: AsyncIterable<Buffer>): AsyncGenerator<{ event: string; data: unknown }> {

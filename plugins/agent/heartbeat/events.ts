@@ -1,5 +1,5 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
-import { newId } from "portico";
+import { clip, newId } from "portico";
 import type { NewItem, Store, WorkItem } from "portico/store";
 import { MAIN_SESSION } from "../context.ts";
 
@@ -9,6 +9,9 @@ export const WAKE_NOW = "wake.now";
 
 /** What an event takes beside its words: the line that says when and from whom. */
 const HEAD_CHARS = 100;
+/** Of an event in a list. */
+const SHOWN_CHARS = 500;
+const LONGEST_LIST = 1000;
 
 export interface WakeBody {
   text: string;
@@ -31,6 +34,31 @@ export interface Taken {
 export async function isAnyQueued(store: Store): Promise<boolean> {
   for (const kind of [WAKE_NOW, WAKE]) if ((await store.pending(MAIN_SESSION, kind)) > 0) return true;
   return false;
+}
+
+export interface QueuedEvent {
+  eventId: string;
+  text: string;
+  source: string | undefined;
+  mode: "next-heartbeat" | "now";
+  /** Milliseconds since 1970. */
+  at: number;
+}
+
+/** How many events no turn has taken yet, and the oldest of them. */
+export async function queuedEvents(store: Store, limit: number): Promise<{ count: number; oldest: QueuedEvent[] }> {
+  const { kinds } = await store.items.stats();
+  const count = (kinds[WAKE_NOW]?.queued ?? 0) + (kinds[WAKE]?.queued ?? 0);
+  const lists = [WAKE_NOW, WAKE].map((kind) =>
+    store.items.list({ kind, lane: MAIN_SESSION, state: "queued", limit: LONGEST_LIST }),
+  );
+  const items = (await Promise.all(lists)).flat().sort((a, b) => a.seq - b.seq);
+  const oldest = items.slice(0, limit).map(({ id, kind, body, createdAt }) => {
+    const { text, source, part } = body as WakeBody;
+    const mode = kind === WAKE_NOW ? ("now" as const) : ("next-heartbeat" as const);
+    return { eventId: part?.of ?? id, text: clip(text, SHOWN_CHARS), source, mode, at: part?.at ?? createdAt };
+  });
+  return { count, oldest };
 }
 
 /** Binds to the turn what fits into `chars` characters, whatever an earlier attempt has bound included. */

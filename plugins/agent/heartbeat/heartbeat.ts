@@ -4,10 +4,11 @@ import { clip, newId } from "portico";
 import { createRounds, parseDuration } from "portico/cron";
 import type { NewItem } from "portico/store";
 import { isActive } from "./active-hours.ts";
+import { hasSubstance, OK } from "./checklist.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type AgentContext } from "../context.ts";
 import type { Defaults } from "../schema.ts";
-import type { TurnBody } from "../turns/turn.ts";
+import type { TurnBody } from "../queue/turn-body.ts";
 import { readText } from "../turns/workspace.ts";
 
 const SCHEDULE = "heartbeat";
@@ -17,9 +18,6 @@ const SHORTEST_SLEEP_MS = 10;
 const LONGEST_SLEEP_MS = 3_600_000;
 /** Of HEARTBEAT.md. */
 const CHECKLIST_CHARS = 20_000;
-/** An answer that says HEARTBEAT_OK and not much more has nothing to say. */
-const OK = "HEARTBEAT_OK";
-const OK_CHARS = 300;
 /** Turns that were started for events: without any, the checklist alone is no reason for them. */
 const FOR_EVENTS = new Set(["wake", "more events"]);
 
@@ -34,10 +32,18 @@ export interface Heartbeat {
   stop(): Promise<void>;
   /** Begins one where there is something to do; where one waits already, that is the one. */
   now(reason: string): Promise<{ turnId: string } | undefined>;
+  state(): Promise<HeartbeatState>;
   /** Takes the queued events into the turn, and words its prompt. */
   prepare(turnId: string, reason: string): Promise<Beat | "nothing">;
-  /** True for an answer that is to be swallowed. */
-  isSilent(text: string): boolean;
+}
+
+export interface HeartbeatState {
+  /** Of the next regular beat; `undefined` where there is none. */
+  nextAt: number | undefined;
+  /** Between two; 0: none. */
+  everyMs: number;
+  /** A heartbeat's turn that has not begun, or waits for its next attempt. */
+  waitingTurn: string | undefined;
 }
 
 export interface Beat {
@@ -135,11 +141,7 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
   /** HEARTBEAT.md, where it holds more than headings and blank lines. */
   async function checklist(): Promise<string | undefined> {
     const text = await readText(join(agent.settings(undefined).workspace, "HEARTBEAT.md"));
-    const substance = (text ?? "")
-      .replace(/<!--[\s\S]*?-->/g, "")
-      .split("\n")
-      .some((line) => /^(?!\s*#)\s*\S/.test(line));
-    return substance ? text : undefined;
+    return text !== undefined && hasSubstance(text) ? text : undefined;
   }
 
   function turnItem(reason: string): NewItem {
@@ -173,6 +175,10 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
     async now(reason) {
       return (await anythingToDo()) ? begin(reason) : undefined;
     },
+    async state() {
+      const nextAt = await agent.store().schedules.nextDueAt(SCHEDULE);
+      return { nextAt, everyMs: everyMs(), waitingTurn: await waiting() };
+    },
     async prepare(turnId, reason) {
       // half of what a session may hold before it is summed up, at four characters to a token
       const { count, text, rest, isMore } = await takeEvents(
@@ -189,12 +195,6 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
         untrusted: count === 0 ? [] : [{ label: "queued events", text }],
         followUp: rest.length > 0 || isMore ? [...rest, turnItem("more events")] : [],
       };
-    },
-    isSilent(text) {
-      const bare = text.replace(/[*_`#\s]+/g, " ").trim();
-      const plain = bare.replace(/[.!]+$/, "");
-      const isAck = plain.startsWith(OK.replaceAll("_", " ")) || plain.endsWith(OK.replaceAll("_", " "));
-      return isAck && plain.length - OK.length <= OK_CHARS;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** One call of a model, streamed where somebody listens. */
 import { PorticoError } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
-import type { Listen } from "./progress.ts";
+import type { Listen } from "../queue/progress.ts";
 
 export interface ModelResponse {
   message: ChatMessage;

@@ -16,9 +16,11 @@ interface HistoryOptions {
   store: Store;
   chat: ChatService;
   settings: AgentSettings;
+  /** What sums up. */
+  model: string;
   sessionId: string;
   /** Only this one is asked to sum up. */
-  channel?: string;
+  channel: string | undefined;
   log: Logger;
   signal: AbortSignal;
 }
@@ -53,7 +55,7 @@ async function compact(
     const answer = await ask(
       options.chat,
       {
-        model: options.settings.model,
+        model: options.model,
         messages: [
           { role: "system", content: SUMMARISE },
           { role: "user", content: before + clip(text, options.settings.compactAtTokens * 4) },

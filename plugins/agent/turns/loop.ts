@@ -2,7 +2,7 @@
 import type { Logger, Tool } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Usage } from "portico/chat";
 import { ask, textOf } from "./ask.ts";
-import type { Listen } from "./progress.ts";
+import type { Listen } from "../queue/progress.ts";
 import { callTool, describeTools, type ToolRun } from "./tools.ts";
 
 export interface LoopOptions {

@@ -181,7 +181,8 @@ export async function listModels(
   return [...entries.values()];
 }
 
-async function namesOf(
+/** `<channel>/<model>` for each model of a channel, as far as its upstream could be asked. */
+export async function namesOf(
   channel: Channel,
   options: { listings: Listings; provider(name: string): ChatProvider | undefined },
 ): Promise<string[]> {

@@ -14,7 +14,10 @@ const OWNER: Client = { kind: "owner" };
 /** How many chunks may wait for a slow reader before the upstream is paused. */
 const WAITING_CHUNKS = 64;
 
-export function createChatService(endpoint: Endpoint, models: () => Promise<ModelEntry[]>): ChatService {
+export function createChatService(
+  endpoint: Endpoint,
+  listed: { models(): Promise<ModelEntry[]>; defaultModel(channel?: string): Promise<string | undefined> },
+): ChatService {
   const { engine, events } = endpoint;
 
   async function prepare(request: ChatRequest, options: ChatOptions, stream: boolean): Promise<Job> {
@@ -127,6 +130,6 @@ export function createChatService(endpoint: Endpoint, models: () => Promise<Mode
       };
     },
 
-    models,
+    ...listed,
   };
 }

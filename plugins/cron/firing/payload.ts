@@ -25,6 +25,7 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
     source,
     turnId: `turn_${key}`,
     session,
+    temporary: payload.session === undefined,
     untrusted: untrusted.length > 0 ? untrusted : undefined,
     timeoutMs: order.timeoutMs,
   });

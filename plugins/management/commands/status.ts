@@ -12,6 +12,7 @@ interface Status {
   notReady: { name: string; error: string }[];
   plugins: { name: string; state: string; error?: string }[];
   hooks: { name: string; state: string; error?: string }[];
+  notices: { from: string; text: string }[];
 }
 
 const status: Command = {
@@ -39,6 +40,7 @@ function describe(status: Status): string[] {
   }
   const wrong = [...status.plugins, ...status.hooks].filter(({ state, error }) => error && state !== "disabled");
   if (wrong.length) lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
+  if (status.notices.length) lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
   return lines;
 }
 

@@ -1,9 +1,9 @@
 /** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import { type Call, type Management, type Mount, openSse } from "portico";
+import { type Call, type Management, type Mount, type Notice, openSse } from "portico";
 
-export function mountGatewayRoutes(mount: Mount, gateway: Management): void {
+export function mountGatewayRoutes(mount: Mount, gateway: Management, notices: () => readonly Notice[]): void {
   const owner = { access: "gateway" } as const;
-  mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, () => {
+  mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, async () => {
     const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
     return {
       version: gateway.version,
@@ -18,6 +18,7 @@ export function mountGatewayRoutes(mount: Mount, gateway: Management): void {
       notReady: gateway.notReady(),
       plugins: gateway.plugins.list().map(({ name, state, error }) => ({ name, state, error })),
       hooks: gateway.hooks.list().map(({ name, state, error }) => ({ name, state, error })),
+      notices: (await Promise.all(notices().map(textsOf))).flat(),
     };
   });
   mount.route("POST", "/kernel/config/refresh", { ...owner, summary: "Apply the file now" }, async () => {
@@ -32,6 +33,15 @@ export function mountGatewayRoutes(mount: Mount, gateway: Management): void {
   mount.route("GET", "/kernel/logs", { ...owner, summary: "The last lines; ?follow=true sends further ones" }, (call) =>
     serveLog(call, gateway),
   );
+}
+
+/** One that cannot say what it has to say must not keep the others from it. */
+async function textsOf({ name, list }: Notice): Promise<{ from: string; text: string }[]> {
+  try {
+    return (await list()).map((text) => ({ from: name, text }));
+  } catch (error) {
+    return [{ from: name, text: `It cannot say how it does: ${(error as Error).message}` }];
+  }
 }
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];

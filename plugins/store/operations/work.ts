@@ -157,11 +157,12 @@ export function* finish(tx: Transaction, held: Claim, outcome: ClaimOutcome): Op
     return true;
   }
   yield* run(
-    "UPDATE items SET state = ?, finished_at = ?, result = ?, error = ? WHERE id = ?",
+    "UPDATE items SET state = ?, finished_at = ?, result = ?, error = ?, body = COALESCE(?, body) WHERE id = ?",
     outcome.state,
     tx.now,
     outcome.state === "done" ? toJson(outcome.result) : null,
     error,
+    outcome.state === "done" ? toJson(outcome.body) : null,
     id,
   );
   yield* endDrained(tx, id, outcome.state, error);

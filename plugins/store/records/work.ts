@@ -113,7 +113,8 @@ export interface Claim<B = unknown> {
 }
 
 export type ClaimOutcome =
-  | { state: "done"; result?: unknown }
+  /** `body`: what is kept of the item's own from then on. */
+  | { state: "done"; result?: unknown; body?: unknown }
   /** The lane waits until `at`: order is kept. `interrupted`: it was not the work's fault, and is no failure. */
   | { state: "retry"; at: number; error: ItemError; interrupted?: boolean }
   | { state: "dead"; error: ItemError }

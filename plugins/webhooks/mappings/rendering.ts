@@ -14,6 +14,8 @@ export interface Rendering {
   /** `text` is the task with its values filled in, so it is what hooks see as the message. */
   filled: boolean;
   session?: string;
+  /** Nobody named the session. */
+  temporary?: boolean;
   model?: string;
   channel?: string;
   delivery?: "announce" | "none";

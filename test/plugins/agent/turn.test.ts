@@ -379,7 +379,7 @@ test("what no model has said is streamed too: a hook's answer, its notes, the no
   await undo();
 });
 
-test("a new attempt is told before its first words", async () => {
+test("a failed attempt is told at once, and a new one before its first words", async () => {
   let attempts = 0;
   g.script(async function* () {
     yield ++attempts === 1 ? "Half an" : "The whole answer.";
@@ -390,10 +390,14 @@ test("a new attempt is told before its first words", async () => {
     events.slice(1, -1).map(([event, data]) => [event, data.text ?? data.attempt]),
     [
       ["delta", "Half an"],
+      ["failed", 1],
       ["attempt", 2],
       ["delta", "The whole answer."],
     ],
   );
+  const { error, retryAt } = events.find(([event]) => event === "failed")?.[1] ?? {};
+  assert.type(error?.message, "string");
+  assert.ok(Date.parse(retryAt) > Date.now() - 10_000);
   assert.is(events.at(-1)?.[1].result, "The whole answer.");
 });
 

@@ -13,6 +13,11 @@ export interface ChatService {
    * `x-portico-*` headers on `call.res`, and cancels when the client disconnects. Throws before anything was written.
    */
   open(call: Call, request: ChatRequest, options: OpenOptions): Promise<OpenedChat>;
+  /**
+   * What to ask where nobody has named a model: the first model of the channel of the highest priority, and `undefined`
+   * where no channel is configured; with `channel` that one's first. Throws where there are channels, and none of them can be asked for its models.
+   */
+  defaultModel(channel?: string): Promise<string | undefined>;
   /** Everything `GET /v1/models` lists. */
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }

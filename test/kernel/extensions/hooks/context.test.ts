@@ -108,7 +108,7 @@ test("chat takes a text, messages or a request, and emits nothing", async ({ hom
         ],
       };
     },
-    models: async () => [{ id: "agent" }, { id: "echo" }, { id: "main/gpt" }],
+    defaultModel: async () => "main/gpt",
   });
   const messages = [{ role: "user", content: "hi" }];
   assert.is(await evaluate(home, 'return ctx.chat("hi");'), "answer");

@@ -1,11 +1,23 @@
 /** Who waits for a turn in this process: for what it says, and for its end. */
+import type { Client } from "portico";
+import type { TurnEnd } from "../turns/turn.ts";
 
 /** Gets a piece of what a turn says. */
 export type Listen = (text: string) => void;
 /** The same, with the attempt that says it: what an earlier one said counts no more. */
 export type ListenToAttempts = (text: string, attempt: number) => void;
 
+/** Somebody whose connection is open for as long as the turn runs. */
+export interface Caller {
+  client: Client;
+  /** How the turn ends here, before that is written. */
+  settle(how: { end: TurnEnd } | { error: unknown }): void;
+}
+
 export interface Progress {
+  /** Until the returned function is called. */
+  attend(turnId: string, caller: Caller): () => void;
+  callerOf(turnId: string): Caller | undefined;
   /** Where what an attempt says goes; `undefined` where nobody listens, so that nothing is streamed for nobody. */
   listener(turnId: string, attempt: number): Listen | undefined;
   onDelta(turnId: string, listen: ListenToAttempts): () => void;
@@ -16,12 +28,18 @@ export interface Progress {
 }
 
 export function createProgress(): Progress {
+  const callers = new Map<string, Caller>();
   const deltas = new Map<string, Set<ListenToAttempts>>();
   const changes = new Map<string, Set<() => void>>();
   const notify = (turnId: string) => {
     for (const changed of [...(changes.get(turnId) ?? [])]) changed();
   };
   return {
+    attend(turnId, caller) {
+      callers.set(turnId, caller);
+      return () => void callers.delete(turnId);
+    },
+    callerOf: (turnId) => callers.get(turnId),
     listener(turnId, attempt) {
       const listeners = deltas.get(turnId);
       if (!listeners) return undefined;

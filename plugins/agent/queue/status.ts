@@ -2,7 +2,7 @@
 import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { Usage } from "portico/chat";
 import type { WorkItem } from "portico/store";
-import type { TurnBody } from "./turn.ts";
+import type { TurnBody } from "./turn-body.ts";
 
 interface TurnResult {
   text?: string;

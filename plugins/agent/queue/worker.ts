@@ -4,7 +4,7 @@ import { createConductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import type { AgentContext } from "../context.ts";
 import type { Progress } from "./progress.ts";
-import type { TurnBody } from "./turn.ts";
+import type { TurnBody } from "./turn-body.ts";
 
 const LEASE_MS = 30_000;
 /** How long running turns may go on when the plugin is reloaded. */

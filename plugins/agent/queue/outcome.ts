@@ -1,16 +1,19 @@
 /** What becomes of a turn that did not end well. */
 import { Stopped } from "portico/cron";
 import type { ClaimOutcome, WorkItem } from "portico/store";
+import type { TurnBody } from "./turn-body.ts";
 
 /** Tried again, dead or cancelled. */
 export function outcomeOf(
-  item: WorkItem,
+  item: WorkItem<TurnBody>,
   reason: unknown,
   error: { code: string; message: string },
   { now, retryDelayMs }: { now: number; retryDelayMs: number },
 ): ClaimOutcome {
   if (reason instanceof Stopped) {
     if (reason.why === "cancelled") return { state: "cancelled", error };
+    // nobody waits for a chat completion any more
+    if (item.body.chat) return { state: "cancelled", error };
     return { state: "retry", at: now, error, interrupted: true };
   }
   if (!isTransient(reason) || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };

@@ -1,0 +1,121 @@
+/** One claimed turn from its beginning to its end. */
+import { PorticoError } from "portico";
+import { isDead, Stopped } from "portico/cron";
+import type { Claim, NewItem } from "portico/store";
+import type { AgentContext, AgentSettings } from "../context.ts";
+import type { Heartbeat } from "../heartbeat/heartbeat.ts";
+import { type History, loadHistory } from "../turns/history.ts";
+import { channelOf, modelOf } from "../turns/model.ts";
+import { runTurn, type TurnEnd } from "../turns/turn.ts";
+import { createEnding } from "./ending.ts";
+import type { Progress } from "./progress.ts";
+import { received, type TurnBody } from "./turn-body.ts";
+
+/** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
+const MOST_CUT_OFF = 40;
+
+interface Run {
+  end: TurnEnd;
+  history: History;
+}
+
+/** Runs claimed turns. The returned function never rejects; a `Stopped` as the reason of its signal says why it is to end. */
+export function createConductor(agent: AgentContext, heartbeat: Heartbeat, progress: Progress) {
+  const ending = createEnding(agent, progress);
+
+  return async function conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
+    const { item } = claim;
+    const late = new AbortController();
+    const signal = AbortSignal.any([stop, late.signal]);
+    const began = performance.now();
+    let deadline: NodeJS.Timeout | undefined;
+    let body = item.body;
+    let followUp: NewItem[] = [];
+    progress.started(item.id);
+    try {
+      const settings = agent.settings(body.agent);
+      const timeoutMs = body.timeoutMs ?? settings.timeoutMs;
+      const tooLate = () => late.abort(new PorticoError("timeout", `The turn did not end within ${timeoutMs} ms.`));
+      deadline = setTimeout(tooLate, timeoutMs);
+      refuseUseless(claim);
+      const run = await unlessAborted(signal, async () => {
+        const beat = body.heartbeat === undefined ? undefined : await heartbeat.prepare(item.id, body.heartbeat);
+        if (beat === "nothing") return undefined;
+        if (beat) {
+          body = { ...body, message: beat.message, untrusted: beat.untrusted };
+          followUp = beat.followUp;
+        } else body = await received(agent, item.lane, body);
+        return runOnce(claim, body, settings, signal);
+      });
+      clearTimeout(deadline);
+      if (!run) return await ending.nothing(claim);
+      const { end, history } = run;
+      await ending.completed(claim, body, end, { meta: history.meta, followUp, ms: performance.now() - began });
+    } catch (error) {
+      await ending.failed(claim, body, signal.aborted ? signal.reason : error);
+    } finally {
+      clearTimeout(deadline);
+      progress.ended(item.id);
+    }
+  };
+
+  async function runOnce(
+    { item }: Claim<TurnBody>,
+    body: TurnBody,
+    settings: AgentSettings,
+    signal: AbortSignal,
+  ): Promise<Run> {
+    const { chat } = body;
+    const { ctx } = agent;
+    const model = body.reply === undefined ? await modelOf(agent, body, settings) : "hook";
+    const history: History = chat
+      ? { messages: chat.history }
+      : await loadHistory({
+          store: agent.store(),
+          chat: ctx.use("chat"),
+          settings,
+          model,
+          sessionId: item.lane,
+          channel: channelOf(body, settings),
+          log: ctx.log,
+          signal,
+        });
+    const end = await runTurn(agent, {
+      turnId: item.id,
+      sessionId: item.lane,
+      body,
+      model,
+      settings,
+      history,
+      prompt: chat?.prompt,
+      parameters: chat?.parameters,
+      client: progress.callerOf(item.id)?.client,
+      signal,
+      onDelta: () => progress.listener(item.id, item.attempts),
+    });
+    return { end, history };
+  }
+}
+
+function refuseUseless({ item }: Claim<TurnBody>): void {
+  // whoever waited for a chat completion has lost the connection with the process that had it
+  if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller))) throw new Stopped("cancelled");
+  if (item.attempts - item.failures <= MOST_CUT_OFF) return;
+  throw new PorticoError("attempts_exhausted", `The turn was cut off ${MOST_CUT_OFF} times.`, { status: 500 });
+}
+
+/** Rejects as soon as the signal is aborted, whatever the work is doing. */
+async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    const result = work();
+    result.catch(() => {}); // where the abort was faster, it has been answered already
+    return await Promise.race([result, aborted]);
+  } finally {
+    if (abort) signal.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,175 @@
+/** What is written of a turn's end, and who is told. */
+import { PorticoError } from "portico";
+import { Stopped } from "portico/cron";
+import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
+import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
+import { isSilent } from "../heartbeat/checklist.ts";
+import type { TurnEnd } from "../turns/turn.ts";
+import { outcomeOf } from "./outcome.ts";
+import type { Progress } from "./progress.ts";
+import { iso } from "./status.ts";
+import type { TurnBody } from "./turn-body.ts";
+
+const FINISH_TRIES = 30;
+const FINISH_PAUSE_MS = 1000;
+
+interface Completed {
+  /** For the session. */
+  meta: Record<string, unknown> | undefined;
+  followUp: NewItem[];
+  ms: number;
+}
+
+export function createEnding(agent: AgentContext, progress: Progress) {
+  const { ctx } = agent;
+
+  /** A heartbeat that had nothing to do. */
+  async function nothing(claim: Claim<TurnBody>): Promise<void> {
+    await finish(claim, { state: "done", result: { text: "", steps: 0 } });
+  }
+
+  async function completed(claim: Claim<TurnBody>, body: TurnBody, end: TurnEnd, about: Completed): Promise<void> {
+    const { item } = claim;
+    const beat = body.heartbeat !== undefined;
+    const silent = beat && isSilent(end.text);
+    const text = silent ? "" : end.text;
+    const announced = text !== "" && (beat || (body.delivery === "announce" && item.lane !== MAIN_SESSION));
+    const kept = silent && (body.untrusted ?? []).length === 0 ? [] : end.messages;
+    const batch: Batch = {
+      messages: [
+        {
+          session: item.lane,
+          messages: toStored(kept, item.id),
+          meta: { ...about.meta, ...metaOf(body) },
+        },
+        ...(announced && !beat ? [announcement(text, item.lane, item.id)] : []),
+      ],
+      items: about.followUp,
+    };
+    const { steps, model, usage, ended } = end;
+    progress.callerOf(item.id)?.settle({ end });
+    const outcome = { state: "done", result: { text, model, steps, usage, ended }, body: bodyToKeep(body) } as const;
+    if (!(await finish(claim, outcome, batch))) return;
+    const sessionKey = item.lane;
+    // of a chat completion the endpoint tells
+    if (text !== "" && !body.chat)
+      void ctx.emit("message:sent", { content: text, source: body.source, model, to: sessionKey }, { sessionKey });
+    const { prompt_tokens, completion_tokens, total_tokens } = usage;
+    void ctx.emit(
+      "agent:completed",
+      {
+        ...namesOf(claim, body),
+        content: text,
+        model,
+        steps,
+        attempts: item.attempts,
+        usage: { prompt_tokens, completion_tokens, total_tokens },
+        ms: about.ms,
+      },
+      { sessionKey },
+    );
+    if (announced) {
+      const from = { source: body.source, turnId: item.id, sessionId: item.lane };
+      void ctx.emit("agent:announced", { content: text, ...from }, { sessionKey: MAIN_SESSION });
+    }
+  }
+
+  async function failed(claim: Claim<TurnBody>, body: TurnBody, reason: unknown): Promise<void> {
+    const { item } = claim;
+    const stopped = reason instanceof Stopped ? reason.why : undefined;
+    if (stopped === "lost") {
+      ctx.log.warn({ turn: item.id }, "another worker has taken this turn over");
+      return;
+    }
+    const error = stopped ? { code: stopped, message: `The turn was stopped (${stopped}).` } : shownError(reason);
+    if (!stopped) ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "turn failed");
+    progress.callerOf(item.id)?.settle({ error: stopped ? stoppedError(stopped) : reason });
+    const outcome = outcomeOf(item, reason, error, {
+      now: agent.store().now(),
+      retryDelayMs: agent.defaults().retryDelayMs,
+    });
+    const isTold = outcome.state === "retry" || body.heartbeat !== undefined || body.chat !== undefined;
+    const note = { session: item.lane, messages: failureNote(body, error, item.id), meta: metaOf(body) };
+    if (!(await finish(claim, outcome, isTold ? {} : { messages: [note] })) || stopped) return;
+    void ctx.emit(
+      "agent:failed",
+      {
+        ...namesOf(claim, body),
+        error,
+        attempts: item.attempts,
+        willRetry: outcome.state === "retry",
+        retryAt: outcome.state === "retry" ? iso(outcome.at) : undefined,
+      },
+      { sessionKey: item.lane },
+    );
+  }
+
+  /**
+   * False where the turn is somebody else's by now, or could not be written: then its lease runs out and it is repeated.
+   * What the turn did cannot be undone, so a store that fails for a moment is waited for first.
+   */
+  async function finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const owned = await agent.store().finish(claim, outcome, batch);
+        if (!owned) ctx.log.warn({ turn: claim.item.id }, "the end of this turn was refused: another worker has it");
+        return owned;
+      } catch (error) {
+        if (shownError(error).code !== "store_unavailable" && batch !== undefined) {
+          // an end that can never be written must not be tried for ever
+          ctx.log.error({ err: error, turn: claim.item.id }, "the end of a turn cannot be written");
+          return finish(claim, { state: "dead", error: shownError(error) });
+        }
+        if (tries === FINISH_TRIES || ctx.signal.aborted) {
+          ctx.log.error(
+            { err: error, turn: claim.item.id },
+            "the end of a turn could not be written; it will be repeated",
+          );
+          return false;
+        }
+        await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS));
+      }
+    }
+  }
+
+  return { nothing, completed, failed };
+}
+
+/** A chat completion's messages are in its session by then. */
+function bodyToKeep(body: TurnBody): TurnBody | undefined {
+  return body.chat && { ...body, chat: undefined };
+}
+
+function metaOf(body: TurnBody): Record<string, unknown> {
+  // one that somebody names later is kept
+  return { agent: body.agent ?? "main", source: body.source, temporary: body.temporary === true ? true : null };
+}
+
+function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
+  const { agent: agentId = "main", source, context } = body;
+  return { turnId: item.id, sessionId: item.lane, agentId, source, context };
+}
+
+function stoppedError(why: Stopped["why"]): PorticoError {
+  if (why === "cancelled") return new PorticoError("cancelled", "The turn was stopped.", { status: 409 });
+  return new PorticoError("service_unavailable", "The gateway is stopping: ask again in a moment.");
+}
+
+function toStored(messages: readonly { role: string }[], turnId: string): NewMessage[] {
+  return messages.map((message) => ({ role: message.role, body: message, turnId }));
+}
+
+/** A turn that came to nothing shows in its session. */
+function failureNote(body: TurnBody, error: { message: string }, turnId: string): NewMessage[] {
+  const said = `[This turn ended without an answer: ${error.message}]`;
+  const messages: { role: string; content: string }[] = [
+    { role: "user", content: body.message },
+    { role: "assistant", content: said },
+  ];
+  return toStored(messages, turnId);
+}
+
+export function announcement(text: string, from: string, turnId: string | undefined) {
+  const body = { role: "assistant", content: `[${from}] ${text}` };
+  return { session: MAIN_SESSION, messages: [{ role: "assistant", body, turnId }] };
+}

@@ -1,0 +1,59 @@
+/** A turn as it lies in the store, and what handlers of `message:received` make of it. */
+import { PorticoError } from "portico";
+import type { TurnRequest } from "portico/agent";
+import type { ChatMessage } from "portico/chat";
+import type { AgentContext } from "../context.ts";
+
+export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
+  /** A heartbeat, and why it was started. */
+  heartbeat?: string;
+  /** A hook has answered already: no model is asked. */
+  reply?: string | undefined;
+  /** What hooks have to say beside the answer. */
+  notes?: string[];
+  /** A chat completion of the models `agent` and `agent/<id>`. */
+  chat?: ChatTurn | undefined;
+}
+
+export interface ChatTurn {
+  /** The caller's messages but the last one of the user: what the turn takes for the session's history. */
+  history: ChatMessage[];
+  /** That last one as it came, with its images. */
+  prompt: ChatMessage;
+  /** Of the caller's: `temperature`, `max_tokens`, … */
+  parameters: Record<string, unknown>;
+  /** A worker of the process whose caller waits; where that is dead the turn is for nobody. */
+  caller: string;
+}
+
+/** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook`. */
+export async function received({ ctx }: AgentContext, sessionId: string, body: TurnBody): Promise<TurnBody> {
+  if (body.received || body.heartbeat !== undefined) return body;
+  if (!ctx.hasListeners("message:received")) return { ...body, received: true };
+  const result = await ctx.emit(
+    "message:received",
+    {
+      content: body.content ?? body.message,
+      source: body.source,
+      model: body.model,
+      metadata: { sessionId, ...body.context },
+    },
+    { sessionKey: sessionId },
+  );
+  if (result.block !== undefined) throw new PorticoError("blocked_by_hook", result.block);
+  const content = result.context.content;
+  return {
+    ...body,
+    received: true,
+    ...contentOf(body, typeof content === "string" ? content : undefined),
+    reply: result.reply ?? body.reply,
+    notes: [...(body.notes ?? []), ...result.messages],
+  };
+}
+
+/** What handlers made of the words: those from outside stay in their fence. */
+function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBody> {
+  if (content === undefined || content === (body.content ?? body.message)) return {};
+  if (body.content === undefined) return { message: content };
+  return { content, untrusted: [{ label: body.untrusted?.[0]?.label ?? body.source, text: content }] };
+}

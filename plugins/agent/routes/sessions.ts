@@ -1,0 +1,40 @@
+/** Sessions and what was said in them. */
+import type { ChatMessage } from "portico/chat";
+import type { Session, StoredMessage } from "portico/store";
+import type { AgentContext } from "../context.ts";
+import { iso } from "../queue/status.ts";
+import { limitOf, notFound, owner } from "./common.ts";
+
+export function mountSessions(agent: AgentContext): void {
+  const { ctx } = agent;
+  ctx.route("GET", "/sessions", owner, async ({ query }) => {
+    const prefix = query.get("prefix");
+    const sessions = await agent.store().sessions.list({ limit: limitOf(query), prefix: prefix ?? undefined });
+    return { sessions: sessions.map(shownSession) };
+  });
+  ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
+    const id = params["id"] ?? "";
+    const session = (await agent.store().sessions.get(id)) ?? notFound("session", id);
+    const last = query.get("last");
+    const transcript = await agent
+      .store()
+      .sessions.transcript(id, { last: last === null ? undefined : Number(last) || 50 });
+    return { ...shownSession(session), messages: transcript.map(shownMessage) };
+  });
+  ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {
+    const id = params["id"] ?? "";
+    if (!(await agent.store().sessions.delete(id))) notFound("session", id);
+    void ctx.emit("session:deleted", { sessionId: id }, { sessionKey: id });
+    return { ok: true, id };
+  });
+}
+
+function shownSession(session: Session) {
+  const { id, createdAt, updatedAt, messages, meta } = session;
+  const { summaryUpTo: _summaryUpTo, ...shown } = meta;
+  return { id, createdAt: iso(createdAt), updatedAt: iso(updatedAt), messageCount: messages, ...shown };
+}
+
+function shownMessage({ seq, at, turnId, body }: StoredMessage) {
+  return { seq, at: iso(at), turnId, ...(body as ChatMessage) };
+}

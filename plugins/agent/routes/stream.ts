@@ -1,0 +1,62 @@
+/** A turn as server-sent events: `turn`, `tool`, `delta`, `failed`, `attempt`, `end`. */
+import { type Call, openSse } from "portico";
+import type { AgentService } from "portico/agent";
+import type { AgentContext } from "../context.ts";
+import type { ListenToAttempts, Progress } from "../queue/progress.ts";
+
+interface Deps {
+  agent: AgentContext;
+  service: AgentService;
+  progress: Progress;
+}
+
+interface Started {
+  turnId: string;
+  sessionId: string;
+  start(): Promise<unknown>;
+}
+
+/** Fails as a plain response where the turn could not be put into the queue. */
+export async function streamTurn(
+  { agent, service, progress }: Deps,
+  call: Call,
+  { turnId, sessionId, start }: Started,
+): Promise<void> {
+  const early: [text: string, attempt: number][] = [];
+  let listen: ListenToAttempts = (...delta) => early.push(delta);
+  const undo = [progress.onDelta(turnId, (...delta) => listen(...delta))];
+  try {
+    await start();
+    const sse = openSse(call, { endOnClose: false });
+    sse.send("turn", { turnId, sessionId });
+    let heard = 0;
+    listen = (text, attempt) => {
+      if (heard !== 0 && heard !== attempt) sse.send("attempt", { attempt });
+      heard = attempt;
+      sse.send("delta", { text });
+    };
+    for (const delta of early) listen(...delta);
+    undo.push(followEvents(agent, turnId, (name, data) => sse.send(name, data)));
+    const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
+    // an attempt that another gateway has made was not heard here
+    if (status?.result && heard !== status.attempts) listen(status.result, status.attempts);
+    if (status) sse.send("end", status);
+    sse.close();
+  } finally {
+    for (const each of undo) void each();
+  }
+}
+
+/** Tools that were called, and attempts that failed and have another one behind them. */
+function followEvents({ ctx }: AgentContext, of: string, send: (name: string, data: object) => void) {
+  return ctx.onAny((event) => {
+    if (event.name === "agent:tool" && event.context.turnId === of) {
+      const { tool, ok, ms } = event.context;
+      send("tool", { tool, ok, ms });
+    }
+    if (event.name === "agent:failed" && event.context.turnId === of && event.context.willRetry) {
+      const { attempts, error, retryAt } = event.context;
+      send("failed", { attempt: attempts, error, retryAt });
+    }
+  });
+}

@@ -1,0 +1,40 @@
+/** The queue of turns. */
+import { PorticoError } from "portico";
+import type { AgentService } from "portico/agent";
+import type { WorkItem } from "portico/store";
+import type { AgentContext } from "../context.ts";
+import { turnStatus } from "../queue/status.ts";
+import type { TurnBody } from "../queue/turn-body.ts";
+import { limitOf, notFound, owner } from "./common.ts";
+
+export function mountTurns(agent: AgentContext, service: AgentService): void {
+  const { ctx } = agent;
+  ctx.route("GET", "/turns/:id", owner, async ({ params }) => {
+    return (await service.turn(params["id"] ?? "")) ?? notFound("turn", params["id"]);
+  });
+  ctx.route("GET", "/turns", owner, async ({ query }) => {
+    const state = query.get("state");
+    const session = query.get("session");
+    const items = await agent.store().items.list({
+      kind: "turn",
+      state: isState(state) ? state : undefined,
+      lane: session ?? undefined,
+      limit: limitOf(query),
+    });
+    return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
+  });
+  ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
+    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
+    return { ok: await service.cancel(params["id"] ?? "") };
+  });
+  ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
+    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
+    if (await agent.store().items.replay(params["id"] ?? "")) return { ok: true };
+    throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
+  });
+}
+
+const STATES = ["queued", "running", "held", "done", "dead", "cancelled"] as const;
+function isState(text: string | null): text is (typeof STATES)[number] {
+  return STATES.some((state) => state === text);
+}

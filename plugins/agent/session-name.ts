@@ -1,0 +1,19 @@
+/** Names of sessions: what stands in lists, logs and prompts as one line that says what it seems to say. */
+import { PorticoError } from "portico";
+
+/** Control and format characters, line separators: for a regular expression's class. */
+const UNSEEN = "\\u0000-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff";
+const unseen = new RegExp(`[${UNSEEN}]`, "g");
+const LONGEST = 256;
+
+/** For a schema: nothing unseen in it. */
+export const PLAIN_NAME = `^[^${UNSEEN}]*$`;
+
+/** The name without what cannot be seen; for names that are made of what came in. Throws `invalid_request_error` where nothing is left. */
+export function cleanSessionName(given: string): string {
+  const name = given.replace(unseen, "").slice(0, LONGEST).trim();
+  if (name !== "") return name;
+  throw new PorticoError("invalid_request_error", "The session's name has no character that can be seen.", {
+    param: "session",
+  });
+}

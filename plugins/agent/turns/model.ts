@@ -1,0 +1,36 @@
+/** Which model a turn asks. */
+import { PorticoError } from "portico";
+import type { AgentContext, AgentSettings } from "../context.ts";
+import type { TurnBody } from "../queue/turn-body.ts";
+
+/** Asked only where no channel is configured: it says back what it hears, so that everything can be tried offline. */
+const OFFLINE_MODEL = "echo";
+
+/**
+ * The request's, else the agent's, else the first of the highest channel. Throws `invalid_request_error` for an agent
+ * that is to be its own model, and what the chat service throws where the channels cannot say their models.
+ */
+export async function modelOf(agent: AgentContext, body: TurnBody, settings: AgentSettings): Promise<string> {
+  const named = body.model ?? settings.model;
+  const channel = channelOf(body, settings);
+  const model = named ?? (await agent.ctx.use("chat").defaultModel(channel)) ?? OFFLINE_MODEL;
+  if (model !== "agent" && !model.startsWith("agent/")) return model;
+  throw new PorticoError(
+    "invalid_request_error",
+    `An agent cannot be its own model: set agents.defaults.model to one of GET /v1/models other than ${model}.`,
+  );
+}
+
+export function channelOf(body: TurnBody, settings: AgentSettings): string | undefined {
+  // a model that the request names may well not be on the agent's own channel
+  return body.channel ?? (body.model === undefined ? settings.channel : undefined);
+}
+
+/** For `portico status`. */
+export async function modelNotices({ ctx, defaults }: AgentContext): Promise<string[]> {
+  const { model, channel } = defaults();
+  if (model !== undefined || (await ctx.use("chat").defaultModel(channel)) !== undefined) return [];
+  return [
+    `No model is set and no channel is configured: turns, webhooks and cron jobs ask ${OFFLINE_MODEL}, which says back what it hears.`,
+  ];
+}

@@ -1,0 +1,84 @@
+/** Without a model in the configuration: the first of the highest channel, and echo only where there is no channel. */
+import * as assert from "uvu/assert";
+import { test } from "../../support/suite.ts";
+import type { TestOptions } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import { type ScriptedGateway, scriptedGateway } from "./scripted.ts";
+
+const HOOK = {
+  "hooks/asks/HOOK.md": "---\nname: asks\ndescription: x\nevents: [message:received]\n---\n",
+  "hooks/asks/handler.ts":
+    "export default async ({ context }, ctx) => (context.source === 'chat' ? { reply: await ctx.chat('from a hook') } : undefined);",
+};
+/** A provider whose upstream cannot say its models. */
+const SILENT = `import { definePlugin } from "portico";
+export default definePlugin({ name: "silent", setup(ctx) {
+  ctx.add("provider", { name: "silent", complete: () => "never", models: () => { throw new Error("down"); } });
+} });`;
+
+interface Asked {
+  channel: string;
+  model: string;
+}
+
+async function gateway(channels: object, options: TestOptions = {}): Promise<ScriptedGateway & { targets: Asked[] }> {
+  const targets: Asked[] = [];
+  const g = await scriptedGateway({
+    config: { channels, agents: { defaults: { model: undefined, maxAttempts: 1 } }, ...options.config },
+    files: { "plugins/silent/plugin.ts": SILENT, ...options.files },
+  });
+  g.script((request, { channel }) => {
+    targets.push({ channel, model: request.model });
+    return "answered";
+  });
+  return Object.assign(g, { targets });
+}
+
+test("turns, hooks and automation ask the first model of the highest channel", async () => {
+  const scripted = { provider: "scripted" };
+  const channels = {
+    low: { ...scripted, models: ["m-low"] },
+    off: { ...scripted, models: ["m-off"], priority: 9, enabled: false },
+    high: { ...scripted, models: ["text-embedding-1", "m-high", "m-other"], priority: 2 },
+  };
+  const g = await gateway(channels, { files: HOOK });
+  const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
+  assert.equal([turn.state, turn.result], ["done", "answered"]);
+  const said = await g.json("POST", "/v1/chat/completions", {
+    model: "low/m-low",
+    messages: [{ role: "user", content: "x" }],
+  });
+  assert.is(said.choices[0].message.content, "answered");
+  const { id } = await g.json("POST", "/cron/jobs", {
+    name: "j",
+    schedule: { kind: "every", everyMs: 3_600_000 },
+    payload: { kind: "agentTurn", message: "by cron" },
+  });
+  await g.json("POST", `/cron/jobs/${id}/run`);
+  await until("the job's turn", () => g.targets.length === 3);
+  assert.equal(
+    g.targets.map(({ channel }) => channel),
+    ["high", "high", "high"],
+  );
+  await g.stop();
+});
+
+test("channels that cannot say their models fail the turn: echo never stands in for them", async () => {
+  const g = await gateway({ main: { provider: "silent" } });
+  const response = await g.request("POST", "/agent", { message: "hello", wait: true });
+  assert.is(response.status, 502);
+  const { error } = (await response.json()) as { error: { message: string } };
+  assert.match(error.message, /main.*agents\.defaults\.model/);
+  await g.stop();
+});
+
+test("echo where no channel is configured, and status says so", async () => {
+  const g = await gateway({});
+  const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
+  assert.equal([turn.model, turn.result], ["echo", "hello"]);
+  const { notices } = await g.json<{ notices: { from: string; text: string }[] }>("GET", "/kernel/status");
+  assert.match(notices.find(({ from }) => from === "agent")?.text ?? "", /no channel.*echo/);
+  await g.stop();
+});
+
+test.run();

@@ -1,0 +1,84 @@
+/** Names and texts that nobody should trust. */
+import * as assert from "uvu/assert";
+import { hasSubstance, isSilent } from "../../../plugins/agent/heartbeat/checklist.ts";
+import { cleanSessionName } from "../../../plugins/agent/session-name.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+
+const test = suite("what the agent is told from outside");
+let g: InProcessGateway;
+test.before(async () => {
+  g = await startGateway();
+});
+test.after(() => g.stop());
+
+const UNSEEN = [
+  "\u001b[31mred",
+  "a\nb",
+  "a\u0000b",
+  "a\u009bb",
+  "\u202eevil",
+  "a\u2028b",
+  "\ufeffa",
+  "zero\u200bwidth",
+];
+
+for (const session of UNSEEN) {
+  test(`a session named ${JSON.stringify(session)} is refused where a caller names it`, async () => {
+    const response = await g.request("POST", "/agent", { message: "x", session });
+    assert.is(response.status, 400);
+    const { error } = (await response.json()) as { error: { message: string; param?: string } };
+    assert.match(error.message, /session must be a name without control characters/);
+  });
+  test(`a session named ${JSON.stringify(session)} is cleaned where a payload or a chat client names it`, async () => {
+    const service = g.gateway.use("agent");
+    const { sessionId } = await service.startTurn({ message: "x", source: "webhook", session: `s-${session}` });
+    assert.is(sessionId, cleanSessionName(`s-${session}`));
+    assert.match(sessionId, /^s-[ -~]+$/);
+    const messages = [{ role: "user", content: "x" }];
+    await g.json("POST", "/v1/chat/completions", { model: "agent", user: session, messages });
+    const { sessions } = await g.json<{ sessions: { id: string }[] }>("GET", "/sessions?limit=1000");
+    for (const { id } of sessions) assert.match(id, /^[ -~]+$/);
+  });
+}
+
+test("a name of nothing but what cannot be seen is refused", () => {
+  assert.throws(() => cleanSessionName("\u001b\u0007\u200b"), /no character that can be seen/);
+});
+
+/** How much longer sixteen times the text takes: about 16 where the work is linear, 256 where it is quadratic. */
+function growth(make: (n: number) => string, work: (text: string) => unknown): number {
+  const ms = (n: number) => {
+    const text = make(n);
+    const runs = Array.from({ length: 3 }, () => {
+      const began = performance.now();
+      work(text);
+      return performance.now() - began;
+    });
+    return Math.min(...runs);
+  };
+  ms(1000);
+  return ms(160_000) / Math.max(ms(10_000), 0.05);
+}
+
+for (const [what, make, work] of [
+  ["comments that are never closed", (n: number) => "<!--".repeat(n / 4), hasSubstance],
+  ["comments that are closed", (n: number) => "<!-- -->".repeat(n / 8), hasSubstance],
+  ["blank lines", (n: number) => " \n".repeat(n / 2), hasSubstance],
+  ["exclamation marks before the end", (n: number) => `${"!".repeat(n)}x`, isSilent],
+  ["marks of Markdown", (n: number) => "*_ ".repeat(n / 3), isSilent],
+] as const) {
+  test(`${what}: the time grows with the text, not faster`, () => {
+    const times = growth(make, work);
+    assert.ok(times < 80, `${times} times as long for 16 times the text`);
+  });
+}
+
+test("what counts as a checklist, and as nothing to say", () => {
+  assert.equal(["# Title\n\n", "<!-- - x -->\n# T", " \n\t"].map(hasSubstance), [false, false, false]);
+  assert.equal(["- x", "<!-- a --> - x", "<!-- never closed"].map(hasSubstance), [true, true, true]);
+  assert.equal(["HEARTBEAT_OK", "**HEARTBEAT_OK**.", "All is well. HEARTBEAT_OK!"].map(isSilent), [true, true, true]);
+  assert.equal(["Look at this", `HEARTBEAT_OK ${"x".repeat(400)}`].map(isSilent), [false, false]);
+});
+
+test.run();
