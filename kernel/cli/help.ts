@@ -19,7 +19,9 @@ export function helpFor(command: Command, path: readonly string[]): string {
   }
   const own = Object.entries(command.options ?? {});
   if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
-  if (command.run) lines.push("", "Common options:", ...columns(Object.entries(commonOptions).map(optionRow)));
+  // One of the command's own takes the place of the common one.
+  const common = Object.entries(commonOptions).filter(([name]) => !Object.hasOwn(command.options ?? {}, name));
+  if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
   if (command.examples?.length) lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
   if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);
   return lines.join("\n");

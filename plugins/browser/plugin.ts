@@ -75,7 +75,7 @@ export default definePlugin({
       config: settings,
       sandbox,
       local: open,
-      relayed: () => relay.tabs().length > 0,
+      relayed: () => relay.isAway || relay.tabs().length > 0,
       sandboxes: sandboxes.get,
     });
     ctx.provide("browser", {

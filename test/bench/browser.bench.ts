@@ -86,7 +86,7 @@ export default async function bench(): Promise<Bench> {
   try {
     const starts: { own: number[]; direct: number[] } = { own: [], direct: [] };
     for (let round = 0; round <= START_ROUNDS; round++) {
-      const own = await timed(() => call("POST", "/tabs/open", {}));
+      const own = await timed(() => call("POST", "/tabs/open", { url: "about:blank" }));
       await call("POST", "/stop");
       const opened = performance.now();
       const browser = await launch();

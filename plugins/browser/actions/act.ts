@@ -55,7 +55,9 @@ async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = 
   const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
   try {
     const again = (next: Record<string, unknown>, place: string): Promise<unknown> => runAction(op, tab, next, place);
-    return await kind.run({ op, tab, input, timeoutMs, explicit, again });
+    const work = kind.run({ op, tab, input, timeoutMs, explicit, again });
+    // A batch tells of each of its actions; to close a tab is to see it end.
+    return await (name === "batch" || name === "close" ? work : tab.whileAlive(work));
   } catch (error) {
     throw failure(error, `The action ${name}`);
   }

@@ -5,7 +5,8 @@ import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts
 import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import type { RefEntry } from "../snapshot/refs.ts";
-import { type AriaNode, everyNode } from "../snapshot/render.ts";
+import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
+import { nameOf } from "../snapshot/names.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
 
@@ -50,7 +51,7 @@ async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
   const there =
     roots === undefined
       ? Object.values(tab.printed).map(({ role, name, native }) => ({ role, name, ref: native }))
-      : [...everyNode(roots)];
+      : [...everyNode(roots)].map((node) => ({ role: node.role, name: nameOf(node), ref: node.ref }));
   const same = there.filter(({ ref, role }) => ref !== undefined && ref !== entry.native && role === entry.role);
   const twins = same.filter(({ name }) => (name ?? "") === entry.name);
   return (twins.length > 0 ? twins : same).slice(0, 5).map(({ ref, role, name = "" }) => {

@@ -1,9 +1,11 @@
 /** The conditions of `wait`: all that are given must come true within one limit. */
+import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { attempt, left, pause, within } from "../deadline.ts";
-import { isTimeout } from "../failures.ts";
+import { isGone, isTimeout } from "../failures.ts";
 import { pageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
+import type { Frame } from "../drivers/playwright.ts";
 import { urlMatcher } from "../operations/url-match.ts";
 
 interface WaitInput {
@@ -18,19 +20,21 @@ interface WaitInput {
 /** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
 async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: number): Promise<void> {
   const start = Date.now();
+  const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
+    try {
+      return (await frame.getByText(text).filter({ visible: true }).count()) > 0;
+    } catch (error) {
+      if (isGone(error) && !frame.isDetached()) throw error;
+      // A frame that went away shows nothing; what one shows that is just loading is not known.
+      return frame.isDetached() ? false : undefined;
+    }
+  };
   for (;;) {
-    const counts = tab.page.frames().map((frame) =>
-      frame
-        .getByText(text)
-        .filter({ visible: true })
-        .count()
-        .catch(() => 0),
-    );
-    // A page that does not answer has not shown it: the limit alone decides.
-    const seen = (await attempt(left(start, timeoutMs), Promise.all(counts), wanted ? [] : [1])).some(
-      (count) => count > 0,
-    );
-    if (seen === wanted) return;
+    const frames = Promise.all(tab.page.frames().map(shownIn));
+    // Of a page that does not answer nothing is known: the limit alone decides.
+    const seen = await attempt(left(start, timeoutMs), frames, [undefined]);
+    if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
+    if (wanted ? seen.includes(true) : seen.every((shown) => shown === false)) return;
     if (Date.now() - start >= timeoutMs)
       throw new PorticoError(
         "timeout",
@@ -61,6 +65,12 @@ async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promis
   }
 }
 
+async function elapse({ signal }: Tab, ms: number): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => {
+    throw new Error("Target closed");
+  });
+}
+
 export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
   const { text, textGone, url, loadState, fn, timeMs } = input;
   if ([text, textGone, url, loadState, fn, timeMs].every((one) => one === undefined)) {
@@ -72,7 +82,7 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
   const rest = (): number => left(start, timeoutMs);
   if (fn !== undefined) pageFunction(fn, "nothing");
   try {
-    if (timeMs !== undefined) await within(timeoutMs, "The wait", pause(timeMs));
+    if (timeMs !== undefined) await within(timeoutMs, "The wait", elapse(tab, timeMs));
     if (url !== undefined) {
       const fits = urlMatcher(url);
       await tab.page.waitForURL((at) => fits(at.href), { timeout: rest(), waitUntil: "commit" });

@@ -38,6 +38,8 @@ export type {
 export interface Device {
   userAgent: string;
   viewport: { width: number; height: number };
+  /** Where it is larger than what a page has of it. */
+  screen?: { width: number; height: number };
   deviceScaleFactor: number;
   isMobile: boolean;
   hasTouch: boolean;

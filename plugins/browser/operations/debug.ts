@@ -95,7 +95,8 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
   const seen = input.next ? undefined : tab.watch.lastResponse(fits);
   if (seen !== undefined) {
     // The browser may have dropped the body since; then a new one is waited for.
-    const found = await attempt(Math.min(timeoutMs, 10_000), readBody(seen, maxChars, timeoutMs), undefined);
+    const reading = tab.whileAlive(readBody(seen, maxChars, timeoutMs));
+    const found = await attempt(Math.min(timeoutMs, 10_000), reading, undefined);
     if (found !== undefined) return { ok: true, targetId: tab.targetId, response: found };
   }
   try {

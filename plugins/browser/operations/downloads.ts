@@ -75,7 +75,7 @@ async function save(
     throw failure(error, "Saving the download");
   });
   try {
-    const failed = await within(timeoutMs, "The download", download.failure());
+    const failed = await within(timeoutMs, "The download", tab.whileAlive(download.failure()));
     if (watch.tooLarge()) throw tooLarge(op);
     if (failed !== null) {
       if (failed === "canceled" && (await lacksRoom(op, watch.bytes()))) throw diskFull();
@@ -139,7 +139,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
     const begun = await within(
       waitMs,
       "Waiting for the download to begin (the click started none)",
-      next.promise,
+      tab.whileAlive(next.promise),
     ).catch(async (error: unknown) => {
       await tab.stopLoading();
       throw error;
@@ -164,7 +164,7 @@ export async function waitDownload(op: Op, input: Common & { path?: string }): P
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.next();
   try {
-    const begun = await within(timeoutMs, "Waiting for a download to begin", next.promise);
+    const begun = await within(timeoutMs, "Waiting for a download to begin", tab.whileAlive(next.promise));
     return {
       ok: true,
       targetId: tab.targetId,

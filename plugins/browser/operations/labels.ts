@@ -1,7 +1,8 @@
 /** Screenshots with boxes and refs drawn on them. */
 import { attempt, left, within } from "../deadline.ts";
 import { drawLabels, type Label } from "../tab/page-scripts.ts";
-import { type AriaNode, isInteractive } from "../snapshot/render.ts";
+import type { AriaNode } from "../snapshot/aria-node.ts";
+import { isInteractive } from "../snapshot/render.ts";
 import type { Tab } from "../tab/tab.ts";
 import { keepFile } from "./files.ts";
 import type { Op } from "./op.ts";

@@ -190,9 +190,9 @@ export async function navigate(op: Op, input: NavigateInput): Promise<object> {
   return load(op, await op.session.tabs.open(), input);
 }
 
-export async function openTab(op: Op, input: Common & { url?: string }): Promise<object> {
+export async function openTab(op: Op, input: Common & { url: string }): Promise<object> {
   const { session } = op;
-  const url = input.url ?? "about:blank";
+  const { url } = input;
   await checkAddress(op, url);
   const cold = !session.running;
   await session.start();

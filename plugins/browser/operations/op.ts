@@ -88,7 +88,7 @@ export async function checkShown(op: Op, url: string): Promise<void> {
 export async function readableTab(op: Op, targetId?: string, timeoutMs = 30_000): Promise<Tab> {
   const tab = await op.session.tabs.get(targetId);
   tab.assertAlive();
-  await tab.settled(timeoutMs);
+  await tab.whileAlive(tab.settled(timeoutMs));
   await checkShown(op, tab.url);
   return tab;
 }

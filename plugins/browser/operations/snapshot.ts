@@ -7,7 +7,8 @@ import { failure, isTimeout } from "../failures.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
-import { type AriaNode, everyNode, render, type View } from "../snapshot/render.ts";
+import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
+import { render, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
 import type { Shown, Tab } from "../tab/tab.ts";
 import { drawnScreenshot } from "./labels.ts";
@@ -37,19 +38,20 @@ const MAX_CHARS = 80_000;
 const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
 const ARIA_LIMIT = 500;
 
-/** The view that the options stand for. Any of the role options makes it a role snapshot. */
+/** A role option forces a role snapshot, whatever the format; what is set by default does so only where no format is. */
+function isEfficient(op: Op, { mode, format }: SnapshotInput): boolean {
+  const byDefault = mode === "default" && format === undefined;
+  return mode === "efficient" || (byDefault && op.config.snapshotDefaults.mode === "efficient");
+}
+
+const asksForRoles = ({ interactive, compact, depth, selector, frame }: SnapshotInput): boolean =>
+  Boolean(interactive || compact) || depth !== undefined || selector !== undefined || frame !== undefined;
+
+/** The view that the options stand for. */
 function viewOf(op: Op, input: SnapshotInput): View {
-  const efficient =
-    input.mode === "efficient" || (input.mode === "default" && op.config.snapshotDefaults.mode === "efficient");
-  const role =
-    efficient ||
-    input.interactive ||
-    input.compact ||
-    input.depth !== undefined ||
-    input.selector !== undefined ||
-    input.frame !== undefined;
+  const efficient = isEfficient(op, input);
   return {
-    style: role ? "role" : "ai",
+    style: efficient || asksForRoles(input) ? "role" : "ai",
     interactive: input.interactive ?? efficient,
     compact: input.compact ?? efficient,
     depth: input.depth ?? (efficient ? EFFICIENT.depth : undefined),
@@ -247,9 +249,20 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   }
 }
 
+/** True for the bare accessibility tree: it was asked for, or nothing was and there is no library for more. */
+function isAria(op: Op, input: SnapshotInput): boolean {
+  if (asksForRoles(input) || input.mode === "efficient") return false;
+  return input.format === "aria" || (input.format === undefined && !input.labels && !op.deps.libraryPresent());
+}
+
 export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
-  // Role options make it a role snapshot, whatever the format.
-  const roles = viewOf(op, input).style === "role";
-  if (input.format === "aria" && !roles && !input.labels) return ariaSnapshot(op, input);
+  if (input.format === "aria" && input.labels) {
+    throw new PorticoError(
+      "invalid_request_error",
+      "labels needs refs, and format=aria has none: leave one of them out.",
+      { param: "labels" },
+    );
+  }
+  if (isAria(op, input)) return ariaSnapshot(op, input);
   return takeSnapshot(op, await readableTab(op, input.targetId, input.timeoutMs), input);
 }

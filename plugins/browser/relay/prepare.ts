@@ -44,8 +44,9 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   const { session } = op;
   if (path === "/stop") stopped.set(session, relay.clicks);
   if (path === "/start" || path === "/navigate" || path === "/tabs/open") stopped.delete(session);
+  if (!needsNoTab) await relay.settled();
   if (relay.tabs().length === 0) {
-    if (session.running) await session.stop();
+    if (session.running && !relay.isAway) await session.stop();
     if (path !== "/tabs" && !needsNoTab) await relay.ready();
     return;
   }

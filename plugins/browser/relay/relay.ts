@@ -4,10 +4,11 @@ import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 import { CdpClient, type Tabs } from "./client.ts";
 import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
 
-/** A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. */
-const AWAY_MS = 45_000;
-/** How long a command waits for an extension that is away. */
-const WAIT_MS = 10_000;
+/**
+ * A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. For
+ * so long nothing shows them, and commands wait.
+ */
+const AWAY_MS = 3_000;
 /** The last tab may be about to come back (a navigation can throw the debugger out). */
 const EMPTY_MS = 1_000;
 
@@ -50,8 +51,14 @@ export class Relay implements Tabs {
     return this.#clicks;
   }
 
+  /** Those of an extension that is away for a moment included. */
   all(): AttachedTab[] {
     return [...this.#tabs.values()];
+  }
+
+  /** Those that are known to be there. */
+  present(): AttachedTab[] {
+    return this.#greeted ? this.all() : [];
   }
 
   browser(): Hello {
@@ -79,19 +86,25 @@ export class Relay implements Tabs {
       },
     });
     this.#link = link;
-    this.#greeted = false;
     this.#instance = instance;
+    this.#absent();
   }
 
   #lost(): void {
     this.#link = undefined;
+    this.#absent();
+  }
+
+  /** Until it has said hello, which it does soon or not at all. */
+  #absent(): void {
     this.#greeted = false;
+    clearTimeout(this.#away);
     if (this.#tabs.size === 0) return;
     this.#log.debug("the extension is away");
-    clearTimeout(this.#away);
     this.#away = setTimeout(() => {
       this.#log.info("the extension did not come back: its tabs are gone");
       for (const tabId of [...this.#tabs.keys()]) this.#forget(tabId);
+      for (const go of this.#waiters.splice(0)) go();
     }, AWAY_MS).unref();
   }
 
@@ -151,7 +164,7 @@ export class Relay implements Tabs {
   /** Asks the extension; waits for it where it is away for a moment, and asks again what it had not taken. */
   async #ask<T>(request: Ask): Promise<T> {
     for (;;) {
-      if (!this.#greeted && this.#tabs.size > 0) await this.#back();
+      await this.settled();
       const link = this.#greeted ? this.#link : undefined;
       if (link === undefined) throw new Error("Target closed: the extension is not connected.");
       try {
@@ -163,15 +176,14 @@ export class Relay implements Tabs {
     }
   }
 
-  /** Settles when the extension is back, at the latest after a while. */
-  #back(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, WAIT_MS);
-      this.#waiters.push(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+  /** Its browser may have gone, or only its worker. */
+  get isAway(): boolean {
+    return !this.#greeted && this.#tabs.size > 0;
+  }
+
+  /** Waits while the extension is away: then it is back, or its tabs are gone. */
+  async settled(): Promise<void> {
+    if (this.isAway) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
   async fresh(): Promise<AttachedTab[]> {
@@ -260,6 +272,7 @@ export class Relay implements Tabs {
   end(reason: string): void {
     clearTimeout(this.#away);
     clearTimeout(this.#empty);
+    for (const go of this.#waiters.splice(0)) go();
     if (this.#waiting !== undefined) closeSocket(this.#waiting, 1001, reason);
     this.#client?.close(reason);
     this.#link?.close(1001, reason);

@@ -31,7 +31,12 @@ export interface RelayControl {
   readonly connected: boolean;
   /** What a client's requests must carry. */
   headers(): Record<string, string>;
+  /** None while the extension is away. */
   tabs(): readonly AttachedTab[];
+  /** The extension has gone, perhaps for a moment only. */
+  readonly isAway: boolean;
+  /** Waits while the extension is away. */
+  settled(): Promise<void>;
   /** Goes up with every tab that is handed over. */
   readonly clicks: number;
   /** 409 where no tab is attached. Waits until the tabs are free of what the last client has set. */
@@ -107,13 +112,13 @@ export function openRelay(options: RelayOptions): RelayControl {
   server.route("GET", "/json/version", { access: "own" }, (call: Call) => {
     checkClient(call.req);
     const about = { Browser: `Portico-relay/${options.version}`, "Protocol-Version": "1.3" };
-    if (relay.all().length > 0) return { ...about, webSocketDebuggerUrl: socketUrl() };
+    if (relay.present().length > 0) return { ...about, webSocketDebuggerUrl: socketUrl() };
     return { ...about, error: { code: "browser_not_running", message: NOTHING_ATTACHED } };
   });
   const list = (call: Call): object => {
     checkClient(call.req);
-    if (relay.all().length === 0) throw notAttached();
-    return relay.all().map(({ targetId, title, url: page }) => ({
+    if (relay.present().length === 0) throw notAttached();
+    return relay.present().map(({ targetId, title, url: page }) => ({
       id: targetId,
       type: "page",
       title,
@@ -139,7 +144,7 @@ export function openRelay(options: RelayOptions): RelayControl {
     path: options.extensionDir,
     port: server.port,
     connected: relay.connected,
-    tabs: relay.all().map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
+    tabs: relay.present().map(({ targetId, title, url: page }) => ({ targetId, title, url: page, type: "page" })),
   }));
   control.route("GET", "/extension/pair", { access: "control", summary: "Port and token for it" }, () => ({
     port: server.port,
@@ -156,10 +161,15 @@ export function openRelay(options: RelayOptions): RelayControl {
       return relay.clicks;
     },
     headers: () => ({ authorization: `Bearer ${token()}` }),
-    tabs: () => relay.all(),
+    tabs: () => relay.present(),
+    get isAway() {
+      return relay.isAway;
+    },
+    settled: () => relay.settled(),
     async ready() {
+      await relay.settled();
       await relay.idle();
-      if (relay.all().length === 0) throw notAttached();
+      if (relay.present().length === 0) throw notAttached();
     },
     checkFree() {
       if (relay.hasClient)

@@ -26,7 +26,7 @@ export const control: Route[] = [
   route("DELETE", "/profiles/:name", { name: Filled }, { what: "Deleting the profile" }, deleteProfile),
   route("POST", "/reset-profile", { name: optional(Filled) }, { what: "Resetting the profile" }, resetProfile),
   route("GET", "/tabs", {}, { what: "Listing the tabs" }, (op) => listTabs(op)),
-  route("POST", "/tabs/open", { url: optional(Text) }, { what: "Opening the tab", limitMs: 120_000 }, openTab),
+  route("POST", "/tabs/open", { url: Filled }, { what: "Opening the tab", limitMs: 120_000 }, openTab),
   route("POST", "/tabs/focus", { targetId: Filled }, { what: "Focusing the tab" }, focusTab),
   route("DELETE", "/tabs/:targetId", { targetId: Filled }, { what: "Closing the tab" }, closeTab),
   route(

@@ -1,28 +1,9 @@
 /** From the library's tree of a page to the text that a model reads. Pure: no page is touched here. */
 import { quoted, sanitized } from "./text.ts";
 import type { RefTable } from "./refs.ts";
+import type { AriaNode } from "./aria-node.ts";
+import { contentOf, nameOf } from "./names.ts";
 import { INTERACTIVE, STRUCTURAL } from "./roles.ts";
-
-/** A node of `ariaSnapshotJSON({mode: "ai"})`. */
-export interface AriaNode {
-  role: string;
-  name?: string;
-  ref?: string;
-  text?: string;
-  url?: string;
-  placeholder?: string;
-  level?: number;
-  checked?: boolean | "mixed";
-  pressed?: boolean | "mixed";
-  disabled?: boolean;
-  expanded?: boolean;
-  selected?: boolean;
-  active?: boolean;
-  invalid?: boolean | string;
-  cursor?: string;
-  box?: { x: number; y: number; width: number; height: number };
-  children?: (AriaNode | string)[];
-}
 
 export interface View {
   /** `ai` prints `[ref=12]`, `role` prints `[ref=e12]`. */
@@ -101,17 +82,22 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
   }
 
   function print(node: AriaNode, indent: string): void {
-    const name = node.name === undefined || node.name === "" ? "" : ` ${quoted(node.name)}`;
+    const spelled = nameOf(node);
+    // In a tree the children stand below and spell it.
+    const shownName = view.interactive ? spelled : (node.name ?? "");
+    const name = shownName === "" ? "" : ` ${quoted(shownName)}`;
     const role = sanitized(node.role);
     let ref = "";
     let key: string | undefined;
     // A number may be given to a node that then finds no room; that only wastes the number.
     if (node.ref !== undefined && !out.truncated) {
-      key = keyOf(table.number(node.ref, node.role, node.name ?? ""), view.style);
+      key = keyOf(table.number(node.ref, node.role, spelled), view.style);
       ref = ` [ref=${key}]`;
     }
     const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
-    const text = node.text === undefined || node.text === "" ? "" : `: ${sanitized(node.text)}`;
+    // A clickable box has no name, only what it holds.
+    const held = view.interactive && node.role === "generic" ? contentOf(node) : node.text;
+    const text = held === undefined || held === "" || held === shownName ? "" : `: ${sanitized(held)}`;
     const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
     if (view.style === "ai" || !view.compact) {
       if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
@@ -120,9 +106,9 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
     if (!put(lines)) return;
     if (isInteractive(node)) out.interactive += 1;
     if (key === undefined) return;
-    const info: RefInfo = { role: node.role, native: node.ref!, ...(node.name ? { name: node.name } : {}) };
-    const twins = counts.get(`${node.role}\0${node.name ?? ""}`);
-    if (twins === undefined) counts.set(`${node.role}\0${node.name ?? ""}`, [info]);
+    const info: RefInfo = { role: node.role, native: node.ref!, name: spelled || undefined };
+    const twins = counts.get(`${node.role}\0${spelled}`);
+    if (twins === undefined) counts.set(`${node.role}\0${spelled}`, [info]);
     else twins.push(info);
     out.refs[key] = info;
     out.nodes.push({ key, node });
@@ -162,13 +148,3 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
 /** A grouping node with neither name, text nor children: nothing a compact view would miss. */
 const isEmptyBranch = (node: AriaNode): boolean =>
   STRUCTURAL.has(node.role) && !node.name && !node.text && (node.children ?? []).length === 0;
-
-/** All nodes of a tree, depth first, without recursion (pages may nest deeply). */
-export function* everyNode(roots: readonly (AriaNode | string)[]): Generator<AriaNode> {
-  const stack = [...roots].reverse();
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (typeof node === "string") continue;
-    yield node;
-    for (let i = (node.children?.length ?? 0) - 1; i >= 0; i--) stack.push(node.children![i]!);
-  }
-}

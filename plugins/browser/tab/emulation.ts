@@ -1,6 +1,7 @@
 /** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
 import { PorticoError } from "portico";
 import type { BrowserContext, Device } from "../drivers/playwright.ts";
+import { clientHints, navigatorPlatform } from "./client-hints.ts";
 import type { Tab } from "./tab.ts";
 
 interface Geolocation {
@@ -75,10 +76,17 @@ async function setTimezone({ cdp }: Tab, timezoneId: string | undefined): Promis
 
 /** User agent and languages are one override: both are set together. */
 async function setAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<void> {
-  const { userAgent } = await cdp.send("Browser.getVersion");
+  // Without an own one its hints would be left out, too: the browser knows its own best.
+  if (device === undefined && locale === undefined) {
+    await cdp.send("Emulation.setUserAgentOverride", { userAgent: "" });
+    return;
+  }
+  const userAgent = device?.userAgent ?? (await cdp.send("Browser.getVersion")).userAgent;
   await cdp.send("Emulation.setUserAgentOverride", {
-    userAgent: device?.userAgent ?? userAgent,
+    userAgent,
     acceptLanguage: locale,
+    platform: device && navigatorPlatform(userAgent),
+    userAgentMetadata: clientHints(userAgent, device?.isMobile ?? false),
   });
 }
 
@@ -92,11 +100,15 @@ async function setDevice(tab: Tab, overrides: Overrides): Promise<void> {
     return;
   }
   const { width, height } = device.viewport;
+  const screen = device.screen ?? device.viewport;
   await cdp.send("Emulation.setDeviceMetricsOverride", {
     width,
     height,
     deviceScaleFactor: device.deviceScaleFactor,
     mobile: device.isMobile,
+    screenWidth: screen.width,
+    screenHeight: screen.height,
+    screenOrientation: width > height ? { type: "landscapePrimary", angle: 90 } : { type: "portraitPrimary", angle: 0 },
   });
   await cdp.send("Emulation.setTouchEmulationEnabled", {
     enabled: device.hasTouch,

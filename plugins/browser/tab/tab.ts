@@ -1,4 +1,5 @@
 /** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
+import { setMaxListeners } from "node:events";
 import { PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
@@ -72,12 +73,14 @@ export class Tab {
   windows = 0;
   crashed = false;
   closed = false;
+  readonly #ended = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
   #leaving: Leaving | undefined;
   #chooser: ((chooser: FileChooser) => void) | undefined;
 
   constructor(options: TabOptions) {
     const { page } = options;
+    setMaxListeners(0, this.#ended.signal);
     this.targetId = options.targetId;
     this.page = page;
     this.cdp = options.cdp;
@@ -85,10 +88,14 @@ export class Tab {
     this.watch = new TabWatch(page);
     this.dialogs = new Dialogs(page);
     this.downloads = new Downloads(page);
-    page.on("crash", () => (this.crashed = true));
+    page.on("crash", () => {
+      this.crashed = true;
+      this.#end();
+    });
     page.on("close", () => {
       this.closed = true;
       options.onClose(this);
+      this.#end();
     });
     page.on("framenavigated", (frame) => {
       if (frame !== page.mainFrame()) return;
@@ -111,6 +118,33 @@ export class Tab {
     this.cdp.send("Page.enable").catch(() => {});
     page.on("requestfailed", (request) => this.#fail(request));
     page.on("requestfinished", (request) => this.#endLeaving(request));
+  }
+
+  #end(): void {
+    this.#endLeaving();
+    this.#ended.abort();
+  }
+
+  /** Aborted when the tab closes or crashes. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** The work's result; rejects as soon as the tab closes or crashes, whatever the work waits for. */
+  async whileAlive<T>(work: Promise<T>): Promise<T> {
+    work.catch(() => {});
+    const { signal } = this.#ended;
+    let end = (): void => {};
+    const ended = new Promise<never>((_, reject) => {
+      end = () => reject(new Error("Target closed"));
+    });
+    signal.addEventListener("abort", end);
+    if (signal.aborted) end();
+    try {
+      return await Promise.race([work, ended]);
+    } finally {
+      signal.removeEventListener("abort", end);
+    }
   }
 
   /** Its address; of an error page the address that could not be loaded. */

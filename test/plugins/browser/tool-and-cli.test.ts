@@ -205,6 +205,11 @@ test("a session on the command line", async () => {
   assert.ok(clicked.ok);
   assert.is((await portico("browser", "evaluate", "--fn", "document.title")).stdout.trim(), "Hello Ada Lovelace");
   assert.is((await portico("browser", "wait", "--url", site.url)).code, 0);
+  assert.is((await portico("browser", "wait", "--help")).stdout.match(/^ +--url /gm)?.length, 1);
+  const aria = JSON.parse((await portico("browser", "snapshot", "--format", "aria", "--json")).stdout) as {
+    format: string;
+  };
+  assert.is(aria.format, "aria", "what was asked for wins over browser.snapshotDefaults");
   const bad = await portico("browser", "click", "e99999");
   assert.is(bad.code, 1);
   assert.match(bad.stderr, "take a new snapshot");

@@ -15,7 +15,8 @@ import { inputOf } from "../../../plugins/browser/routes/input.ts";
 import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
-import { type AriaNode, render, type View } from "../../../plugins/browser/snapshot/render.ts";
+import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
+import { render, type View } from "../../../plugins/browser/snapshot/render.ts";
 import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -122,7 +123,7 @@ test("the views of a tree", () => {
     '- textbox "Email" [ref=e5]',
     '- button "Go" [ref=e7]',
     '- button "Go" [disabled] [ref=e9]',
-    "- generic [ref=e11] [cursor=pointer]: Clickable",
+    "- generic [ref=e11] [cursor=pointer]: Clickable x",
   ]);
   assert.is(flat.interactive, 4);
   assert.equal([flat.refs["e7"]?.nth, flat.refs["e9"]?.nth, flat.refs["e5"]?.nth], [0, 1, undefined]);

@@ -25,6 +25,8 @@ test("the browser starts, and tabs, aria snapshots and plain screenshots work", 
   assert.equal([opened.status, opened.body.title, opened.body.url], [200, "Plain", `${site.url}/`]);
   const { body } = await browser.get("/snapshot", { format: "aria" });
   assert.ok(body.nodes.some(({ role, name }: { role: string; name: string }) => role === "button" && name === "Go"));
+  for (const query of [{}, { mode: "default" }, { limit: 50 }])
+    assert.is((await browser.get("/snapshot", query)).body.format, "aria", "it is what can be had");
   const shot = (await browser.post("/screenshot")).body;
   assert.equal([shot.ok, shot.type, shot.width], [true, "png", 1280]);
   assert.ok((await browser.post("/screenshot", { fullPage: true, type: "jpeg" })).body.height > 3000);
@@ -37,7 +39,9 @@ test("what needs the library is 501 and says so", async () => {
   const calls: [string, string, unknown?][] = [
     ["POST", "/navigate", { url: site.url }],
     ["POST", "/act", { kind: "press", key: "a" }],
-    ["GET", "/snapshot"],
+    ["GET", "/snapshot?format=ai"],
+    ["GET", "/snapshot?mode=efficient"],
+    ["GET", "/snapshot?labels=true"],
     ["GET", "/snapshot?interactive=true"],
     ["GET", "/snapshot?format=aria&compact=true"],
     ["POST", "/screenshot", { ref: 1 }],

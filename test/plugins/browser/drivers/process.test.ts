@@ -20,7 +20,7 @@ const alive = (pid: number): boolean => {
 
 async function start(): Promise<{ gateway: SpawnedGateway; pid: number }> {
   const gateway = await spawnGateway({ home, config: { browser: { headless: true, noSandbox: true } } });
-  const answer = await gateway.request("POST", "/tabs/open", {}, { server: "browser" });
+  const answer = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, { server: "browser" });
   assert.is(answer.status, 200, await answer.clone().text());
   const status = (await (await gateway.request("GET", "/", undefined, { server: "browser" })).json()) as {
     pid: number;

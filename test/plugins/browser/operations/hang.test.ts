@@ -95,7 +95,7 @@ test("200 windows: no more than the limit, and one at a time is fine", async () 
 
 test("opening more tabs than the limit is refused", async () => {
   const opened: Answer[] = [];
-  for (let i = 0; i < 7; i++) opened.push(await browser.post("/tabs/open", {}));
+  for (let i = 0; i < 7; i++) opened.push(await browser.post("/tabs/open", { url: "about:blank" }));
   failed(opened.at(-1)!, 409, "conflict", "maxTabs");
   for (const { status, body } of opened) if (status === 200) await browser.del(`/tabs/${body.targetId}`);
 });

@@ -1,0 +1,70 @@
+/** What a browser with that user agent says of itself beside it: `Sec-CH-UA-*`, `navigator.userAgentData`, `navigator.platform`. */
+
+interface ClientHints {
+  mobile: boolean;
+  platform: string;
+  platformVersion: string;
+  architecture: string;
+  model: string;
+  /** Empty for browsers that have no such headers themselves. */
+  brands: { brand: string; version: string }[];
+  fullVersionList: { brand: string; version: string }[];
+}
+
+/** One row of the table. */
+interface Platform {
+  /** As client hints call it. */
+  name: string;
+  /** `navigator.platform` */
+  navigator: string;
+  architecture: string;
+  version: RegExp;
+}
+
+const ARM = "arm";
+const X86 = "x86";
+const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
+  [/Android/, { name: "Android", navigator: "Linux armv81", architecture: ARM, version: /Android ([\d.]+)/ }],
+  [/iPhone/, { name: "iOS", navigator: "iPhone", architecture: ARM, version: /iPhone OS ([\d_]+)/ }],
+  [/iPad/, { name: "iOS", navigator: "iPad", architecture: ARM, version: /CPU OS ([\d_]+)/ }],
+  [/Windows/, { name: "Windows", navigator: "Win32", architecture: X86, version: /Windows\D+([\d.]+)/ }],
+  [/Mac OS X/, { name: "macOS", navigator: "MacIntel", architecture: X86, version: /Mac OS X ([\d_]+)/ }],
+];
+const LINUX: Platform = { name: "Linux", navigator: "Linux x86_64", architecture: X86, version: /$^/ };
+
+const platformOf = (userAgent: string): Platform =>
+  PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? LINUX;
+
+/** Brands that share Chromium's number, by what they put into the user agent. */
+const BRANDS: readonly (readonly [RegExp, string])[] = [
+  [/HeadlessChrome\//, "HeadlessChrome"],
+  [/Edg\//, "Microsoft Edge"],
+  [/Chrome\//, "Google Chrome"],
+];
+
+function brandsOf(userAgent: string, isFull: boolean): ClientHints["brands"] {
+  const full = /Chrome\/([\d.]+)/.exec(userAgent)?.[1];
+  const own = BRANDS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  if (full === undefined || own === undefined) return [];
+  const version = isFull ? full : full.split(".")[0]!;
+  return [
+    { brand: "Not=A?Brand", version: isFull ? "24.0.0.0" : "24" },
+    { brand: "Chromium", version },
+    { brand: own, version },
+  ];
+}
+
+export const navigatorPlatform = (userAgent: string): string => platformOf(userAgent).navigator;
+
+export function clientHints(userAgent: string, mobile: boolean): ClientHints {
+  const { name, architecture, version } = platformOf(userAgent);
+  return {
+    mobile,
+    platform: name,
+    platformVersion: (version.exec(userAgent)?.[1] ?? "").replaceAll("_", "."),
+    architecture: mobile ? "" : architecture,
+    model: mobile ? (/Android [\d.]+; ([^;)]+?)(?: Build\/[^)]*)?\)/.exec(userAgent)?.[1] ?? "") : "",
+    brands: brandsOf(userAgent, false),
+    fullVersionList: brandsOf(userAgent, true),
+  };
+}
