@@ -8,7 +8,6 @@ interface Call extends ToolCallPart {
   /** Of its content block. */
   block: number;
   args: string;
-  open: boolean;
 }
 
 /** `model` is what the caller asked for, until the answer names its own. */
@@ -19,6 +18,8 @@ export function createTranslator(model: string, requestId: string): StreamTransl
   /** The text or thinking block that is being written. */
   let open: { type: "text" | "thinking"; index: number } | undefined;
   const calls = new Map<number, Call>();
+  const openCalls = new Set<Call>();
+  let latest: Call | undefined;
   let extra: unknown;
   let finish: string | null = null;
   let usage: Usage | undefined;
@@ -59,7 +60,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
   function write(type: "text" | "thinking", text: string): void {
     if (open?.type !== type) {
       close();
-      closeCalls(true);
+      closeCalls();
       const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
       open = { type, index: openBlock(empty) };
     }
@@ -72,16 +73,19 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     let call = calls.get(index);
     if (call === undefined) {
       close();
-      closeCalls(false);
+      // A call that is not whole yet (its fragments come mixed with another's) stays open.
+      if (latest !== undefined && isJson(latest.args)) closeCall(latest);
       const { id = "", function: fn } = part;
       const block = openBlock({ type: "tool_use", id, name: fn?.name ?? "", input: {} });
-      call = { ...part, block, args: "", open: true };
+      call = { ...part, block, args: "" };
       calls.set(index, call);
+      openCalls.add(call);
+      latest = call;
     } else {
       if (part.extra_content != null) call.extra_content = part.extra_content;
     }
     const delta = part.function?.arguments ?? "";
-    if (delta !== "" && call.open) argumentsDelta(call, delta);
+    if (delta !== "" && openCalls.has(call)) argumentsDelta(call, delta);
   }
 
   function argumentsDelta(call: Call, delta: string): void {
@@ -89,14 +93,14 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     event("content_block_delta", { index: call.block, delta: { type: "input_json_delta", partial_json: delta } });
   }
 
-  /** One block ends before the next begins; a call that is not whole yet (its fragments come mixed with another's) stays open. */
-  function closeCalls(all: boolean): void {
-    for (const call of calls.values()) {
-      if (!call.open || (!all && !isJson(call.args))) continue;
-      if (call.args === "") argumentsDelta(call, "{}");
-      call.open = false;
-      event("content_block_stop", { index: call.block });
-    }
+  function closeCall(call: Call): void {
+    if (!openCalls.delete(call)) return;
+    if (call.args === "") argumentsDelta(call, "{}");
+    event("content_block_stop", { index: call.block });
+  }
+
+  function closeCalls(): void {
+    for (const call of openCalls) closeCall(call);
   }
 
   function take(): string {
@@ -124,7 +128,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
     end() {
       start();
       close();
-      closeCalls(true);
+      closeCalls();
       const sealed = sealExtras(extra, [...calls.values()]);
       if (sealed !== undefined)
         event("content_block_stop", { index: openBlock({ type: "redacted_thinking", data: sealed }) });

@@ -40,8 +40,8 @@ export async function encodeChat(asked: ChatRequest, target: Target): Promise<Wi
   const fields = readFields(request);
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
-  const messages = [];
-  for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
+  const messages: object[] = [];
+  for (const turn of conversation.turns) for (const message of await encodeTurn(turn, target)) messages.push(message);
   const body = {
     model: target.model,
     messages,

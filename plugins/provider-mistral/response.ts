@@ -82,7 +82,7 @@ export function readContent(content: Message["content"]): { text: string; reason
   const text: string[] = [];
   const reasoning: string[] = [];
   for (const chunk of content ?? []) {
-    if (chunk.type === "thinking") reasoning.push(...(chunk.thinking ?? []).map((one) => one.text ?? ""));
+    if (chunk.type === "thinking") reasoning.push((chunk.thinking ?? []).map((one) => one.text ?? "").join(""));
     else if (typeof chunk.text === "string") text.push(chunk.text);
   }
   return { text: text.join(""), reasoning: reasoning.join("") };

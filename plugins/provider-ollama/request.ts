@@ -35,8 +35,8 @@ export async function encodeChat(request: ChatRequest, target: Target): Promise<
   onlyOneChoice(fields);
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
-  const messages = [];
-  for (const turn of conversation.turns) messages.push(...(await encodeTurn(turn, target)));
+  const messages: object[] = [];
+  for (const turn of conversation.turns) for (const message of await encodeTurn(turn, target)) messages.push(message);
   const format = readResponseFormat(fields);
 
   const body = {

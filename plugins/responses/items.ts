@@ -97,7 +97,8 @@ function addAssistant(said: Said, item: JsonObject, path: string): void {
   if (typeof parts === "string") said.content.push({ type: "text", text: parts });
   else {
     for (const part of parts) {
-      if (part.type === "refusal") said.refusal = [said.refusal, part["refusal"]].filter(Boolean).join("\n");
+      if (part.type === "refusal")
+        said.refusal = said.refusal ? `${said.refusal}\n${part["refusal"]}` : String(part["refusal"]);
       else said.content.push(part);
     }
   }

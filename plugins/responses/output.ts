@@ -8,7 +8,6 @@ interface Call extends ToolCallPart {
   item: JsonObject;
   index: number;
   args: string;
-  open: boolean;
 }
 
 export interface Output {
@@ -33,6 +32,8 @@ type Open =
 export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet<string>): Output {
   const items: JsonObject[] = [];
   const calls = new Map<number, Call>();
+  const openCalls = new Set<Call>();
+  let latest: Call | undefined;
   let open: Open | undefined;
   let extra: unknown;
 
@@ -50,7 +51,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
 
   function openReasoning(): Open {
     close("completed");
-    closeCalls(true);
+    closeCalls();
     const { item, index } = add("rs", { type: "reasoning", summary: [] });
     const part = { type: "summary_text", text: "" };
     emit("response.reasoning_summary_part.added", { item_id: item.id, output_index: index, summary_index: 0, part });
@@ -63,7 +64,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     const same = last !== undefined && last.kind !== "reasoning";
     if (same) closePart(last);
     else close("completed");
-    closeCalls(true);
+    closeCalls();
     const { item, index } = same
       ? last
       : add("msg", { type: "message", status: "in_progress", role: "assistant", content: [] });
@@ -106,17 +107,18 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     done(index, item);
   }
 
-  /** A call that is not whole yet (its fragments come mixed with another's) stays open unless all must end. */
-  function closeCalls(all: boolean, status = "completed"): void {
-    for (const call of calls.values()) {
-      if (!call.open || (!all && !isJson(call.args))) continue;
-      call.open = false;
-      if (call.args === "") call.args = "{}";
-      call.item.status = isJson(call.args) ? "completed" : status;
-      if (call.item.type === "custom_tool_call") endCustom(call);
-      else endFunction(call);
-      done(call.index, call.item);
-    }
+  function closeCalls(status = "completed"): void {
+    for (const call of openCalls) closeCall(call, status);
+  }
+
+  /** `status`: where its arguments are not whole. */
+  function closeCall(call: Call, status: string): void {
+    if (!openCalls.delete(call)) return;
+    if (call.args === "") call.args = "{}";
+    call.item.status = isJson(call.args) ? "completed" : status;
+    if (call.item.type === "custom_tool_call") endCustom(call);
+    else endFunction(call);
+    done(call.index, call.item);
   }
 
   function endFunction({ item, index, args }: Call): void {
@@ -138,7 +140,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     if (open?.kind !== kind) open = openPart(kind);
     const part = open as Exclude<Open, { kind: "reasoning" }>;
     part.text += delta;
-    part.logprobs.push(...logprobs);
+    for (const one of logprobs) part.logprobs.push(one);
     const content_index = (part.item.content as unknown[]).length;
     const at = { item_id: part.item.id, output_index: part.index, content_index, delta };
     if (kind === "text") emit("response.output_text.delta", { ...at, logprobs });
@@ -160,18 +162,21 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
       let call = calls.get(key);
       if (call === undefined) {
         close("completed");
-        closeCalls(false);
+        // A call that is not whole yet (its fragments come mixed with another's) stays open.
+        if (latest !== undefined && isJson(latest.args)) closeCall(latest, "completed");
         const { id: call_id = "", function: fn } = part;
         const name = fn?.name ?? "";
         const fields = { status: "in_progress", call_id, name };
         const added = custom.has(name)
           ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
           : add("fc", { type: "function_call", ...fields, arguments: "" });
-        call = { ...part, ...added, args: "", open: true };
+        call = { ...part, ...added, args: "" };
         calls.set(key, call);
+        openCalls.add(call);
+        latest = call;
       } else if (part.extra_content != null) call.extra_content = part.extra_content;
       const delta = part.function?.arguments ?? "";
-      if (delta === "" || !call.open) return;
+      if (delta === "" || !openCalls.has(call)) return;
       call.args += delta;
       if (call.item.type === "custom_tool_call") return;
       emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta });
@@ -181,7 +186,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     },
     end(cut) {
       close(cut ? "incomplete" : "completed");
-      closeCalls(true, cut ? "incomplete" : "completed");
+      closeCalls(cut ? "incomplete" : "completed");
       const sealed = sealExtras(extra, [...calls.values()]);
       if (sealed === undefined) return;
       const { item, index } = add("rs", { type: "reasoning", summary: [], encrypted_content: sealed });

@@ -37,6 +37,30 @@ export function assertLinear<T>(
   }
 }
 
+/** The same for work that is awaited. */
+export async function assertLinearAsync<T>(
+  what: string,
+  size: number,
+  make: (size: number) => T,
+  work: (input: T) => Promise<unknown>,
+): Promise<void> {
+  const took = async (input: T) => {
+    const before = process.cpuUsage();
+    await work(input).catch(() => {});
+    return process.cpuUsage(before).user / 1_000;
+  };
+  const small = make(size);
+  const first = Math.max(FLOOR_MS, Math.min(await took(small), await took(small)));
+  const large = make(size * 16);
+  const most = first * 16 * GENEROUS;
+  let last = await took(large);
+  if (last > most && last < 10 * most) last = Math.min(last, await took(large));
+  assert.ok(
+    last <= most,
+    `${what}: ${Math.round(first)} ms for a size of ${size}, ${Math.round(last)} ms for 16 times as much`,
+  );
+}
+
 /** Texts that are one token over and over, behind a beginning that leads the parser to it. */
 export const repeated =
   (token: string, before = "", after = "") =>

@@ -158,8 +158,22 @@ export function traceOf({ trace }: Job): Record<string, string> {
     "x-portico-model": headerSafe(model),
     "x-portico-attempts": String(attempts),
   };
-  if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe([...new Set(dropped)].join(", "));
+  if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe(listed(new Set(dropped)));
   return headers;
+}
+
+/** Clients take some kilobytes of headers. */
+const MAX_LISTED = 4000;
+
+function listed(paths: ReadonlySet<string>): string {
+  const named: string[] = [];
+  let length = 0;
+  for (const path of paths) {
+    length += path.length + 2;
+    if (length > MAX_LISTED) return [...named, `and ${paths.size - named.length} more`].join(", ");
+    named.push(path);
+  }
+  return named.join(", ");
 }
 
 export function setTrace(res: ServerResponse, job: Job): void {

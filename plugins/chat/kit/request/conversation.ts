@@ -93,6 +93,9 @@ export interface Conversation {
   dropped: string[];
 }
 
+/** Calls without a result, by id. */
+type Waiting = Map<string, CallPart>;
+
 /**
  * Throws `invalid_request_error` (400) with `param` for an unknown role or part, arguments that are no JSON object, a
  * tool result that answers no call, and a call that no result answers.
@@ -101,14 +104,14 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
   const turns: Turn[] = [];
   const dropped: string[] = [];
   /** Calls of the last assistant message that still wait for their result. */
-  let waiting: CallPart[] = [];
+  let waiting: Waiting = new Map();
   let results: ResultPart[] | undefined;
 
   for (const [i, message] of messages.entries()) {
     const path = `messages[${i}]`;
     if (message.role === "tool" || message.role === "function") {
       const result = readResult(message, path, waiting, dropped);
-      waiting = waiting.filter((call) => call.id !== result.callId);
+      waiting.delete(result.callId);
       if (results === undefined) {
         results = [];
         turns.push({ role: "user", results, parts: [] });
@@ -135,7 +138,7 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
         }
         const reasoning = typeof message.reasoning_content === "string" ? message.reasoning_content : undefined;
         turns.push({ role: "assistant", parts, calls, reasoning, extra: message.extra_content });
-        waiting = calls;
+        waiting = new Map(calls.map((call) => [call.id, call]));
         break;
       }
       default:
@@ -154,33 +157,42 @@ export function alternate(turns: readonly Turn[]): { system: TextPart[]; turns: 
   const system: TextPart[] = [];
   const merged: (UserTurn | AssistantTurn)[] = [];
   for (const turn of turns) {
-    if (turn.role === "system") {
-      system.push(...turn.parts.filter(hasContent));
-      continue;
-    }
-    const parts = turn.parts.filter(hasContent);
-    const last = merged.at(-1);
-    if (turn.role === "user") {
-      if (parts.length === 0 && turn.results.length === 0) continue;
-      if (last?.role === "user") {
-        last.results.push(...turn.results);
-        last.parts.push(...parts);
-      } else {
-        merged.push({ role: "user", results: [...turn.results], parts });
-      }
-    } else if (parts.length > 0 || turn.calls.length > 0) {
-      if (last?.role === "assistant" && last.calls.length === 0) {
-        merged.pop();
-        const reasoning = [last.reasoning, turn.reasoning].filter(Boolean).join("\n") || undefined;
-        merged.push({ ...turn, parts: [...last.parts, ...parts], reasoning });
-      } else {
-        merged.push({ ...turn, parts });
-      }
-    }
+    if (turn.role === "system") append(system, turn.parts.filter(hasContent));
+    else if (turn.role === "user") addUser(merged, turn);
+    else addAssistant(merged, turn);
   }
   if (merged.length === 0 && system.length > 0)
     return { system: [], turns: [{ role: "user", results: [], parts: system }] };
   return { system, turns: merged };
+}
+
+function addUser(merged: (UserTurn | AssistantTurn)[], { results, parts }: UserTurn): void {
+  const said = parts.filter(hasContent);
+  if (said.length === 0 && results.length === 0) return;
+  const last = merged.at(-1);
+  if (last?.role === "user") {
+    append(last.results, results);
+    append(last.parts, said);
+  } else merged.push({ role: "user", results: [...results], parts: said });
+}
+
+/** Several in a row are one turn, which is a copy of the first. */
+function addAssistant(merged: (UserTurn | AssistantTurn)[], turn: AssistantTurn): void {
+  const said = turn.parts.filter(hasContent);
+  if (said.length === 0 && turn.calls.length === 0) return;
+  const last = merged.at(-1);
+  if (last?.role === "assistant" && last.calls.length === 0) {
+    append(last.parts, said);
+    last.calls = turn.calls;
+    last.extra = turn.extra;
+    // Appended, so that many of them are put together once.
+    if (turn.reasoning) last.reasoning = last.reasoning ? `${last.reasoning}\n${turn.reasoning}` : turn.reasoning;
+  } else merged.push({ ...turn, parts: said });
+}
+
+/** Lists of a request may be longer than a call takes arguments. */
+function append<T>(list: T[], more: readonly T[]): void {
+  for (const one of more) list.push(one);
 }
 
 /** The text of parts, joined; other kinds must have been dealt with before. */
@@ -292,21 +304,20 @@ function readArguments(value: unknown, path: string): Record<string, unknown> {
   return objectAt(parsed, path);
 }
 
-function readResult(message: MessageLike, path: string, waiting: CallPart[], dropped: string[]): ResultPart {
+function readResult(message: MessageLike, path: string, waiting: Waiting, dropped: string[]): ResultPart {
   const legacy = message.role === "function";
   const param = legacy ? `${path}.name` : `${path}.tool_call_id`;
-  const call = legacy
-    ? waiting.find((one) => one.name === message.name)
-    : waiting.find((one) => one.id === message.tool_call_id);
-  if (call === undefined) {
+  const [first] = waiting.values();
+  const call = legacy ? first : waiting.get(typeof message.tool_call_id === "string" ? message.tool_call_id : "");
+  if (call === undefined || (legacy && call.name !== message.name)) {
     throw refused(param, "This tool message answers no open call of the assistant message before it");
   }
   const parts = readParts(message.content, `${path}.content`, dropped);
   return { callId: call.id, name: call.name, parts, path };
 }
 
-function requireResults(waiting: readonly CallPart[]): void {
-  const call = waiting[0];
+function requireResults(waiting: Waiting): void {
+  const [call] = waiting.values();
   if (call === undefined) return;
   throw refused(call.path, `The tool call ${call.id} has no tool message that answers it`);
 }

@@ -39,7 +39,7 @@ const HANDLED = ["model", "messages", "stream", "stream_options", "tools", "tool
 /** See {@link Fields}. Throws `invalid_request_error` (400) where leaving a field out would change the meaning. */
 export function readFields(request: RequestLike): Fields {
   const open = new Set(Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined));
-  const dropped: string[] = [];
+  const dropped = new Set<string>();
   for (const name of HANDLED) open.delete(name);
   for (const name of ["functions", "function_call"]) {
     if (open.has(name)) throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
@@ -86,7 +86,7 @@ export function readFields(request: RequestLike): Fields {
       return completion ?? plain;
     },
     drop(path) {
-      if (!dropped.includes(path)) dropped.push(path);
+      dropped.add(path);
     },
     dropped() {
       const rest = [...open].filter((name) => !asksForNothing(name, request[name]));

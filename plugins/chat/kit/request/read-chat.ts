@@ -62,7 +62,7 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
     refusal,
     // Within a loop of calls some models want to see it again; later none does.
     reasoning_content: thoughts.length > 0 && calls.length > 0 ? thoughts.join("\n") : undefined,
-    tool_calls: calls.length > 0 ? calls.map((call) => withExtras(call, extras)) : undefined,
+    tool_calls: calls.length > 0 ? withExtras(calls, extras) : undefined,
     extra_content: extra,
   };
 }
@@ -74,6 +74,7 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
 export function resultText<P extends PartLike>(id: string, parts: readonly P[], shown: (P | PartLike)[]): string {
   const others = parts.filter((part) => part.type !== "text");
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
-  if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` }, ...others);
+  if (others.length > 0) shown.push({ type: "text", text: `From the result of the tool call ${id}:` });
+  for (const other of others) shown.push(other);
   return text === "" && others.length > 0 ? "(The result is shown in the next message.)" : text;
 }

@@ -37,7 +37,7 @@ export function readTools(request: RequestLike): ToolUse {
   if (typeof value === "object") {
     const choice = value as { type?: unknown; function?: { name?: unknown }; allowed_tools?: unknown };
     if (choice.type === "function") {
-      const name = named(choice.function?.name, tools, "tool_choice.function.name");
+      const name = named(choice.function?.name, new Set(tools.map((tool) => tool.name)), "tool_choice.function.name");
       return { tools, choice: { kind: "named", name } };
     }
     if (choice.type === "allowed_tools") return allowed(choice.allowed_tools ?? choice, tools);
@@ -72,18 +72,20 @@ function allowed(value: unknown, tools: ToolSpec[]): ToolUse {
   if ((mode !== "auto" && mode !== "required") || !Array.isArray(names)) {
     throw refused(path, "allowed_tools needs a mode (auto or required) and a list of tools");
   }
-  const wanted = names.map((one: { function?: { name?: unknown }; name?: unknown }, i) =>
-    named(one?.function?.name ?? one?.name, tools, `${path}.tools[${i}]`),
+  const known = new Set(tools.map((tool) => tool.name));
+  const wanted = new Set(
+    names.map((one: { function?: { name?: unknown }; name?: unknown } | null, i) =>
+      named(one?.function?.name ?? one?.name, known, `${path}.tools[${i}]`),
+    ),
   );
-  return { tools: tools.filter((tool) => wanted.includes(tool.name)), choice: { kind: mode } };
+  return { tools: tools.filter((tool) => wanted.has(tool.name)), choice: { kind: mode } };
 }
 
-function named(name: unknown, tools: ToolSpec[], path: string): string {
-  if (typeof name === "string" && tools.some((tool) => tool.name === name)) return name;
+function named(name: unknown, known: ReadonlySet<string>, path: string): string {
+  if (typeof name === "string" && known.has(name)) return name;
   throw refused(path, `tool_choice names a tool that is not in tools: ${JSON.stringify(name)}`);
 }
 
-/** JSON of any kind, or after a schema. */
 export type ResponseFormat =
   | { kind: "json" }
   | { kind: "schema"; name: string; description?: string; schema: Record<string, unknown>; strict: boolean };

@@ -8,7 +8,7 @@ export interface Extras {
   /** Of the message. */
   message?: unknown;
   /** Of its tool calls, by id. */
-  calls?: Record<string, unknown>;
+  calls?: Record<string, unknown> | undefined;
 }
 
 interface CallLike {
@@ -28,23 +28,29 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
   return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 
-/** Undefined for a text that is somebody else's. */
+/** Undefined for a text that is somebody else's. Whoever sends it may have made it up. */
 export function openExtras(sealed: unknown): Extras | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Extras) : undefined;
+    if (!isRecord(value)) return undefined;
+    return { message: value["message"] ?? undefined, calls: isRecord(value["calls"]) ? value["calls"] : undefined };
   } catch {
     return undefined;
   }
 }
 
-/** The call with its `extra_content`, where one of these has it. */
-export function withExtras<C extends { id?: string }>(call: C, all: readonly Extras[]): C {
-  const { id } = call;
-  if (id === undefined) return call;
-  for (const { calls } of all) {
-    if (calls !== undefined && Object.hasOwn(calls, id)) return { ...call, extra_content: calls[id] };
+/** The calls with their `extra_content`, where one of these has it: the first that does. */
+export function withExtras<C extends { id?: string }>(calls: readonly C[], all: readonly Extras[]): C[] {
+  const known = new Map<string, unknown>();
+  for (const extras of all) {
+    for (const [id, extra] of Object.entries(extras.calls ?? {})) if (!known.has(id)) known.set(id, extra);
   }
-  return call;
+  return calls.map((call) =>
+    call.id !== undefined && known.has(call.id) ? { ...call, extra_content: known.get(call.id) } : call,
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

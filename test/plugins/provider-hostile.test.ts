@@ -1,0 +1,241 @@
+/** Requests and responses of any shape take providers time in proportion, and end in a response or a 400. */
+import type { ChatRequest, WireProvider } from "portico/chat";
+import { test } from "../support/suite.ts";
+import * as assert from "uvu/assert";
+import { anthropic } from "../../plugins/provider-anthropic/wire.ts";
+import { createBedrock } from "../../plugins/provider-bedrock/wire.ts";
+import { gemini } from "../../plugins/provider-gemini/wire.ts";
+import { mistral } from "../../plugins/provider-mistral/wire.ts";
+import { ollama } from "../../plugins/provider-ollama/wire.ts";
+import { readMessages } from "../../plugins/messages/request.ts";
+import { createTranslator as createMessageStream } from "../../plugins/messages/stream.ts";
+import { readItems } from "../../plugins/responses/items.ts";
+import { newResponse } from "../../plugins/responses/response.ts";
+import { createTranslator as createResponseStream } from "../../plugins/responses/stream.ts";
+import { assertLinear, assertLinearAsync } from "../support/growth.ts";
+import { makeTarget } from "../support/target.ts";
+import { event } from "../support/upstreams/frames.ts";
+
+const times = <T>(n: number, make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i));
+const user = { role: "user", content: "Hi" };
+const call = (i: number, name = "f") => ({ id: `c${i}`, type: "function", function: { name, arguments: "{}" } });
+const result = (i: number) => ({ role: "tool", tool_call_id: `c${i}`, content: "done" });
+const tool = (i: number) => ({ type: "function", function: { name: `t.${i}`, parameters: { type: "object" } } });
+const asking = (fields: object): ChatRequest => ({ model: "m", messages: [user], ...fields });
+
+const requests: Record<string, (n: number) => ChatRequest> = {
+  "calls and their results": (n) =>
+    asking({
+      messages: [user, { role: "assistant", tool_calls: times(n, (i) => call(i)) }, ...times(n, result).reverse()],
+    }),
+  "calls and results by name": (n) =>
+    asking({
+      messages: [
+        user,
+        { role: "assistant", tool_calls: times(n, (i) => call(i, `f${i}`)) },
+        ...times(n, (i) => ({ role: "function", name: `f${n - 1 - i}`, content: "done" })),
+      ],
+    }),
+  "turns of one role": (n) =>
+    asking({ messages: [user, ...times(n, () => ({ role: "assistant", content: "a", reasoning_content: "r" }))] }),
+  "parts of one turn": (n) =>
+    asking({ messages: [user, { role: "user", content: times(n, () => ({ type: "text", text: "a" })) }] }),
+  "names that are dropped": (n) => asking({ messages: times(n, (i) => ({ ...user, name: `n${i}` })) }),
+  "tools with odd names": (n) => asking({ tools: times(n, tool) }),
+  "allowed tools": (n) =>
+    asking({
+      tools: times(n, tool),
+      tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: times(n, tool) } },
+    }),
+  "unknown fields": (n) => asking(Object.fromEntries(times(n, (i) => [`x${i}`, 1]))),
+  stops: (n) => asking({ stop: times(n, () => " ") }),
+  metadata: (n) => asking({ metadata: Object.fromEntries(times(n, (i) => [`k${i}`, "ü"])) }),
+  "white space": (n) => asking({ messages: [user, { role: "assistant", content: `a${" ".repeat(n * 50)}` }] }),
+  "a file's name": (n) =>
+    asking({
+      messages: [
+        {
+          role: "user",
+          content: [
+            {
+              type: "file",
+              file: { filename: ".a".repeat(n * 20), file_data: "data:application/pdf;base64,JVBERi0=" },
+            },
+          ],
+        },
+      ],
+    }),
+};
+
+const providers: [string, WireProvider, string][] = [
+  ["anthropic", anthropic, "claude-sonnet-4-5"],
+  ["bedrock", createBedrock({ env: {}, now: () => new Date() }), "anthropic.claude-sonnet-4-5"],
+  ["gemini", gemini, "gemini-3-flash"],
+  ["mistral", mistral, "mistral-large"],
+  ["ollama", ollama, "llama3"],
+];
+
+/** Requests are read in one place for all of them: one provider gets all shapes, the others what they write themselves. */
+const written = ["calls and their results", "tools with odd names", "metadata"];
+
+for (const [name, wire, model] of providers) {
+  test(`${name}: requests of any size`, async () => {
+    const target = makeTarget({ model });
+    const shapes = name === "anthropic" ? Object.keys(requests) : written;
+    for (const what of shapes)
+      await assertLinearAsync(`${name}, ${what}`, 600, requests[what]!, async (request) =>
+        wire.encode(request, target),
+      );
+  });
+}
+
+test("lists longer than a call takes arguments", async () => {
+  for (const what of ["parts of one turn", "turns of one role"]) {
+    for (const [, wire, model] of providers) await wire.encode(requests[what]!(130_000), makeTarget({ model }));
+  }
+});
+
+const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`;
+const streams: [string, WireProvider, (n: number) => Buffer][] = [
+  [
+    "anthropic",
+    anthropic,
+    (n) =>
+      Buffer.from(
+        times(n, (i) =>
+          data({ type: "content_block_start", index: i, content_block: { type: "tool_use", id: `t${i}`, name: "f" } }),
+        ).join(""),
+      ),
+  ],
+  [
+    "bedrock",
+    createBedrock({ env: {}, now: () => new Date() }),
+    (n) =>
+      Buffer.concat(
+        times(n, (i) =>
+          event("contentBlockStart", { contentBlockIndex: i, start: { toolUse: { toolUseId: `t${i}`, name: "f" } } }),
+        ),
+      ),
+  ],
+  [
+    "gemini",
+    gemini,
+    (n) =>
+      Buffer.from(
+        times(n, () => data({ candidates: [{ content: { parts: [{ functionCall: { name: "f" } }] } }] })).join(""),
+      ),
+  ],
+  [
+    "mistral",
+    mistral,
+    (n) =>
+      Buffer.from(
+        times(n, (i) =>
+          data({ choices: [{ index: i, delta: { tool_calls: [{ id: `t${i}`, function: { name: "f" } }] } }] }),
+        ).join(""),
+      ),
+  ],
+  [
+    "ollama",
+    ollama,
+    (n) =>
+      Buffer.from(
+        times(
+          n,
+          () => `${JSON.stringify({ message: { content: "", tool_calls: [{ function: { name: "f" } }] } })}\n`,
+        ).join(""),
+      ),
+  ],
+];
+
+test("streams of thousands of calls, whole and byte by byte", async () => {
+  for (const [name, wire, make] of streams) {
+    const target = makeTarget({ model: "claude-sonnet-4-5" });
+    const sent = await wire.encode(asking({ stream: true }), target);
+    assertLinear(`${name}, one chunk`, 250, make, (bytes) => wire.decoder!(sent, target).push(bytes));
+    assertLinear(`${name}, many chunks`, 6, make, (bytes) => {
+      const decoder = wire.decoder!(sent, target);
+      for (let i = 0; i < bytes.length; i++) decoder.push(bytes.subarray(i, i + 1));
+    });
+    const line = Buffer.from(`data: ${"x".repeat(1000)}`);
+    assertLinear(
+      `${name}, a line without an end`,
+      200,
+      (n) => n,
+      (n) => {
+        const decoder = wire.decoder!(sent, target);
+        for (let i = 0; i < n; i++) decoder.push(line);
+      },
+    );
+  }
+});
+
+const chunk = (delta: object) => ({
+  id: "c",
+  object: "chat.completion.chunk" as const,
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta, finish_reason: null }],
+});
+
+test("messages and responses: streams of calls that never end, mixed with text", () => {
+  const mixed = (n: number) =>
+    times(n, (i) => chunk({ tool_calls: [{ index: i, id: `t${i}`, function: { name: "f", arguments: '{"a":' } }] }));
+  const turns = (n: number) => mixed(n).flatMap((one) => [one, chunk({ content: "a" })]);
+  for (const make of [mixed, turns]) {
+    assertLinear("messages", 250, make, (chunks) => {
+      const stream = createMessageStream("m", "r");
+      for (const one of chunks) stream.chunk(one);
+      void stream.end();
+    });
+    assertLinear("responses", 250, make, (chunks) => {
+      const stream = createResponseStream(newResponse("resp_1", { model: "m" }, false), () => undefined);
+      for (const one of chunks) stream.chunk(one);
+      void stream.end();
+    });
+  }
+});
+
+const sealed = (value: unknown) => `portico.${Buffer.from(JSON.stringify(value)).toString("base64url")}`;
+
+test("items and blocks in any number; what was made up is no failure", () => {
+  const path = (i: number) => `input[${i}]`;
+  const shapes: ((n: number) => Record<string, unknown>[])[] = [
+    (n) => [
+      ...times(n, (i) => ({ type: "reasoning", encrypted_content: sealed({ calls: { [`c${i}`]: 1 } }) })),
+      ...times(n, (i) => ({ type: "function_call", call_id: `c${i}`, name: "f", arguments: "{}" })),
+    ],
+    (n) => [{ role: "assistant", content: times(n, () => ({ type: "refusal", refusal: "no" })) }],
+    (n) =>
+      times(n, () => ({
+        type: "function_call_output",
+        call_id: "c",
+        output: [{ type: "input_image", image_url: "data:," }],
+      })),
+  ];
+  for (const [i, make] of shapes.entries()) assertLinear(`items ${i}`, 1000, make, (items) => readItems(items, path));
+  const blocks = (n: number) => ({
+    model: "m",
+    max_tokens: 1,
+    messages: [
+      {
+        role: "assistant",
+        content: [
+          ...times(n, (i) => ({ type: "redacted_thinking", data: sealed({ calls: { [i]: 1 } }) })),
+          ...times(n, (i) => ({ type: "tool_use", id: String(i), name: "f", input: {} })),
+        ],
+      },
+    ],
+  });
+  assertLinear("blocks", 1000, blocks, (body) => readMessages(body));
+  for (const value of [null, 1, "x", [], { calls: null }, { calls: "x" }, { calls: [1] }, { message: null }])
+    readItems(
+      [
+        { type: "reasoning", encrypted_content: sealed(value) },
+        { type: "function_call", call_id: "c", name: "f", arguments: "{}" },
+      ],
+      path,
+    );
+});
+
+test.run();
