@@ -5,7 +5,7 @@ import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
-import type { ContributionPoint, Contributions, ServiceName, Services, Tool } from "./services.ts";
+import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
 /** Path of a configuration section (`cron`, `gateway.nodes`, `channels.*`) → its TypeBox schema. */
 export type ConfigSchemas = Record<string, TSchema>;
@@ -33,6 +33,8 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   events?: { readonly [K in EventName]?: EventSpec<K> };
   /** The plugin's own error codes with their HTTP statuses: `{ job_not_found: 404 }`. */
   errors?: Readonly<Record<string, number>>;
+  /** The contribution points that it owns (see `Contributions`), with what an item of each must be. */
+  contributions?: { readonly [K in ContributionPoint]?: ContributionSpec<K> };
   /** What it adds to every hook's `ctx` (contribution `hookContext`): the member's name → one line on how it is used. */
   hookContext?: { readonly [K in keyof HookContext]?: string };
   /** Services that must be there before `setup` runs. */
@@ -93,6 +95,7 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   use<K extends ServiceName>(name: K): Services[K];
   find<K extends ServiceName>(name: K): Services[K] | undefined;
 
+  /** Throws where no plugin declares the point, and where the item is not what the point takes. */
   add<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose;
   list<K extends ContributionPoint>(point: K): readonly Contributions[K][];
   /** Called after every change of the point's list. */

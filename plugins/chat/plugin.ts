@@ -10,6 +10,15 @@ export default definePlugin({
   config: { "channels.*": ChannelConfig, "models.*": AliasConfig },
   events,
   errors,
+  contributions: {
+    provider: {
+      fields: { name: "string" },
+      check: ({ complete, stream, wire }) =>
+        (complete ?? stream ?? wire) ? undefined : "it has neither complete, stream nor wire, so it answers nothing",
+    },
+    meter: { fields: { name: "string", finished: "function" } },
+    gate: { fields: { name: "string", admit: "function", allows: "function" } },
+  },
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },
   templates: { provider: () => import("./template.ts") },

@@ -5,6 +5,7 @@ export default definePlugin({
   name: "metrics",
   description: "Requests, channels, hooks, plugins, store and process for Prometheus, at /metrics",
   needs: ["store"],
+  contributions: { metric: { fields: { name: "string", collect: "function" } } },
   async setup(ctx) {
     const { createChatCounts } = await import("./chat.ts");
     const chat = createChatCounts();

@@ -8,9 +8,12 @@ import { runAs } from "../../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import type { Scope } from "../../timing/scope.ts";
+import type { ContributionPoints } from "./points.ts";
 import type {
   ConfigOf,
   ConfigSchemas,
+  ContributionPoint,
+  Contributions,
   Dispose,
   Logger,
   Mount,
@@ -28,6 +31,7 @@ export interface PluginParts {
   bus: Bus;
   services: ServiceRegistry;
   contributions: ContributionRegistry;
+  points: Pick<ContributionPoints, "check">;
   mount: Mount;
   config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset" | "secrets">;
   anySchema: TSchema;
@@ -60,6 +64,11 @@ export function createPluginContext(options: ContextOptions): PluginContext {
   const log = parts.log.child({ plugin: name });
   const owned = <A extends unknown[], R>(work: (...args: A) => R): ((...args: A) => R) =>
     options.bundled ? work : (...args) => runAs(owner, () => work(...args));
+
+  function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
+    parts.points.check(point, item);
+    return scope.add(`${point} ${String((item as { name?: unknown }).name)}`, contributions.add(point, item));
+  }
 
   return {
     name,
@@ -99,10 +108,10 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     provide: (service, value) => scope.add(`service ${service}`, services.provide(service, value)),
     use: (service) => services.use(service),
     find: (service) => services.find(service),
-    add: (point, item) => scope.add(`${point} ${nameOf(item)}`, contributions.add(point, item)),
+    add: contribute,
     list: contributions.list,
     watch: (point, changed) => scope.add(`watch ${point}`, contributions.watch(point, changed)),
-    tool: (tool) => scope.add(`tool ${tool.name}`, contributions.add("tool", tool)),
+    tool: (tool) => contribute("tool", tool),
     task: (task, { everyMs, immediately }, run) =>
       scope.add(`task ${task}`, startTask({ log: log.child({ task }), everyMs, immediately, run: owned(run) })),
     defer: (undo) => void scope.add("clean-up", undo),
@@ -164,8 +173,4 @@ function startTask({ log, everyMs, immediately, run }: Task): Dispose {
 
 function lies(path: readonly (string | number)[], section: string): boolean {
   return section.split(".").every((step, i) => i < path.length && (step === "*" || step === path[i]));
-}
-
-function nameOf(item: unknown): string {
-  return String((item as { name?: unknown }).name ?? "");
 }

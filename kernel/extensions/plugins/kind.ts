@@ -7,12 +7,13 @@ import type { Root } from "../roots.ts";
 import type { DisabledReason, Slot } from "../slot.ts";
 import { type PluginCandidate, pluginEntryNames, readPlugin } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
+import { createPoints } from "./points.ts";
 import { type PluginVersion, type RunningPlugin, setUp } from "./set-up.ts";
 
 export interface PluginHostOptions {
   roots: () => readonly Root[];
   loader: Loader;
-  parts: PluginParts;
+  parts: Omit<PluginParts, "points">;
   enabled: (name: string) => boolean;
   /** How long one undo of a plugin may take, and its taking of a changed configuration. */
   limits?: { undoMs: number; configMs: number };
@@ -24,6 +25,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
   const { config, services } = parts;
   /** The sections of the configuration, by the directory that owns them. */
   const defined = new Map<string, { schemas: ConfigSchemas; undo: Dispose }>();
+  const points = createPoints();
   let scans = 0;
   let refusal: PorticoError | undefined;
 
@@ -74,6 +76,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
         defined.delete(dir);
       }
       candidates.forEach(define);
+      points.declare(candidates.flatMap(({ meta }) => meta ?? []));
       // At a start, whoever starts it looks.
       if (scans++ > 0) checkConfig();
     },
@@ -82,7 +85,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
     load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
     async start(version, scope) {
       try {
-        return await setUp(parts, version, scope);
+        return await setUp({ ...parts, points }, version, scope);
       } catch (error) {
         const { cause } = error as Error;
         if (isPorticoError(cause) && cause.code === "config_error") refusal ??= cause;

@@ -1,0 +1,51 @@
+/** What plugins may contribute, and what an item must be: looked at before anything of it counts. */
+import { PorticoError } from "../../errors.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { ContributionPoint, ContributionSpec, Contributions, PluginDefinition } from "../../types.ts";
+
+type Points = NonNullable<PluginDefinition["contributions"]>;
+
+/** The kernel's own. */
+const kernelPoints: Points = {
+  tool: {
+    fields: { name: "string", parameters: "object", handler: "function" },
+    check: ({ name }) =>
+      /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name) ? undefined : "its name must be letters, digits, - and _, at most 64",
+  },
+  authenticator: { fields: { name: "string", authenticate: "function" } },
+  hookContext: { fields: { name: "string", create: "function" } },
+  banner: { fields: { name: "string" } },
+};
+
+/** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */
+export function createPoints() {
+  let points: Points = kernelPoints;
+  return {
+    declare(definitions: readonly PluginDefinition[]): void {
+      points = Object.assign({}, ...definitions.map(({ contributions }) => contributions), kernelPoints) as Points;
+    },
+    /** Throws for a point that nobody declares, and for an item that it does not take. */
+    check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
+      const spec = points[point] as ContributionSpec<K> | undefined;
+      const why = spec ? whyUnfit(spec, item) : unknownPoint(point, Object.keys(points));
+      if (why) throw new PorticoError("internal_error", `it cannot contribute this ${point}: ${why}`);
+    },
+  };
+}
+export type ContributionPoints = ReturnType<typeof createPoints>;
+
+function unknownPoint(point: string, known: readonly string[]): string {
+  const near = didYouMean(point, known);
+  return `no plugin takes contributions of that kind${near ? `; did you mean ${near}?` : ` (there are ${known.join(", ")})`}`;
+}
+
+function whyUnfit<K extends ContributionPoint>(spec: ContributionSpec<K>, item: Contributions[K]): string | undefined {
+  if (typeof item !== "object" || item === null) return "it must be an object";
+  const members = item as unknown as Record<string, unknown>;
+  for (const [field, kind] of Object.entries(spec.fields)) {
+    const value = members[field];
+    if (typeof value !== kind || value === null) return `its ${field} must be a ${kind}`;
+    if (value === "") return `its ${field} is empty`;
+  }
+  return spec.check?.(item);
+}

@@ -1,0 +1,67 @@
+/** A version of a plugin that is wrong in itself changes nothing, and says where it is wrong. */
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { suite } from "../../../support/suite.ts";
+
+const test = suite<{ gateway: InProcessGateway }>("hostile plugins");
+test.before(async (context) => {
+  context.gateway = await startGateway({ files: { [file]: plugin(good("works")) } });
+});
+test.after((context) => context.gateway.stop());
+
+const file = "plugins/p/plugin.ts";
+const plugin = (body: string) => `import { definePlugin, Type } from "portico";
+
+export default definePlugin({
+  name: "p",
+  setup(ctx) {
+    ${body}
+  },
+});
+`;
+const good = (text: string) =>
+  `ctx.add("provider", { name: "p", builtinChannel: "p", complete: async () => "${text}" });`;
+
+const ask = async (gateway: InProcessGateway): Promise<string> => {
+  const body = { model: "p/any", messages: [{ role: "user", content: "hi" }] };
+  return (await gateway.json("POST", "/v1/chat/completions", body)).choices?.[0]?.message.content;
+};
+
+const wrong: [what: string, body: string, message: RegExp][] = [
+  ["no name", 'ctx.add("provider", { complete: async () => "x" } as never);', /its name must be a string/],
+  ["an empty name", 'ctx.add("provider", { name: "", complete: async () => "x" });', /its name is empty/],
+  ["nothing to answer with", 'ctx.add("provider", { name: "p" });', /answers nothing/],
+  ["no object", 'ctx.add("provider", "p" as never);', /must be an object/],
+  ["an unknown point", 'ctx.add("provder" as never, { name: "p" } as never);', /did you mean provider/],
+  [
+    "a tool without a handler",
+    'ctx.tool({ name: "t", description: "d", parameters: Type.Object({}) } as never);',
+    /handler must be a function/,
+  ],
+  [
+    "a tool without a good name",
+    'ctx.tool({ name: "a b", description: "d", parameters: Type.Object({}), handler: () => 1 });',
+    /letters, digits/,
+  ],
+  ["a throw", 'throw new Error("no luck");', /no luck/],
+  ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
+];
+
+for (const [what, body, message] of wrong) {
+  test(`${what} leaves the working version where it was, and shows file and line`, async ({ gateway }) => {
+    assert.is(await ask(gateway), "works");
+    gateway.write(file, plugin(`${good("replaced")}\n    ${body}`));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    const record = await gateway.json("GET", "/kernel/plugins/p");
+    assert.is(record.state, "stale");
+    assert.match(record.error, message);
+    assert.match(record.error, /^plugin\.ts:7/);
+    assert.equal([record.line, record.file.endsWith(file)], [7, true]);
+    assert.is(await ask(gateway), "works");
+    gateway.write(file, plugin(good("works")));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    assert.is((await gateway.json("GET", "/kernel/plugins/p")).state, "active");
+  });
+}
+
+test.run();
