@@ -7,6 +7,8 @@ import type { Active, Candidate, Slot, Version } from "./slot.ts";
 export interface Runs<C extends Candidate, V extends Version<C>, R> {
   /** Registers what the version does, each with its undo in the scope. What it throws leaves the old version running. */
   start(version: V, scope: Scope, slot: Slot<C, V, R>, phase: Phase): R | Promise<R>;
+  /** What was registered takes effect, in the same tick in which the old version's goes. */
+  takeUp?(running: R): void;
   /** How long one undo may take. */
   undoMs: number;
 }
@@ -40,6 +42,7 @@ export function createSwap<C extends Candidate, V extends Version<C>, R>(runs: R
         const given = runs.start(version, scope, slot, phase);
         // Not awaited where it need not be: then old and new change places within this tick.
         running = given instanceof Promise ? await given : given;
+        runs.takeUp?.(running);
       } catch (thrown) {
         await dispose(scope, slot.log);
         throw thrown;

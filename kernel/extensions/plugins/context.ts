@@ -9,6 +9,7 @@ import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
+import type { Stage } from "./stage.ts";
 import type {
   ConfigOf,
   ConfigSchemas,
@@ -47,6 +48,8 @@ export interface PluginParts {
 export interface ContextOptions {
   parts: PluginParts;
   scope: Scope;
+  /** What must not take effect before the setup has succeeded. */
+  stage: Pick<Stage, "effect">;
   name: string;
   dir: string;
   config: ConfigOf<ConfigSchemas>;
@@ -58,7 +61,7 @@ export interface ContextOptions {
 }
 
 export function createPluginContext(options: ContextOptions): PluginContext {
-  const { parts, scope, name } = options;
+  const { parts, scope, stage, name } = options;
   const { bus, services, contributions } = parts;
   const owner = `plugin:${name}`;
   const log = parts.log.child({ plugin: name });
@@ -67,7 +70,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
 
   function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
     parts.points.check(point, item);
-    return scope.add(`${point} ${String((item as { name?: unknown }).name)}`, contributions.add(point, item));
+    return stage.effect(`${point} ${String((item as { name?: unknown }).name)}`, () => contributions.add(point, item));
   }
 
   return {
@@ -81,18 +84,19 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     url: parts.url,
     ports: parts.ports,
     secrets: () => parts.config.secrets(),
-    ...ownedMount(parts.mount, (label, undo) => scope.add(label, undo), owned),
+    ...ownedMount(parts.mount, stage.effect, owned),
     async server(serverOptions) {
       const { server, release } = await parts.openServer(serverOptions);
       const undos = [scope.add(`server ${serverOptions.name}`, release)];
-      const add: Scope["add"] = (label, undo) => {
-        undos.push(scope.add(label, undo));
-        return undos.at(-1)!;
+      const effect: Stage["effect"] = (label, register) => {
+        const undo = stage.effect(label, register);
+        undos.push(undo);
+        return undo;
       };
       return {
         port: server.port,
         url: server.url,
-        ...ownedMount(server, add, owned),
+        ...ownedMount(server, effect, owned),
         async close() {
           for (const undo of undos.reverse()) await undo();
         },
@@ -100,12 +104,12 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
     on: (event, handler, on) =>
-      scope.add(`on ${event}`, bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
-    onAny: (observer) => scope.add("on any event", bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
+      stage.effect(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
+    onAny: (observer) => stage.effect("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
     declared: (event) => bus.spec(event) !== undefined,
-    provide: (service, value) => scope.add(`service ${service}`, services.provide(service, value)),
+    provide: (service, value) => stage.effect(`service ${service}`, () => services.provide(service, value)),
     use: (service) => services.use(service),
     find: (service) => services.find(service),
     add: contribute,
@@ -124,18 +128,18 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     },
     busy: parts.busy,
     load: parts.load,
-    readiness: (check) => scope.add("readiness", parts.addReadiness(name, check)),
+    readiness: (check) => stage.effect("readiness", () => parts.addReadiness(name, check)),
   };
 }
 
 type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
 
-function ownedMount(mount: Mount, add: Scope["add"], owned: Wrap): Mount {
+function ownedMount(mount: Mount, effect: Stage["effect"], owned: Wrap): Mount {
   return {
     route: (method, path, options, handler) =>
-      add(`route ${method} ${path}`, mount.route(method, path, options, owned(handler))),
-    upgrade: (path, options, handler) => add(`upgrade ${path}`, mount.upgrade(path, options, owned(handler))),
-    errors: (prefix, form) => add(`errors ${prefix}`, mount.errors(prefix, form)),
+      effect(`route ${method} ${path}`, () => mount.route(method, path, options, owned(handler))),
+    upgrade: (path, options, handler) => effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
+    errors: (prefix, form) => effect(`errors ${prefix}`, () => mount.errors(prefix, form)),
   };
 }
 

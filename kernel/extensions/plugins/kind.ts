@@ -83,6 +83,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
     whyDisabled,
     isReady: (candidate) => missing(candidate).length === 0,
     load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
+    takeUp: ({ takeUp }) => takeUp(),
     async start(version, scope) {
       try {
         return await setUp({ ...parts, points }, version, scope);

@@ -8,6 +8,7 @@ import type { Version } from "../slot.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import { sectionsOf } from "./sections.ts";
+import { createStage } from "./stage.ts";
 
 export interface PluginVersion extends Version<PluginCandidate> {}
 
@@ -15,6 +16,8 @@ export interface PluginVersion extends Version<PluginCandidate> {}
 export interface RunningPlugin {
   config: ConfigOf<ConfigSchemas>;
   setupMs: number;
+  /** What the setup registered takes effect. */
+  takeUp(): void;
   onConfig?: (next: ConfigOf<ConfigSchemas>, previous: ConfigOf<ConfigSchemas>) => void | Promise<void>;
 }
 
@@ -26,11 +29,13 @@ export async function setUp(parts: PluginParts, { candidate }: PluginVersion, sc
   if (!definition) throw new LoadError("it has no definition", entry);
   const began = performance.now();
   const config = sectionsOf(definition, parts.config.section);
-  const running: RunningPlugin = { config, setupMs: 0 };
+  const stage = createStage(scope);
+  const running: RunningPlugin = { config, setupMs: 0, takeUp: stage.takeUp };
   const bundled = root.name === "bundled";
   const ctx = createPluginContext({
     parts,
     scope,
+    stage,
     name: definition.name,
     dir: realDir,
     config,

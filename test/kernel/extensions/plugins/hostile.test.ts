@@ -2,6 +2,7 @@
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
 import { suite } from "../../../support/suite.ts";
+import { untilRight } from "../../../support/until.ts";
 
 const test = suite<{ gateway: InProcessGateway }>("hostile plugins");
 test.before(async (context) => {
@@ -63,5 +64,25 @@ for (const [what, body, message] of wrong) {
     assert.is((await gateway.json("GET", "/kernel/plugins/p")).state, "active");
   });
 }
+
+test("what a setup registers takes effect once all of it has succeeded, and then at once", async ({ gateway }) => {
+  const g = globalThis as { goOn?: (fail: boolean) => void };
+  const slow = `${good("replaced")}
+    ctx.route("GET", "/early", { access: "public" }, () => ({}));
+    return new Promise((resolve, reject) => { globalThis.goOn = (fail) => (fail ? reject(new Error("no luck")) : resolve()); });`;
+  for (const fails of [true, false]) {
+    gateway.write(file, plugin(slow));
+    const scan = gateway.json("POST", "/kernel/plugins/rescan");
+    await untilRight(() => g.goOn, Boolean);
+    assert.is(await ask(gateway), "works");
+    assert.is((await gateway.request("GET", "/early")).status, 404);
+    g.goOn?.(fails);
+    g.goOn = undefined;
+    await scan;
+    assert.is(await ask(gateway), fails ? "works" : "replaced");
+    gateway.write(file, plugin(good("works")));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+  }
+});
 
 test.run();
