@@ -231,6 +231,11 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
   assert.match((await cron.operations.runs("a", null)).runs[0]!["error"] as string, "no paper");
   const fired = cron.emitted.filter(({ name }) => name === "cron:fired");
   assert.is(fired.length, 2, "cron:fired comes beside it");
+  const failures = cron.emitted.filter(({ name }) => name === "cron:failed").map(({ context }) => context);
+  assert.equal(
+    failures.map(({ name, status, consecutiveErrors, disabled }) => [name, status, consecutiveErrors, disabled]),
+    [["a", "error", 1, false]],
+  );
   await cron.close();
 });
 
