@@ -1,5 +1,5 @@
 import { defineCommand, shorten } from "portico";
-import { formatDuration, scheduleCommands, schedulePath } from "portico/cron";
+import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";
 
@@ -17,8 +17,8 @@ const { show, edit, enable, disable, runs, rm } = scheduleCommands<JobView, RunV
   details,
   columns: ["SCHEDULED", "STARTED", "STATUS", "BY", "TOOK", ""],
   row: (run) => [
-    run.scheduledAt,
-    run.startedAt,
+    timeText(run.scheduledAt, run.timezone),
+    timeText(run.startedAt, run.timezone),
     run.status,
     run.trigger,
     run.durationMs === null ? "-" : formatDuration(run.durationMs),
@@ -47,7 +47,7 @@ export default defineCommand({
               one.name,
               one.status,
               when(one),
-              one.state.nextRunAt ?? "-",
+              timeText(one.state.nextRunAt, one.schedule.tz),
               one.state.lastStatus ?? "-",
             ]),
           ),

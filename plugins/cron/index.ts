@@ -18,3 +18,4 @@ export * from "./schedules/rounds.ts";
 export * from "./schedules/routes.ts";
 export * from "./schedules/schema.ts";
 export * from "./schedules/worker-name.ts";
+export * from "./schedules/time-text.ts";

@@ -131,7 +131,7 @@ export interface RunData {
 }
 
 /** A run as the history shows it. */
-export function viewRun(run: Run): Record<string, unknown> {
+export function viewRun(run: Run, { body: { schedule } }: Job): Record<string, unknown> {
   const { slotAt, ...data } = run.data as RunData;
   return {
     id: run.id,
@@ -140,6 +140,7 @@ export function viewRun(run: Run): Record<string, unknown> {
     startedAt: isoDate(run.at),
     endedAt: isoDate(run.endedAt),
     durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
+    timezone: schedule.kind === "every" ? undefined : schedule.tz,
     ...data,
   };
 }

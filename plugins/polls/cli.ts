@@ -1,5 +1,5 @@
 import { type CommandIO, defineCommand, shorten } from "portico";
-import { scheduleCommands, schedulePath } from "portico/cron";
+import { scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";
 
@@ -18,7 +18,7 @@ const { show, edit, enable, disable, runs, rm } = scheduleCommands<PollView, Che
   details,
   columns: ["STARTED", "STATUS", "BY", "HTTP", "ITEMS", "NEW", "MS", ""],
   row: (run) => [
-    run.startedAt,
+    timeText(run.startedAt, run.timezone),
     run.status,
     run.trigger,
     run.httpStatus ?? "-",
@@ -64,7 +64,7 @@ export default defineCommand({
               shorten(place(one), 50),
               when(one),
               one.state.lastStatus ?? "-",
-              one.state.lastChangeAt ?? "-",
+              timeText(one.state.lastChangeAt, one.schedule?.tz),
             ]),
           ),
         ),

@@ -160,13 +160,14 @@ export interface CheckData {
   turnIds?: string[];
 }
 
-export function viewCheck(run: Run): Record<string, unknown> {
+export function viewCheck(run: Run, { body: { schedule } }: Poll): Record<string, unknown> {
   return {
     id: run.id,
     status: run.status,
     startedAt: isoDate(run.at),
     endedAt: isoDate(run.endedAt),
     durationMs: run.endedAt === undefined ? null : run.endedAt - run.at,
+    timezone: schedule.kind === "every" ? undefined : schedule.tz,
     ...(run.data as CheckData),
   };
 }

@@ -1,5 +1,5 @@
 /** What the command line shows of jobs. */
-import { formatDuration } from "portico/cron";
+import { formatDuration, timeText } from "portico/cron";
 
 export interface JobView {
   id: string;
@@ -25,6 +25,7 @@ export interface RunView {
   id: string;
   status: string;
   trigger: string;
+  timezone?: string;
   scheduledAt: string;
   startedAt: string;
   durationMs: number | null;
@@ -38,12 +39,13 @@ export const when = ({ schedule }: JobView): string =>
     ? `${schedule.expr} (${schedule.tz})`
     : schedule.kind === "every"
       ? `every ${formatDuration(schedule.everyMs ?? 0)}`
-      : `at ${schedule.at}`;
+      : `at ${timeText(schedule.at, schedule.tz)}`;
 
 const what = ({ payload }: JobView): string => payload.text ?? payload.message ?? `hook ${payload.event}`;
 
 export function details(view: JobView): string[] {
   const { state } = view;
+  const time = (iso: string | null): string => timeText(iso, view.schedule.tz);
   return [
     `${view.name}  (${view.id})`,
     ...(view.description ? [view.description] : []),
@@ -53,8 +55,8 @@ export function details(view: JobView): string[] {
     `does       ${view.payload.kind}: ${what(view)}`,
     `missed     ${view.missed}`,
     `overlap    ${view.overlap}`,
-    `last run   ${state.lastRunAt ?? "never"}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
+    `last run   ${state.lastRunAt === null ? "never" : time(state.lastRunAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
     ...(state.lastError ? [`last error ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
-    ...(view.nextDates ?? []).map((date, i) => `${i === 0 ? "next      " : "          "} ${date}`),
+    ...(view.nextDates ?? []).map((date, i) => `${i === 0 ? "next      " : "          "} ${time(date)}`),
   ];
 }

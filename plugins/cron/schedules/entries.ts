@@ -184,15 +184,16 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
    * The newest runs of one, by id or name, each as `view` shows it. `limit` as it stands in a query: 1 to 1000,
    * default 20; throws 400 for another.
    */
-  async function history<V>(idOrName: string, limit: string | null, view: (run: Run) => V): Promise<V[]> {
+  async function history<V>(idOrName: string, limit: string | null, view: (run: Run, entry: E) => V): Promise<V[]> {
     const most = limit === null ? 20 : Number(limit);
     if (!Number.isInteger(most) || most < 1 || most > 1_000) {
       throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
         param: "limit",
       });
     }
-    const { row } = await find(idOrName);
-    return (await store().runs.list({ owner: `${kind}:${row.id}`, limit: most })).map(view);
+    const entry = await find(idOrName);
+    const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit: most });
+    return runs.map((run) => view(run, entry));
   }
 
   return { list, find, refuseConfigured, add, change, drop, remove, problems, sync, history };

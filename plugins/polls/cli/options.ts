@@ -10,6 +10,9 @@ export const options: Record<string, OptionSpec> = {
   url: text("Where it is", "URL"),
   path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
   header: { type: "list", value: "NAME:VALUE", description: "A request header; may be given again" },
+  method: { type: "string", choices: ["GET", "POST", "PUT", "QUERY"], description: "Default GET; POST with a body" },
+  body: text("What is sent, such as a GraphQL query; JSON is sent as such"),
+  browser: { type: "boolean", description: "html, http: the page as the browser renders it" },
   items: text("json: where the list is, such as data.items", "PATH"),
   key: text("json: what tells items apart, such as id", "PATH"),
   selector: text("html: which part counts", "CSS"),
@@ -34,10 +37,12 @@ export const options: Record<string, OptionSpec> = {
 };
 
 function sourceOf({ options: given }: CommandIO): Record<string, unknown> | undefined {
-  const { url, path, items, key, selector, match } = given;
+  const { url, path, items, key, selector, match, method } = given;
   const headers = given["header"] as string[] | undefined;
   const [ignore, remove] = [given["ignore"], given["remove"]];
-  const parts = { url, path, items, key, selector, match, ignore, remove };
+  const browser = given["browser"] || undefined;
+  const body = given["body"] === undefined ? undefined : jsonOr(String(given["body"]));
+  const parts = { url, path, items, key, selector, match, ignore, remove, method, body, browser };
   if (
     Object.values(parts).every((value) => value === undefined) &&
     headers === undefined &&
@@ -49,6 +54,15 @@ function sourceOf({ options: given }: CommandIO): Record<string, unknown> | unde
     ...parts,
     headers: headers && Object.fromEntries(headers.map(header)),
   };
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : text;
+  } catch {
+    return text;
+  }
 }
 
 function header(line: string): [string, string] {

@@ -1,5 +1,6 @@
 /** What the command line shows of polls. */
 import { shorten } from "portico";
+import { timeText } from "portico/cron";
 
 export interface PollView {
   id: string;
@@ -25,6 +26,7 @@ export interface PollView {
 export interface CheckView {
   status: string;
   trigger: string;
+  timezone?: string;
   startedAt: string;
   durationMs: number;
   httpStatus?: number;
@@ -48,16 +50,17 @@ export const place = ({ source }: PollView): string => source.url ?? source.path
 
 export function details(view: PollView): string[] {
   const { state, source, payload } = view;
+  const time = (iso: string | null): string => (iso === null ? "none yet" : timeText(iso, view.schedule?.tz));
   return [
     `${view.name}  (${view.id})`,
     `status      ${view.status}${view.origin === "config" ? ", from the configuration" : ""}`,
     `source      ${source.kind} ${place(view)}`,
     `checks      ${when(view)}, ${state.checks} so far`,
     `does        ${payload.kind}: ${payload.text ?? payload.message ?? payload.event}`,
-    `last check  ${state.lastCheckAt ?? "none yet"}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
-    `last change ${state.lastChangeAt ?? "none yet"}`,
+    `last check  ${time(state.lastCheckAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,
+    `last change ${time(state.lastChangeAt)}`,
     ...(state.lastError ? [`last error  ${state.lastError} (${state.consecutiveErrors} in a row)`] : []),
-    ...(state.nextCheckAt ? [`next check  ${state.nextCheckAt}`] : []),
+    ...(state.nextCheckAt ? [`next check  ${time(state.nextCheckAt)}`] : []),
     ...(view.note ? [view.note] : []),
   ];
 }
