@@ -34,7 +34,7 @@ type Observer = (event: BusEvent, result: EmitResult) => void;
 const none: readonly Entry[] = [];
 const both = ["reply", "block"] as const;
 const neither = [] as const;
-/** An event that causes itself (`cron:fired` → `message:received` → …) stops here. */
+/** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops here. */
 const maxDepth = 8;
 /** Beyond this many waiting events of one name the oldest is dropped, and said. */
 const maxQueue = 1000;

@@ -9,7 +9,15 @@ import type { Command } from "./cli/types.ts";
 import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
-export type { ArgSpec, Command, CommandIO, GatewayClient, HomeOnDisk, OptionSpec } from "./cli/types.ts";
+export type {
+  ArgSpec,
+  Command,
+  CommandIO,
+  GatewayClient,
+  HomeOnDisk,
+  OptionSpec,
+  PluginTemplate,
+} from "./cli/types.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Running {
-  /** `plugin:cron`, `hook:hello`. */
+  /** `plugin:clock`, `hook:hello`. */
   owner: string;
   /** The events being handled, outermost first. */
   chain: readonly string[];

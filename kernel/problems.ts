@@ -44,7 +44,7 @@ function describe(error: ValueError, root: unknown): Problem[] {
 }
 
 // The variant that the value was probably meant to be is the one to talk about: the one whose literal members
-// (`kind: "cron"`) fit, and of several the one with the least to complain about.
+// (`kind: "one"`) fit, and of several the one with the least to complain about.
 function describeUnion(error: ValueError, path: (string | number)[], root: unknown): Problem[] {
   const variants = error.errors.map((iterator) => problemsIn(iterator, root));
   const entered = variants.filter(

@@ -146,12 +146,53 @@ test("a library with a view of its own has one importer", () => {
   assert.equal(wrong, []);
 });
 
-test("no file imports itself over others", () => {
+test("no file imports itself over others, be it for types only", () => {
   const graph = new Map<string, string[]>();
-  for (const { from, to, typeOnly } of imports) {
-    if (!typeOnly && to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
-  }
+  for (const { from, to } of imports) if (to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
   assert.equal(circlesIn(graph), []);
+});
+
+test("no folder has more than 14 files, and no file more than 300 lines", () => {
+  const folders = new Map<string, number>();
+  const product = sources.filter((file) => !file.startsWith("examples/"));
+  for (const file of product) folders.set(dirname(file), (folders.get(dirname(file)) ?? 0) + 1);
+  assert.equal(
+    [...folders].filter(([, files]) => files > 14),
+    [],
+  );
+  const long = product.filter((file) => readFileSync(join(root, file), "utf8").split("\n").length > 301);
+  assert.equal(long, []);
+});
+
+/** Every plugin and provider by name. Names that are everyday words count where they stand for the plugin. */
+test("the kernel names no plugin, provider, or event of one", () => {
+  const plugins = readdirSync(join(root, "plugins"));
+  const providers = plugins.flatMap((name) => /^provider-(.+)$/.exec(name)?.[1] ?? []);
+  const everyday = [
+    "agent",
+    "browser",
+    "chat",
+    "keys",
+    "messages",
+    "metrics",
+    "nodes",
+    "responses",
+    "store",
+    "usage",
+    "management",
+  ];
+  const wrong: string[] = [];
+  for (const file of sources.filter((one) => one.startsWith("kernel/"))) {
+    for (const [index, line] of readFileSync(join(root, file), "utf8").split("\n").entries()) {
+      for (const name of [...plugins, ...providers]) {
+        const pattern = everyday.includes(name)
+          ? new RegExp(`["'\`](?:plugins/|portico/)?${name}(?:["'\`]|[:/.][a-z*])`)
+          : new RegExp(`(?<![\\w-])${name}(?![\\w-])`, "i");
+        if (pattern.test(line)) wrong.push(`${file}:${index + 1}: ${name}: ${line.trim()}`);
+      }
+    }
+  }
+  assert.equal(wrong, []);
 });
 
 test("every test file runs each of its suites, and takes them from where failures are told", () => {

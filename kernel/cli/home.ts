@@ -69,7 +69,7 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
   return {
     paths,
     isRunning: () => readRunning(paths.state) !== undefined,
-    definitions,
+    templates: async () => new Map((await definitions()).flatMap(({ templates }) => Object.entries(templates ?? {}))),
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
       return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));

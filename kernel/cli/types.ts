@@ -1,6 +1,5 @@
 import type { Paths } from "../contract/common.ts";
 import type { EventOutline, HookCheckReport } from "../contract/management.ts";
-import type { PluginDefinition } from "../contract/plugins.ts";
 import type { ServiceName, Services } from "../contract/services.ts";
 
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
@@ -60,14 +59,22 @@ export interface CommandIO {
   serve(part: ServePart): Promise<void>;
 }
 
+/** A plugin to start from. */
+export interface PluginTemplate {
+  /** File name → text; `plugin.ts` among them. */
+  files(name: string): Record<string, string>;
+  /** One line on how to try it. */
+  tryIt(name: string): string;
+}
+
 /** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
 export interface HomeOnDisk {
   /** The workspace is the configured one; a gateway may have been started with another. */
   readonly paths: Paths;
   /** A gateway runs from this home. */
   isRunning(): boolean;
-  /** Of the plugins that it would load; one that does not load is left out. */
-  definitions(): Promise<readonly PluginDefinition[]>;
+  /** Kind → the files of a plugin of that kind, as its plugins offer them. */
+  templates(): Promise<ReadonlyMap<string, () => Promise<{ default: PluginTemplate }>>>;
   /** Event → its declaration: the kernel's, and those of its plugins. */
   events(): Promise<Record<string, EventOutline>>;
   hookChecks(

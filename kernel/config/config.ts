@@ -6,7 +6,7 @@ import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema, printable } from "./compose.ts";
 import { changedKeys, deepFreeze } from "./diff.ts";
-import { setInText, unsetInText } from "./edit.ts";
+import { setInText, unsetInText } from "./json5/edit.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigError, type ConfigProblem, problemText } from "./error.ts";
 import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";

@@ -6,7 +6,7 @@ import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import type { ConfigProblem } from "./error.ts";
-import { entriesOf, nodeAt } from "./json5.ts";
+import { entriesOf, nodeAt } from "./json5/parse.ts";
 import type { Reading } from "./read.ts";
 import { refusalsIn } from "./refusals.ts";
 

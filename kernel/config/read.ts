@@ -5,7 +5,7 @@ import { isRecord } from "../text/key-path.ts";
 import { type Environment, readEnvFile, withVariables } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 import { readText } from "./file.ts";
-import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5.ts";
+import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { type Expanded, expandReferences } from "./references.ts";
 
 export interface ConfigOptions {

@@ -46,7 +46,7 @@ export function maskNamed(value: unknown, named = false): unknown {
 export function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
   const names = path.filter((step) => typeof step === "string");
   const last = names.at(-1) ?? "";
-  if (SECRET_KEY.test(last) || (names.at(-2) === "keys" && names.length > 2)) return true;
+  if (SECRET_KEY.test(last) || (/keys$/.test(names.at(-2) ?? "") && names.length > 2)) return true;
   if (FREE_NAMES.has(names.at(-2) ?? "") && isSecretHeader(last)) return true;
   return schema !== undefined && schemaAt(schema, path)?.["secret"] === true;
 }

@@ -61,7 +61,7 @@ export interface EventSpec<K extends EventName = EventName> {
   sample: Events[K];
 }
 
-/** What a handler sees. `messages` that are pushed are sent as replies where the event has someone to reply to. */
+/** What a handler sees. What is pushed on `event.messages` is sent as a reply where the event has someone to reply to. */
 export interface BusEvent<K extends EventName = EventName> {
   /** Before the colon (`message`). */
   readonly type: string;

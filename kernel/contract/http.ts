@@ -5,11 +5,11 @@ import type { TSchema } from "@sinclair/typebox";
 import type { Dispose, Logger } from "./common.ts";
 
 /**
- * Who may call a route: `gateway` the owner's token or password as bearer; `keys` that or a client key, as bearer or
+ * Who may call a route: `gateway` the owner's token or password as bearer; `client` that or a client key, as bearer or
  * in `x-api-key`; `control` the owner by bearer, `x-service-password` or HTTP basic; `public` anyone; `own` the handler
  * checks by itself.
  */
-export type Access = "gateway" | "keys" | "control" | "public" | "own";
+export type Access = "gateway" | "client" | "control" | "public" | "own";
 
 export interface Client {
   kind: "owner" | "key" | "anonymous";

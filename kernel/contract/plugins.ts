@@ -1,13 +1,13 @@
 /** What a plugin is, and what it gets. */
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { Command } from "../cli/types.ts";
+import type { Command, PluginTemplate } from "../cli/types.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
 import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
-/** Path of a configuration section (`cron`, `gateway.nodes`, `channels.*`) → its TypeBox schema. */
+/** Path of a configuration section (`greeter`, `gateway.greeter`, `greetings.*`) → its TypeBox schema. */
 export type ConfigSchemas = Record<string, TSchema>;
 /** A section by its path. `channels.*` is a map of its keys; a path with a `*` before its end has no value of its own. */
 export type ConfigOf<C extends ConfigSchemas> = {
@@ -47,14 +47,6 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   templates?: Record<string, () => Promise<{ default: PluginTemplate }>>;
   /** `config` is `ctx.config`. */
   setup(ctx: PluginContext<C>, config: ConfigOf<C>): void | Promise<void>;
-}
-
-/** A plugin to start from. */
-export interface PluginTemplate {
-  /** File name → text; `plugin.ts` among them. */
-  files(name: string): Record<string, string>;
-  /** One line on how to try it. */
-  tryIt(name: string): string;
 }
 
 /** Everything that a plugin registers through this goes when it is unloaded, last first. */

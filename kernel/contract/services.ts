@@ -9,7 +9,7 @@ import type { Access, Client } from "./http.ts";
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
   gateway: GatewayState;
-  management: Management;
+  host: Management;
 }
 export type ServiceName = keyof Services & string;
 
@@ -64,7 +64,7 @@ export interface RouteInfo {
   body?: TSchema;
 }
 
-/** Something the agent (and MCP clients) can call. */
+/** Something that a model can call. */
 export interface Tool<P extends TSchema = TSchema> {
   /** `[A-Za-z][A-Za-z0-9_-]*`, at most 64 characters, unique over all plugins. */
   name: string;

@@ -125,7 +125,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     refuseOpenDoor(settings());
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
-    services.provide("management", management);
+    services.provide("host", management);
     services.provide("gateway", {
       startedAt,
       notReady: unready,

@@ -71,7 +71,7 @@ export function createAuth(options: AuthOptions): Auth {
       const basic = basicPasswordOf(authorization);
       return basic !== undefined && password(set.password).equals(basic);
     }
-    const apiKey = access === "keys" ? req.headers["x-api-key"] : undefined;
+    const apiKey = access === "client" ? req.headers["x-api-key"] : undefined;
     if (typeof apiKey === "string" && apiKey !== "" && !/\s/.test(apiKey)) return isOwner(apiKey, set) || apiKey;
     const header = access === "control" ? req.headers["x-service-password"] : undefined;
     return typeof header === "string" && password(set.password).equals(header);
@@ -83,7 +83,7 @@ export function createAuth(options: AuthOptions): Auth {
       try {
         const client = await authenticator.authenticate(bearer, req);
         if (!client) continue;
-        if (client.kind === "owner" || access === "keys") return client;
+        if (client.kind === "owner" || access === "client") return client;
         throw new PorticoError("forbidden", "A client key may not do this: use the gateway's own token.", {
           type: "permission_error",
         });
@@ -110,7 +110,7 @@ export function createAuth(options: AuthOptions): Auth {
       if (typeof verdict === "string" && authenticators().length > 0) {
         return askAuthenticators(req, access, caller, verdict);
       }
-      const others: Partial<Record<Access, string>> = { keys: "x-api-key", control: "x-service-password" };
+      const others: Partial<Record<Access, string>> = { client: "x-api-key", control: "x-service-password" };
       const presented = req.headers.authorization ?? req.headers[others[access] ?? ""];
       throw refuse(access, caller, presented === undefined ? MISSING : WRONG);
     },

@@ -18,19 +18,8 @@ export {
   refused,
   wantsUsage,
 } from "./kit/request/fields.ts";
-export {
-  alternate,
-  type AssistantTurn,
-  type FilePart,
-  hasContent,
-  type ImagePart,
-  type Part,
-  readConversation,
-  type ResultPart,
-  textOf,
-  type Turn,
-  type UserTurn,
-} from "./kit/request/conversation.ts";
+export { alternate, hasContent, readConversation, textOf } from "./kit/request/conversation.ts";
+export type { AssistantTurn, FilePart, ImagePart, Part, ResultPart, Turn, UserTurn } from "./kit/types/conversation.ts";
 export {
   type Effort,
   functionTool,

@@ -93,17 +93,17 @@ export default definePlugin({
     ctx.route(
       "POST",
       "/v1/chat/completions",
-      { access: "keys", summary: "A chat completion, whole or streamed" },
+      { access: "client", summary: "A chat completion, whole or streamed" },
       (call) => chatCompletions(endpoint, call),
     );
-    ctx.route("POST", "/v1/embeddings", { access: "keys", summary: "Embeddings of texts" }, (call) =>
+    ctx.route("POST", "/v1/embeddings", { access: "client", summary: "Embeddings of texts" }, (call) =>
       embeddings(endpoint, call),
     );
-    ctx.route("GET", "/v1/models", { access: "keys", summary: "All models" }, async ({ client }) => ({
+    ctx.route("GET", "/v1/models", { access: "client", summary: "All models" }, async ({ client }) => ({
       object: "list",
       data: await usable(client, await models()),
     }));
-    ctx.route("GET", "/v1/models/*", { access: "keys", summary: "One model" }, async (call) => {
+    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, async (call) => {
       const id = decodeURIComponent(call.path.slice("/v1/models/".length));
       const found = (await models()).find((model) => model.id === id);
       if (found !== undefined && (await mayUse(endpoint, call.client, id))) return found;

@@ -7,7 +7,7 @@ import { mountPluginRoutes } from "./routes/plugins.ts";
 export default definePlugin({
   name: "management",
   description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
-  needs: ["management"],
+  needs: ["host"],
   commands: {
     status: () => import("./commands/status.ts"),
     hooks: () => import("./commands/hooks.ts"),
@@ -15,7 +15,7 @@ export default definePlugin({
     logs: () => import("./commands/logs.ts"),
   },
   setup(ctx) {
-    const management = ctx.use("management");
+    const management = ctx.use("host");
     mountGatewayRoutes(ctx, management, () => ctx.list("notice"));
     mountHookRoutes(ctx, management.hooks);
     mountPluginRoutes(ctx, management);

@@ -9,13 +9,13 @@ export default definePlugin({
     const { anthropicForm } = await import("./errors.ts");
     const { countTokens, createMessage } = await import("./endpoint.ts");
     ctx.errors("/v1/messages", anthropicForm);
-    ctx.route("POST", "/v1/messages", { access: "keys", summary: "A message in Anthropic's format" }, (call) =>
+    ctx.route("POST", "/v1/messages", { access: "client", summary: "A message in Anthropic's format" }, (call) =>
       createMessage(ctx.use("chat"), call),
     );
     ctx.route(
       "POST",
       "/v1/messages/count_tokens",
-      { access: "keys", summary: "An estimate of a message's tokens" },
+      { access: "client", summary: "An estimate of a message's tokens" },
       countTokens,
     );
   },

@@ -6,7 +6,7 @@ type Operation = Record<string, unknown>;
 const bearer = { bearer: [] };
 const security: Record<RouteInfo["access"], readonly object[]> = {
   gateway: [bearer],
-  keys: [bearer, { apiKey: [] }],
+  client: [bearer, { apiKey: [] }],
   control: [bearer, { password: [] }, { basic: [] }],
   public: [],
   own: [bearer],

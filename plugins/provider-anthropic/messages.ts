@@ -18,7 +18,11 @@ import {
   upstreamCallId,
   type UserTurn,
 } from "portico/chat";
-import type { SystemText } from "./request.ts";
+
+export interface SystemText {
+  text: string;
+  cache?: unknown;
+}
 
 type Block = Record<string, unknown>;
 

@@ -24,7 +24,7 @@ import {
   type WireRequest,
   withHeaders,
 } from "portico/chat";
-import { encodeTurns } from "./messages.ts";
+import { encodeTurns, type SystemText } from "./messages.ts";
 
 /** What `decode` and `decoder` remember of the request. */
 export interface Sent extends BlockOptions {
@@ -80,11 +80,6 @@ export function headersFor(target: Target): Record<string, string> {
   if (key?.startsWith("sk-ant-oat")) own.authorization = `Bearer ${key}`;
   else if (key !== undefined) own["x-api-key"] = key;
   return withHeaders(own, target.headers);
-}
-
-export interface SystemText {
-  text: string;
-  cache?: unknown;
 }
 
 /** One string, as most clients send it; blocks only where a cache mark must stay on its part. */

@@ -23,17 +23,20 @@ export default definePlugin({
     );
     const archive = createArchive({ kv, days: () => settings.storeDays, quota });
     const services = () => ({ chat: ctx.use("chat"), archive, log: ctx.log });
-    ctx.route("POST", "/v1/responses", { access: "keys", summary: "A response, whole or streamed" }, (call) =>
+    ctx.route("POST", "/v1/responses", { access: "client", summary: "A response, whole or streamed" }, (call) =>
       createResponse(services(), call),
     );
-    ctx.route("GET", "/v1/responses/:id", { access: "keys", summary: "A stored response" }, (call) =>
+    ctx.route("GET", "/v1/responses/:id", { access: "client", summary: "A stored response" }, (call) =>
       getResponse(archive, call),
     );
-    ctx.route("DELETE", "/v1/responses/:id", { access: "keys", summary: "Forgets a stored response" }, (call) =>
+    ctx.route("DELETE", "/v1/responses/:id", { access: "client", summary: "Forgets a stored response" }, (call) =>
       deleteResponse(archive, call),
     );
-    ctx.route("GET", "/v1/responses/:id/input_items", { access: "keys", summary: "What a response answered" }, (call) =>
-      listInputItems(archive, call),
+    ctx.route(
+      "GET",
+      "/v1/responses/:id/input_items",
+      { access: "client", summary: "What a response answered" },
+      (call) => listInputItems(archive, call),
     );
   },
 });

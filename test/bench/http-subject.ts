@@ -33,9 +33,10 @@ function portico(): Promise<number> {
   };
   const auth = createAuth({ settings: () => ({ token: "bench-token" }), authenticators: () => [], log });
   const server = createServer({ name: "bench", log, access: () => {}, settings: () => settings, auth });
-  for (let i = 0; i < 60; i++) server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "keys" }, () => answer);
-  server.route("GET", "/item", { access: "keys" }, () => answer);
-  server.route("POST", "/item", { access: "keys" }, async (call) => {
+  for (let i = 0; i < 60; i++)
+    server.route(i % 2 ? "GET" : "POST", `/room${i}/:id`, { access: "client" }, () => answer);
+  server.route("GET", "/item", { access: "client" }, () => answer);
+  server.route("POST", "/item", { access: "client" }, async (call) => {
     await call.json();
     return answer;
   });

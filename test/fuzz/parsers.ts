@@ -4,7 +4,7 @@ import { parseDuration } from "portico/cron";
 import { didYouMean, parseNetworks } from "portico";
 import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";
-import { parse as parseJson5 } from "../../kernel/config/json5.ts";
+import { parse as parseJson5 } from "../../kernel/config/json5/parse.ts";
 import { parseHookMd } from "../../kernel/extensions/hooks/front-matter.ts";
 import { feedItems } from "../../plugins/polls/sources/feed.ts";
 import { jsonItems } from "../../plugins/polls/sources/json.ts";

@@ -6,7 +6,7 @@ import { type ConfigStore, openConfig } from "../../config/config.ts";
 import { envFileIn } from "../../config/environment.ts";
 import { readText, writeText } from "../../config/file.ts";
 import { ConfigError, problemText } from "../../config/error.ts";
-import { parse, plainValue, SyntaxFault } from "../../config/json5.ts";
+import { parse, plainValue, SyntaxFault } from "../../config/json5/parse.ts";
 import { explainUnknown } from "../../config/evaluate.ts";
 import { maskSecrets } from "../../config/secrets.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../../text/key-path.ts";

@@ -125,7 +125,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
 
 /** Plugins offer the kinds; the only one needs no naming. */
 async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = new Map((await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})));
+  const offered = await home.templates();
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (found) return (await found()).default;

@@ -1,13 +1,19 @@
 import { migrations } from "../sql/migrations.ts";
-import type { Connection } from "./connection.ts";
 import { storeUnavailable } from "./failures.ts";
 
-export function schemaVersion(connection: Pick<Connection, "once">): number {
-  return Number(connection.once("PRAGMA user_version")[0]?.user_version ?? 0);
+/** What a migration needs of a connection. */
+export interface MigratedConnection {
+  readonly inTransaction: boolean;
+  exec(sql: string): void;
+  once(sql: string): readonly Record<string, unknown>[];
+}
+
+export function schemaVersion(connection: Pick<MigratedConnection, "once">): number {
+  return Number(connection.once("PRAGMA user_version")[0]?.["user_version"] ?? 0);
 }
 
 /** Brings the tables up to date. Each step and its number go in together, so that a crash leaves no half of one. */
-export function migrate(connection: Pick<Connection, "exec" | "once" | "inTransaction">): void {
+export function migrate(connection: MigratedConnection): void {
   const newest = migrations.length;
   const found = schemaVersion(connection);
   if (found > newest) {

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${NAME} is what the configuration holds
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { setInText, unsetInText } from "../../../kernel/config/edit.ts";
-import { parse, plainValue } from "../../../kernel/config/json5.ts";
+import { setInText, unsetInText } from "../../../kernel/config/json5/edit.ts";
+import { parse, plainValue } from "../../../kernel/config/json5/parse.ts";
 
 const CHANNELS = `{
   channels: {

@@ -12,7 +12,7 @@ async function doors(options: TestServerOptions = {}) {
   // Most tests refuse more often than a minute allows.
   const one = await startServer({ throttle: createThrottle({ limit: 1000 }), ...options });
   const seen: Client[] = [];
-  for (const access of ["gateway", "keys", "control", "public", "own"] as Access[]) {
+  for (const access of ["gateway", "client", "control", "public", "own"] as Access[]) {
     one.server.route("GET", `/${access}`, { access }, (call) => {
       seen.push(call.client);
       return call.client;
@@ -26,10 +26,10 @@ const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;
 test("the matrix of credentials and accesses", async () => {
   const both = { token: "right-token", password: "right-password" };
   const rows: [AuthSettings, Record<string, string>, Partial<Record<Access, number>>][] = [
-    [both, {}, { gateway: 401, keys: 401, control: 401, public: 200, own: 200 }],
-    [both, { authorization: "Bearer right-token" }, { gateway: 200, keys: 200, control: 200 }],
-    [both, { authorization: "bearer right-token" }, { gateway: 200, keys: 200, control: 200 }],
-    [both, { authorization: "Bearer wrong" }, { gateway: 401, keys: 401, control: 401, public: 200 }],
+    [both, {}, { gateway: 401, client: 401, control: 401, public: 200, own: 200 }],
+    [both, { authorization: "Bearer right-token" }, { gateway: 200, client: 200, control: 200 }],
+    [both, { authorization: "bearer right-token" }, { gateway: 200, client: 200, control: 200 }],
+    [both, { authorization: "Bearer wrong" }, { gateway: 401, client: 401, control: 401, public: 200 }],
     [both, { authorization: "Bearer right-token2" }, { gateway: 401 }],
     [both, { authorization: "Bearer right-toke" }, { gateway: 401 }],
     [both, { authorization: "Bearer RIGHT-TOKEN" }, { gateway: 401 }],
@@ -41,11 +41,11 @@ test("the matrix of credentials and accesses", async () => {
     [both, { authorization: "Bearer\tright-token" }, { gateway: 401, control: 401 }],
     [both, { authorization: "Bearer right-token, Bearer right-token" }, { gateway: 401 }],
     [both, { authorization: `Bearer ${"x".repeat(10_000)}` }, { gateway: 401 }],
-    [both, { authorization: "Bearer right-password" }, { gateway: 401, keys: 401, control: 401 }],
-    [both, { "x-service-password": "right-password" }, { gateway: 401, keys: 401, control: 200 }],
+    [both, { authorization: "Bearer right-password" }, { gateway: 401, client: 401, control: 401 }],
+    [both, { "x-service-password": "right-password" }, { gateway: 401, client: 401, control: 200 }],
     [both, { "x-service-password": "wrong" }, { control: 401 }],
     [both, { "x-service-password": "right-token" }, { control: 401 }],
-    [both, { authorization: basic("anyone:right-password") }, { gateway: 401, keys: 401, control: 200 }],
+    [both, { authorization: basic("anyone:right-password") }, { gateway: 401, client: 401, control: 200 }],
     [both, { authorization: basic(":right-password") }, { control: 200 }],
     [both, { authorization: basic("right-password") }, { control: 401 }],
     [both, { authorization: basic("a:wrong") }, { control: 401 }],
@@ -57,7 +57,7 @@ test("the matrix of credentials and accesses", async () => {
     [
       { password: "right-password" },
       { authorization: "Bearer right-password" },
-      { gateway: 200, keys: 200, control: 200 },
+      { gateway: 200, client: 200, control: 200 },
     ],
     [{ password: "a:b c" }, { authorization: basic("me:a:b c") }, { control: 200 }],
     [{ password: "pässwörd" }, { authorization: basic("me:pässwörd") }, { control: 200 }],
@@ -68,11 +68,11 @@ test("the matrix of credentials and accesses", async () => {
       { authorization: "Bearer x", "x-service-password": "" },
       { gateway: 401, control: 401 },
     ],
-    [both, { "x-api-key": "right-token" }, { keys: 200, gateway: 401, control: 401 }],
-    [both, { "x-api-key": "wrong" }, { keys: 401 }],
-    [both, { "x-api-key": "right-token x" }, { keys: 401 }],
-    [both, { "x-api-key": "right-token", authorization: "Bearer wrong" }, { keys: 401 }],
-    [{ token: "right-token" }, { "x-api-key": "" }, { keys: 401 }],
+    [both, { "x-api-key": "right-token" }, { client: 200, gateway: 401, control: 401 }],
+    [both, { "x-api-key": "wrong" }, { client: 401 }],
+    [both, { "x-api-key": "right-token x" }, { client: 401 }],
+    [both, { "x-api-key": "right-token", authorization: "Bearer wrong" }, { client: 401 }],
+    [{ token: "right-token" }, { "x-api-key": "" }, { client: 401 }],
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(300)}` }, { gateway: 200 }],
     [{ token: "x".repeat(300) }, { authorization: `Bearer ${"x".repeat(299)}` }, { gateway: 401 }],
   ];
@@ -183,17 +183,17 @@ test("client keys: asked where the owner's token does not fit, good for `keys` o
   const one = await doors({ authenticators: () => [authenticator] });
   const as = (token: string, access: Access) => ask(one, "GET", `/${access}`, { authorization: `Bearer ${token}` });
 
-  assert.is((await as("right-token", "keys")).status, 200);
+  assert.is((await as("right-token", "client")).status, 200);
   assert.equal(asked, [], "the owner's token is nobody else's business");
-  assert.is((await as("key-1", "keys")).status, 200);
+  assert.is((await as("key-1", "client")).status, 200);
   assert.equal(one.seen.at(-1), { kind: "key", key: "one", grant: { models: ["echo"] } });
   for (const access of ["gateway", "control"] as const) {
     const answer = await as("key-1", access);
     assert.is(answer.status, 403);
     assert.is(codeOf(answer), "forbidden");
   }
-  assert.is((await as("unknown", "keys")).status, 401);
-  assert.is((await as("expired", "keys")).status, 403);
+  assert.is((await as("unknown", "client")).status, 401);
+  assert.is((await as("expired", "client")).status, 403);
 });
 
 test("a broken authenticator harms neither the others nor the owner", async () => {

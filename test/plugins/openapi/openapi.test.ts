@@ -9,7 +9,7 @@ export default definePlugin({
   name: "pet",
   setup(ctx) {
     const body = Type.Object({ name: Type.String() });
-    ctx.route("POST", "/pets/:id/*", { access: "keys", summary: "A pet", body }, () => ({}));
+    ctx.route("POST", "/pets/:id/*", { access: "client", summary: "A pet", body }, () => ({}));
   },
 });
 `;

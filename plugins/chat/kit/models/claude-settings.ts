@@ -1,7 +1,7 @@
 /** OpenAI's settings as Claude takes them, by model; whoever serves the model. */
 import type { ClaudeModel } from "./capabilities.ts";
 import type { Fields } from "../request/fields.ts";
-import type { Turn } from "../request/conversation.ts";
+import type { Turn } from "../types/conversation.ts";
 import { type Effort, readEffort } from "../request/tools.ts";
 import { carriedThinking } from "../response/carry.ts";
 

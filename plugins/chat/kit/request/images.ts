@@ -1,6 +1,6 @@
 /** The bytes of an image of a conversation, for providers that want bytes. */
 import { isPorticoError, PorticoError } from "portico";
-import type { ImagePart } from "./conversation.ts";
+import type { ImagePart } from "../types/conversation.ts";
 import { refused } from "./fields.ts";
 
 /** What a target can fetch with, under the guard. */

@@ -3,9 +3,9 @@
  * indentation, references.
  */
 import { isDeepStrictEqual } from "node:util";
-import { PorticoError } from "../errors.ts";
-import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
-import { type Entry, entriesOf, isBlank, type Node, nodeAt, parse, plainValue, skipSpace } from "./json5.ts";
+import { PorticoError } from "../../errors.ts";
+import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../../text/key-path.ts";
+import { type Entry, entriesOf, isBlank, type Node, nodeAt, parse, plainValue, skipSpace } from "./parse.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
 
