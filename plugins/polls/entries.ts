@@ -5,8 +5,8 @@ import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange, PollsConfig, Source } from "./schema.ts";
-import { compileIgnored } from "./sources/ignore.ts";
-import { compileSelector } from "./sources/select.ts";
+import { compileIgnored } from "./sources/pages/ignore.ts";
+import { compileSelector } from "./sources/pages/select.ts";
 import { needs } from "./sources/source.ts";
 
 export interface PollEntriesOptions {

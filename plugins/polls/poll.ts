@@ -4,8 +4,7 @@ import { isSecretHeader, MASK, maskAddress, maskNamed } from "portico";
 import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
-import type { Form } from "./sources/ending.ts";
-import type { Validators } from "./sources/source.ts";
+import type { Form, Validators } from "./sources/source.ts";
 
 export const KIND = "poll";
 

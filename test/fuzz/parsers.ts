@@ -6,7 +6,7 @@ import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";
 import { parse as parseJson5 } from "../../kernel/config/json5/parse.ts";
 import { parseHookMd } from "../../kernel/extensions/hooks/front-matter.ts";
-import { feedItems } from "../../plugins/polls/sources/feed.ts";
+import { feedItems } from "../../plugins/polls/sources/feeds/feed.ts";
 import { jsonItems } from "../../plugins/polls/sources/json.ts";
 import { readPath } from "../../plugins/webhooks/mappings/paths.ts";
 import { readTemplate } from "../../plugins/webhooks/mappings/template.ts";

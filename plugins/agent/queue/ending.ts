@@ -4,7 +4,7 @@ import { Stopped } from "portico/cron";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
-import type { TurnEnd } from "../turns/turn.ts";
+import type { TurnEnd } from "../turns/turn-end.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Progress } from "./progress.ts";
 import { iso } from "./status.ts";

@@ -4,6 +4,7 @@ import type { TurnBody } from "../queue/turn-body.ts";
 import type { ChatMessage, Usage } from "portico/chat";
 import type { History } from "./history.ts";
 import { runLoop } from "./loop.ts";
+import type { TurnEnd } from "./turn-end.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { inParagraphs, type Listen } from "../queue/progress.ts";
@@ -26,16 +27,6 @@ export interface TurnInput {
   client?: Client | undefined;
   signal: AbortSignal;
   onDelta(): Listen | undefined;
-}
-
-export interface TurnEnd {
-  text: string;
-  model: string;
-  steps: number;
-  usage: Usage;
-  ended: string;
-  /** The user message and everything that followed. */
-  messages: ChatMessage[];
 }
 
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };

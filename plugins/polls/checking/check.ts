@@ -43,8 +43,8 @@ export interface Checked {
 async function ask(asked: Asked): Promise<Answered> {
   const { kind } = asked.source;
   if (kind === "json") return (await import("../sources/json.ts")).readJson(asked);
-  if (kind === "feed") return (await import("../sources/feed.ts")).readFeed(asked);
-  if (kind === "html") return (await import("../sources/html.ts")).readHtml(asked);
+  if (kind === "feed") return (await import("../sources/feeds/feed.ts")).readFeed(asked);
+  if (kind === "html") return (await import("../sources/pages/html.ts")).readHtml(asked);
   if (kind === "file") return (await import("../sources/file.ts")).readFileSource(asked);
   return (await import("../sources/http.ts")).readHttp(asked);
 }

@@ -1,15 +1,5 @@
 /** Whether a document that is one text is there to its end. */
-import { CheckFailed } from "./source.ts";
-
-/** What a document begins as, where that says how it must end. */
-export type Form = "json" | "xml" | "html";
-
-export interface Ending {
-  form: Form;
-  isWhole: boolean;
-  /** It is said to be of this form, so that one that does not end so is cut off whatever it was before. */
-  isSaid: boolean;
-}
+import { CheckFailed, type Ending, type Form } from "./source.ts";
 
 const END: Record<Form, string> = {
   json: "its JSON does not end",

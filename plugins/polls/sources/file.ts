@@ -7,7 +7,7 @@ import picomatch from "picomatch";
 import { decodeText } from "./decode.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
-import { withoutIgnored } from "./ignore.ts";
+import { withoutIgnored } from "./pages/ignore.ts";
 import { type Answered, type Asked, CheckFailed, needs } from "./source.ts";
 
 const MAX_ENTRIES = 10_000;

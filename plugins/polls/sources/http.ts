@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { decodeText } from "./decode.ts";
 import { endingOf } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
-import { withoutIgnored } from "./ignore.ts";
+import { withoutIgnored } from "./pages/ignore.ts";
 import type { Answered, Asked } from "./source.ts";
 
 export const hashOf = (content: string | Buffer): string => createHash("sha256").update(content).digest("base64url");

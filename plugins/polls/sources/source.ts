@@ -3,7 +3,16 @@ import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import type { Item } from "../identity.ts";
 import type { Source } from "../schema.ts";
-import type { Ending } from "./ending.ts";
+
+/** What a document begins as, where that says how it must end. */
+export type Form = "json" | "xml" | "html";
+
+export interface Ending {
+  form: Form;
+  isWhole: boolean;
+  /** It is said to be of this form, so that one that does not end so is cut off whatever it was before. */
+  isSaid: boolean;
+}
 
 /** What a source holds now: a list of items, or one text. */
 export type Found =

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { decodeText } from "../../../plugins/polls/sources/decode.ts";
-import { feedItems } from "../../../plugins/polls/sources/feed.ts";
-import type { FeedItem } from "../../../plugins/polls/sources/feed-item.ts";
+import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
+import type { FeedItem } from "../../../plugins/polls/sources/feeds/feed-item.ts";
 
 const values = (text: string): FeedItem[] => feedItems(text).map((item) => item.value as FeedItem);
 const failure = (text: string): string => {

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { type Item, newItems } from "../../../plugins/polls/identity.ts";
-import { pageText } from "../../../plugins/polls/sources/html.ts";
+import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { valueAt } from "../../../plugins/polls/value-path.ts";

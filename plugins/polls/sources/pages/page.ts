@@ -2,7 +2,7 @@
 import type { Document } from "domhandler";
 import { parse } from "parse5";
 import { adapter, type Htmlparser2TreeAdapterMap } from "parse5-htmlparser2-tree-adapter";
-import { CheckFailed } from "./source.ts";
+import { CheckFailed } from "../source.ts";
 
 /** As browsers have it. The work on a page grows with its size times its depth. */
 const MAX_DEPTH = 512;

@@ -5,7 +5,7 @@ import { type AnyNode, type Document, type Element, isTag } from "domhandler";
 import * as domutils from "domutils";
 import nthCheck from "nth-check";
 import { PorticoError } from "portico";
-import { CheckFailed } from "./source.ts";
+import { CheckFailed } from "../source.ts";
 
 /** What a selector may do on one page, in looks at a node: some 100 ms. */
 const MOST_LOOKS = 5_000_000;

@@ -5,12 +5,12 @@
  * well-formed ones it takes 1,461 and of 18 ill-formed 11, for 4 MB more in the package; 10,000 items (490 kB) take it
  * 160 ms, this 40 ms.
  */
-import type { Item } from "../identity.ts";
-import { decodeText } from "./decode.ts";
+import type { Item } from "../../identity.ts";
+import { decodeText } from "../decode.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
-import { fetchSource } from "./fetch.ts";
+import { fetchSource } from "../fetch.ts";
 import { jsonFeed } from "./json-feed.ts";
-import { type Answered, type Asked, CheckFailed } from "./source.ts";
+import { type Answered, type Asked, CheckFailed } from "../source.ts";
 import { attributeOf, childrenOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
 export function readFeed(asked: Asked): Promise<Answered> {

@@ -1,6 +1,6 @@
 /** JSON Feed 1.0 and 1.1. */
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
-import { CheckFailed } from "./source.ts";
+import { CheckFailed } from "../source.ts";
 
 type Fields = Record<string, unknown>;
 

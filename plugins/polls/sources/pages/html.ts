@@ -1,13 +1,13 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
-import { decodeText } from "./decode.ts";
-import { endingOf } from "./ending.ts";
-import { fetchSource } from "./fetch.ts";
-import { hashOf } from "./http.ts";
+import { decodeText } from "../decode.ts";
+import { endingOf } from "../ending.ts";
+import { fetchSource } from "../fetch.ts";
+import { hashOf } from "../http.ts";
 import { withoutIgnored } from "./ignore.ts";
 import { parsePage } from "./page.ts";
 import { compileSelector } from "./select.ts";
-import { type Answered, type Asked, CheckFailed } from "./source.ts";
+import { type Answered, type Asked, CheckFailed } from "../source.ts";
 
 export function readHtml(asked: Asked): Promise<Answered> {
   return fetchSource(asked, ({ body, contentType, isFramed }) => {

@@ -1,0 +1,12 @@
+/** How a turn ends. */
+import type { ChatMessage, Usage } from "portico/chat";
+
+export interface TurnEnd {
+  text: string;
+  model: string;
+  steps: number;
+  usage: Usage;
+  ended: string;
+  /** The user message and everything that followed. */
+  messages: ChatMessage[];
+}
