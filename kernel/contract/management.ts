@@ -101,6 +101,8 @@ export interface HookRecord extends ExtensionRecord {
   events: HookEventRecord[];
   priority: number;
   timeoutMs: number;
+  /** While it does not work, its events are refused. */
+  failClosed: boolean;
   enabled: boolean;
   /** The handler's file. */
   handler?: string;

@@ -26,6 +26,8 @@ export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Sl
   /** Told of every candidate there is, after each scan. */
   scanned?(candidates: readonly C[]): void;
   whyDisabled(slot: S, candidate: C): DisabledReason | undefined;
+  /** Told of each name once it is as it is to be; of one that is gone, without candidates. */
+  settled?(slot: S): void;
   /** False while it has to wait for something else to run. */
   isReady?(candidate: C): boolean;
   /** Loads and checks a version; what runs is not touched. */
@@ -104,10 +106,11 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     const done = new Set<S>(gone);
     while (!phase.stopped) {
       const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
-      if (ready.length === 0) return;
+      if (ready.length === 0) break;
       for (const slot of ready) done.add(slot);
       await Promise.all(ready.map(updateOne));
     }
+    for (const slot of slots.values()) if (!gone.includes(slot)) kind.settled?.(slot);
   }
 
   function isWanted({ top, disabled }: S): boolean {
@@ -183,6 +186,8 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   function remove(gone: readonly S[]): void {
     for (const slot of gone) {
       slots.delete(slot.name);
+      slot.top = undefined;
+      kind.settled?.(slot);
       void swap.stop(slot, "it is gone");
     }
   }

@@ -44,7 +44,12 @@ export async function checkCandidate(candidate: HookCandidate, parts: CheckParts
       problems.push(problemOf(thrown, candidate.realDir, candidate.handler));
     }
   }
-  const { name, dir, warnings } = candidate;
+  const { name, dir } = candidate;
+  const unjudged = candidate.meta?.failClosed
+    ? events.filter((event) => parts.specs.get(event)?.mode === "notify")
+    : [];
+  const hints = unjudged.map((event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`);
+  const warnings = [...candidate.warnings, ...hints];
   return { name, dir, ok: problems.length === 0, problems, warnings, events };
 }
 

@@ -18,6 +18,8 @@ export interface HookMeta {
   enabled?: boolean;
   /** Deadline of one call in ms. */
   timeoutMs: number;
+  /** While the handler does not work, its events are refused instead of passing. */
+  failClosed: boolean;
   /** The handler's export where it is not the default one. */
   export?: string;
   os?: string[];
@@ -44,7 +46,8 @@ export class FrontMatterError extends Error {
   }
 }
 
-const FIELDS = "name description events priority enabled timeoutMs export os requires always homepage emoji".split(" ");
+const FIELDS =
+  "name description events priority enabled timeoutMs failClosed export os requires always homepage emoji".split(" ");
 
 /** Parses the text of a `HOOK.md`. Throws `FrontMatterError`. */
 export function parseHookMd(source: string): FrontMatter {
@@ -159,6 +162,7 @@ function validate(data: unknown, lineAt: LineOf): FrontMatter {
     events: [...new Set(events)],
     priority: read("priority", "a number", finite) ?? 0,
     timeoutMs: read("timeoutMs", "a number of milliseconds from 1 to 600000", milliseconds) ?? 5000,
+    failClosed: read("failClosed", "true or false", boolean) ?? false,
     always: read("always", "true or false", boolean) ?? false,
     requires: { bins: need("bins"), anyBins: need("anyBins"), env: need("env"), config: need("config") },
     ...optional("name", read("name", "letters, digits, dots, dashes or underscores, at most 64", hookName)),

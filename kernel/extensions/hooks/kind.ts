@@ -9,6 +9,7 @@ import { createHookLogger, createRing, type Ring } from "./calls/hook-log.ts";
 import { createRunner } from "./calls/runner.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
+import type { HookMeta } from "./front-matter.ts";
 import type { HookEntry, HookHostOptions, HookSurroundings } from "./settings.ts";
 import { endVersion, type HookVersion, loadHook } from "./version.ts";
 
@@ -20,6 +21,10 @@ interface Registration {
 }
 
 export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration> {
+  /** As HOOK.md last said: what is unreadable now meant something once. */
+  lastMeta?: HookMeta;
+  /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
+  closed?: { meta: HookMeta; undo: readonly Dispose[] };
   health: Health;
   ring: Ring;
 }
@@ -56,7 +61,14 @@ export function createHookKind(options: HookHostOptions) {
     const { priority, timeoutMs } = limitsOf(slot.name, meta);
     const contextFor = (signal: AbortSignal) => context(slot, version, signal);
     const run = createRunner({ version, timeoutMs, health: slot.health, bus, log: slot.log, contextFor });
-    const how = { priority, timeoutMs, owner: `hook:${slot.name}`, traced: candidate.root.name !== "bundled" };
+    const { failClosed } = meta;
+    const how = {
+      priority,
+      timeoutMs,
+      failClosed,
+      owner: `hook:${slot.name}`,
+      traced: candidate.root.name !== "bundled",
+    };
     return { priority, timeoutMs, undo: meta.events.map((event) => bus.on(event as "hook:failed", run, how)) };
   }
 
@@ -69,6 +81,27 @@ export function createHookKind(options: HookHostOptions) {
     const { meta, candidate, ended } = version;
     const dir = candidate.realDir;
     return createHandlerContext({ name: slot.name, dir, meta, log: hookLog, signal, unloaded: ended.signal, around });
+  }
+
+  /** Puts up, or takes down, what refuses the events of a hook that has to judge them and cannot be loaded. */
+  function settled(slot: HookSlot): void {
+    const { top, active, error, disabled } = slot;
+    slot.lastMeta = top?.meta ?? slot.lastMeta;
+    const meta = slot.lastMeta;
+    const isMissing = top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
+    const wanted = isMissing && meta?.failClosed ? meta : undefined;
+    if (slot.closed?.meta === wanted) return;
+    const before = slot.closed?.undo ?? [];
+    slot.closed = wanted && { meta: wanted, undo: refuse(slot.name, wanted) };
+    takeOff(before);
+  }
+
+  function refuse(name: string, meta: HookMeta): Dispose[] {
+    const how = { priority: limitsOf(name, meta).priority, owner: `hook:${name}`, failClosed: true, traced: false };
+    const fail = () => {
+      throw new Error("it cannot be loaded");
+    };
+    return meta.events.map((event) => bus.on(event as "hook:failed", fail, how));
   }
 
   const kind: Kind<HookCandidate, HookVersion, Registration, HookSlot> = {
@@ -85,6 +118,7 @@ export function createHookKind(options: HookHostOptions) {
     },
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
+    settled,
     load: (candidate) => loadHook(candidate, loader),
     start(version, scope, given, phase) {
       const slot = given as HookSlot;

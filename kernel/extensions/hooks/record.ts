@@ -35,6 +35,7 @@ export function describeHook(
     homepage: meta?.homepage,
     events: (meta?.events ?? []).map((name) => describeEvent(name, specs)),
     ...limits,
+    failClosed: meta?.failClosed ?? false,
     handler,
     missing: reason?.state === "ineligible" ? reason.reasons : [],
     warnings,

@@ -113,6 +113,7 @@ function described(one: HookRecord): string[] {
     ["Events", one.events.map(eventText).join(", ")],
     ["Priority", one.priority],
     ["Deadline", `${one.timeoutMs} ms`],
+    ["Fails", one.failClosed ? "closed: while it does not work, its events are refused" : undefined],
     [
       "Version",
       loaded && `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,

@@ -34,6 +34,7 @@ export function createRunner(parts: RunnerParts) {
   };
 
   return (event: BusEvent, { signal }: { signal: AbortSignal }): HandlerResult | Promise<HandlerResult> => {
+    if (health.tripped && version.meta.failClosed) throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
     const began = performance.now();
     const spec = bus.spec(event.name);

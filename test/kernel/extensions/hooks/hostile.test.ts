@@ -258,4 +258,70 @@ test("a root that is exchanged for another user's is refused", async ({ make }) 
   assert.is(readFileSync(join(home.dir, "before/a/handler.ts"), "utf8"), answering("mine"));
 });
 
+test("a hook that fails closed refuses its event while it fails, hangs, has tripped or cannot be loaded", async ({
+  make,
+}) => {
+  const home = await make({
+    files: {
+      "hooks/guard/HOOK.md": descriptor("failClosed: true\ntimeoutMs: 30"),
+      "hooks/guard/handler.ts": "export default () => {};",
+      "hooks/low/HOOK.md": descriptor("priority: -1"),
+      "hooks/low/handler.ts": answering("passed"),
+    },
+  });
+  const passes = async () =>
+    assert.equal([(await home.ask("q")).refusal, (await home.ask("q")).reply], [undefined, "passed"]);
+  const isRefused = async () => {
+    const { refusal, reply } = await home.ask("q");
+    assert.equal([refusal?.code, refusal?.status, reply], ["hook_unavailable", 503, undefined]);
+  };
+  const save = async (handler: string, more = "") => {
+    home.write("hooks/guard/handler.ts", handler);
+    home.write("hooks/guard/HOOK.md", descriptor(`failClosed: true\ntimeoutMs: 30\n${more}`));
+    await home.host.rescan();
+  };
+  await passes();
+  await save("export default () => { throw new Error('x'); };");
+  for (let count = 0; count < 7; count++) await isRefused();
+  assert.is(home.host.info("guard").state, "resting");
+  await isRefused();
+  await save("export default () => new Promise(() => {});");
+  await isRefused();
+  await save("export default () => {};");
+  await passes();
+  await save("export default (");
+  assert.is(home.host.info("guard").state, "stale");
+  await passes();
+
+  // Without an old version, what cannot be loaded counts as failing.
+  await home.host.disable("guard");
+  await passes();
+  await home.host.enable("guard");
+  assert.is(home.host.info("guard").state, "failed");
+  await isRefused();
+  home.write("hooks/guard/HOOK.md", "---\nevents: [\n---\n");
+  await home.host.rescan();
+  await isRefused();
+  chmodSync(join(home.dir, "hooks/guard"), 0o777);
+  await home.host.rescan();
+  assert.is(home.host.info("guard").state, "refused");
+  await isRefused();
+  chmodSync(join(home.dir, "hooks/guard"), 0o755);
+  await save("export default () => {};");
+  await passes();
+  await save("export default (");
+  home.remove("hooks/guard");
+  await home.host.rescan();
+  await passes();
+});
+
+test("what fails closed says where that has no effect", async ({ make }) => {
+  const home = await make({
+    files: { "hooks/a/HOOK.md": descriptor("failClosed: true", "test:noticed"), "hooks/a/handler.ts": answering("a") },
+  });
+  const { ok, warnings } = await home.host.check("a");
+  assert.ok(ok);
+  assert.match(warnings[0] ?? "", /failClosed has no effect on test:noticed/);
+});
+
 test.run();
