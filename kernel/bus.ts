@@ -173,7 +173,9 @@ export function createBus(log: Logger) {
       if (!given) continue;
       if ("block" in given && given.block !== undefined && effects.includes("block")) {
         result.block = String(given.block);
-        result.refusal = new PorticoError("blocked_by_hook", result.block || "A hook refused this.");
+        result.refusal = new PorticoError("blocked_by_hook", result.block || "A hook refused this.", {
+          type: "invalid_request_error",
+        });
         return;
       }
       if ("reply" in given && given.reply !== undefined && effects.includes("reply")) {

@@ -1,5 +1,4 @@
 /** A turn as it lies in the store, and what handlers of `message:received` make of it. */
-import { PorticoError } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/chat";
 import type { AgentContext } from "../context.ts";
@@ -26,7 +25,7 @@ export interface ChatTurn {
   caller: string;
 }
 
-/** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook`. */
+/** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook` and `hook_unavailable`. */
 export async function received({ ctx }: AgentContext, sessionId: string, body: TurnBody): Promise<TurnBody> {
   if (body.received || body.heartbeat !== undefined) return body;
   if (!ctx.hasListeners("message:received")) return { ...body, received: true };
@@ -40,7 +39,7 @@ export async function received({ ctx }: AgentContext, sessionId: string, body: T
     },
     { sessionKey: sessionId },
   );
-  if (result.block !== undefined) throw new PorticoError("blocked_by_hook", result.block);
+  if (result.refusal) throw result.refusal;
   const content = result.context.content;
   return {
     ...body,

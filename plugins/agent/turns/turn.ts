@@ -83,7 +83,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
 
 async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
   const { settings, sessionId, turnId, body } = input;
-  const { context } = await agent.ctx.emit(
+  const { context, refusal } = await agent.ctx.emit(
     "agent:bootstrap",
     {
       bootstrapFiles: await bootstrapFiles(settings.workspace),
@@ -95,6 +95,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
     },
     { sessionKey: sessionId },
   );
+  if (refusal) throw refusal;
   return {
     role: "system",
     content: systemMessage({

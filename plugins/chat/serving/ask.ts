@@ -29,6 +29,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
     { request: job.request, stream: job.stream, client },
     { sessionKey: job.sessionKey },
   );
+  if (result.refusal) throw result.refusal;
   const { request } = result.context;
   // Handlers see copies: another object need not say anything else.
   if (isDeepStrictEqual(request, job.request)) return;

@@ -1,6 +1,6 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type Call, type Client, isPorticoError, PorticoError } from "portico";
+import { type Call, type Client, isPorticoError } from "portico";
 import {
   type ChatCompletion,
   type ChatGate,
@@ -210,11 +210,7 @@ async function offerMessage(events: Emitter, job: Job): Promise<string[] | strin
     { content, source: "chat", model: job.request.model, from },
     { sessionKey: job.sessionKey },
   );
-  if (result.block !== undefined) {
-    throw new PorticoError("blocked_by_hook", result.block === "" ? "A hook refused this message." : result.block, {
-      type: "invalid_request_error",
-    });
-  }
+  if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
   if (result.context.content !== content) {
     job.request = withLastUserText(job.request, result.context.content);

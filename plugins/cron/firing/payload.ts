@@ -41,11 +41,12 @@ export async function emitHook(
 ): Promise<void> {
   declareHookEvent(ctx, name);
   const emitted = ctx.emit(name as "cron:fired", context as never);
-  const { outcomes, block } = await withDeadline(
+  const { outcomes, block, refusal } = await withDeadline(
     emitted,
     timeoutMs,
     () => new PorticoError("timeout", `The handlers of ${name} took longer than ${timeoutMs} ms.`),
   );
+  if (refusal?.code === "hook_unavailable") throw refusal;
   const failed = outcomes.find(({ ok }) => !ok);
   if (failed)
     throw new PorticoError("hook_failed", `${failed.owner}: ${failed.error?.message ?? "failed"}`, { status: 500 });
