@@ -1,5 +1,6 @@
 /** The agent's part of `portico.json`, and what a request may hold. */
 import { type Static, Type } from "portico";
+import { deliverySchema } from "portico/cron";
 import { PLAIN_NAME } from "./session-name.ts";
 
 const tools = Type.Object(
@@ -103,7 +104,7 @@ export const agentRequest = Type.Object({
   channel: Type.Optional(Type.String({ minLength: 1 })),
   agent: Type.Optional(Type.String({ minLength: 1 })),
   context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  delivery: Type.Optional(deliverySchema),
   wait: Type.Optional(Type.Boolean()),
   stream: Type.Optional(Type.Boolean()),
 });

@@ -1,6 +1,7 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
 import { newId, PorticoError } from "portico";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
+import { checkTarget } from "portico/deliveries";
 import type { NewItem, WorkItem } from "portico/store";
 import { announcement } from "./queue/ending.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
@@ -30,6 +31,7 @@ export function createService(
     item: NewItem;
   } {
     const { turnId = newId("turn"), session, ...rest } = request;
+    if (typeof request.delivery === "object") checkTarget(request.delivery, "delivery");
     const settings = agent.settings(request.agent);
     const sessionId = session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
     const body = { ...rest, temporary: request.temporary ?? session === undefined };

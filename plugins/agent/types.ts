@@ -1,4 +1,5 @@
 /** What the agent shares with webhooks, cron, polls, hooks and the dashboard. Types only: nobody imports this at run time. */
+import type { DeliveryTarget } from "portico/deliveries";
 import type { NewItem } from "portico/store";
 
 declare module "portico" {
@@ -136,8 +137,8 @@ export interface TurnRequest {
   agent?: string;
   /** Free data: shown to the model as fenced data, and carried in the turn's events. */
   context?: Record<string, unknown>;
-  /** `announce`: the answer is posted to the main session and the event feed too. */
-  delivery?: "announce" | "none";
+  /** `announce`: the answer is posted to the main session and the event feed too; or where the turn's end is posted. */
+  delivery?: "announce" | "none" | DeliveryTarget;
   /** Default `agents.defaults.timeoutMs`. */
   timeoutMs?: number;
   /** A known id makes it idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */

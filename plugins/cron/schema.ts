@@ -1,5 +1,5 @@
 import { type Static, Type } from "portico";
-import { closed, entryFields, entryName } from "portico/cron";
+import { closed, deliverySchema, entryFields, entryName } from "portico/cron";
 
 export const Schedule = Type.Union([
   Type.Object(
@@ -44,7 +44,7 @@ export const Payload = Type.Union([
       channel: Type.Optional(Type.String()),
       session: Type.Optional(Type.String({ minLength: 1 })),
       agent: Type.Optional(Type.String()),
-      delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+      delivery: Type.Optional(deliverySchema),
     },
     closed,
   ),

@@ -1,6 +1,8 @@
 /** What cron shares: its event, and the service that knows dates, payloads and due times. Types only. */
+import type { Static } from "portico";
 import type { NewItem } from "portico/store";
 import type { DueLoop, DueLoopOptions } from "./schedules/due-loop.ts";
+import type { deliverySchema } from "./schedules/schema.ts";
 
 declare module "portico" {
   interface Events {
@@ -65,7 +67,7 @@ export type PayloadSpec =
       channel?: string;
       session?: string;
       agent?: string;
-      delivery?: "announce" | "none";
+      delivery?: Static<typeof deliverySchema>;
     }
   | { kind: "hook"; event: string; context?: Record<string, unknown> };
 

@@ -46,8 +46,10 @@ export function wakeJob(agent: AgentService, { text, metadata, mode }: Static<ty
   };
 }
 
-export function agentJob(agent: AgentService, { wait, ...request }: Static<typeof agentRequest>): Job {
-  return { ...turnJob(agent, { ...request, source: SOURCE }), wait };
+export function agentJob(agent: AgentService, { wait, delivery, ...request }: Static<typeof agentRequest>): Job {
+  // the caller is no owner: no private address is delivered to on its word
+  const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
+  return { ...turnJob(agent, { ...request, delivery: guarded, source: SOURCE }), wait };
 }
 
 export function mappingJob(

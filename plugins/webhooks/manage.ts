@@ -1,5 +1,5 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, newId, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, maskAddress, newId, type PluginContext, PorticoError } from "portico";
 import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";
@@ -106,7 +106,7 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
         session: job.sessionId && (rendering?.session ?? "(one of its own)"),
         task: rendering?.task,
         text: rendering?.text,
-        delivery: rendering && (rendering.delivery ?? "none"),
+        delivery: rendering && shownDelivery(rendering.delivery),
         model: rendering?.model,
         missing,
         nearest: Object.fromEntries(nearest.filter(([, path]) => path !== undefined)),
@@ -126,6 +126,9 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
 /** A match that does not hold, or a transform that drops it. */
 const isSkipped = ({ action, status, body }: Job): boolean =>
   action === "none" && (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
+
+const shownDelivery = (delivery: Mapping["config"]["delivery"] = "none"): string =>
+  typeof delivery === "object" ? maskAddress(delivery.url) : delivery;
 
 function shown({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
@@ -164,6 +167,6 @@ function describe({ name, config, verifier, burst }: Mapping, prefix: string) {
     session: config.session ?? null,
     transform: config.transform ?? null,
     coalesce: burst !== undefined,
-    delivery: config.delivery ?? "none",
+    delivery: shownDelivery(config.delivery),
   };
 }

@@ -1,5 +1,6 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
 import { type Static, Type } from "portico";
+import { deliverySchema } from "portico/cron";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 const secret = (description: string) => Type.String({ minLength: 1, pattern: "^\\S+$", secret: true, description });
@@ -100,7 +101,7 @@ const mapping = Type.Object({
   session: Type.Optional(text("Session of the turn, a template too; default one of its own.")),
   model: Type.Optional(text("Model of the turn.")),
   channel: Type.Optional(text("Only this channel.")),
-  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  delivery: Type.Optional(deliverySchema),
   action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
   mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
   verify: Type.Optional(verify),
@@ -161,7 +162,7 @@ export const agentRequest = Type.Object({
   channel: Type.Optional(Type.String({ minLength: 1 })),
   session: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  delivery: Type.Optional(Type.Union([Type.Literal("announce"), Type.Literal("none")])),
+  delivery: Type.Optional(deliverySchema),
   wait: Type.Optional(Type.Boolean()),
 });
 

@@ -3,6 +3,7 @@ import { fitsPattern, type Networks, parseNetworks, PorticoError, type Secret, s
 import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";
+import { checkTarget } from "portico/deliveries";
 import type { Request } from "./mappings/paths.ts";
 import { readRespond, type Respond } from "./mappings/respond.ts";
 import { checkAgainst, readTemplate, type Template } from "./mappings/template.ts";
@@ -120,6 +121,7 @@ async function readMapping(name: string, config: MappingConfig, limit: RateLimit
       `${key}.wait`,
       "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
     );
+  if (typeof config.delivery === "object") checkTarget(config.delivery, `${key}.delivery`);
   const template = (text: string | undefined, at: string): Template | undefined => {
     if (text === undefined) return undefined;
     const read = readTemplate(text, `${key}.${at}`);

@@ -1,6 +1,7 @@
 /** What is written of a turn's end, and who is told. */
 import { PorticoError } from "portico";
 import { Stopped } from "portico/cron";
+import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
 import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
@@ -44,7 +45,7 @@ export function createEnding(agent: AgentContext, progress: Progress) {
         },
         ...(announced && !beat ? [announcement(text, item.lane, item.id)] : []),
       ],
-      items: about.followUp,
+      items: [...about.followUp, ...deliveryOf(claim, "turn.completed", { result: text, model: end.model })],
     };
     const { steps, model, usage, ended } = end;
     progress.callerOf(item.id)?.settle({ end });
@@ -90,7 +91,11 @@ export function createEnding(agent: AgentContext, progress: Progress) {
     });
     const isTold = outcome.state === "retry" || body.heartbeat !== undefined || body.chat !== undefined;
     const note = { session: item.lane, messages: failureNote(body, error, item.id), meta: metaOf(body) };
-    if (!(await finish(claim, outcome, isTold ? {} : { messages: [note] })) || stopped) return;
+    const batch: Batch = {
+      messages: isTold ? [] : [note],
+      items: outcome.state === "retry" ? [] : deliveryOf(claim, "turn.failed", { error }),
+    };
+    if (!(await finish(claim, outcome, batch)) || stopped) return;
     void ctx.emit(
       "agent:failed",
       {
@@ -148,6 +153,14 @@ function metaOf(body: TurnBody): Record<string, unknown> {
 function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
   const { agent: agentId = "main", source, context } = body;
   return { turnId: item.id, sessionId: item.lane, agentId, source, context };
+}
+
+/** What is posted of a turn's end, where somebody is to be told. */
+function deliveryOf({ item }: Claim<TurnBody>, type: string, end: Record<string, unknown>): NewItem[] {
+  const { delivery, source } = item.body;
+  if (typeof delivery !== "object") return [];
+  const data = { turnId: item.id, sessionId: item.lane, source, ...end };
+  return [deliveryItem(item.id, delivery, { type, timestamp: new Date().toISOString(), data })];
 }
 
 function stoppedError(why: Stopped["why"]): PorticoError {

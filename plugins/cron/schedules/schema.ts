@@ -10,5 +10,25 @@ export const entryFields = {
   enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
 };
 
+/** What becomes of a turn's answer: `announce`, `none`, or where it is posted. */
+export const deliverySchema = Type.Union([
+  Type.Literal("announce"),
+  Type.Literal("none"),
+  Type.Object(
+    {
+      url: Type.String({ pattern: "^https?://\\S+$", description: "The result is posted there." }),
+      secret: Type.Optional(
+        Type.String({
+          pattern: "^(whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}$",
+          secret: true,
+          description: "whsec_ and Base64: signs by Standard Webhooks.",
+        }),
+      ),
+      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+    },
+    closed,
+  ),
+]);
+
 /** Over HTTP; in the configuration the key is the name. */
 export const entryName = { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) };

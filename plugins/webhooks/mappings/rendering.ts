@@ -1,6 +1,7 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
 import { clip, PorticoError } from "portico";
 import type { Request } from "./paths.ts";
+import type { MappingConfig } from "../schema.ts";
 import type { Mapping } from "../settings.ts";
 
 /** One delivery, ready for the agent. JSON-ready: bursts keep it in the store. */
@@ -18,7 +19,7 @@ export interface Rendering {
   temporary?: boolean;
   model?: string;
   channel?: string;
-  delivery?: "announce" | "none";
+  delivery?: MappingConfig["delivery"];
   mode?: "next-heartbeat" | "now";
   /** Placeholders without a value. */
   missing: string[];
@@ -72,7 +73,8 @@ export function render(mapping: Mapping, given: Request, change: Change): Render
   const session = oneLine(overrides.session ?? sessionOf(mapping.session, request, missing) ?? "");
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
-  const delivery = overrides.delivery ?? config.delivery;
+  const delivery =
+    overrides.delivery === undefined ? config.delivery : overrides.delivery === "announce" ? "announce" : "none";
   const mode = overrides.mode ?? config.mode;
   return {
     mapping: name,
@@ -81,7 +83,7 @@ export function render(mapping: Mapping, given: Request, change: Change): Render
     session: session || undefined,
     model,
     channel,
-    delivery: delivery === "announce" ? delivery : undefined,
+    delivery: typeof delivery === "object" || delivery === "announce" ? delivery : undefined,
     mode: mode === "now" ? mode : undefined,
     missing,
   };

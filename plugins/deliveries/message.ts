@@ -1,0 +1,35 @@
+/** What goes out, and the work item that carries it. */
+import type { NewItem } from "portico/store";
+
+/** Where a result goes. */
+export interface DeliveryTarget {
+  url: string;
+  /** `whsec_…`: signs by Standard Webhooks. */
+  secret?: string | undefined;
+  headers?: Record<string, string> | undefined;
+  /** Not the owner's words: a private address is refused, however it is written. */
+  publicOnly?: boolean | undefined;
+}
+
+/** What is posted, as Standard Webhooks has it. */
+export interface DeliveryMessage {
+  type: string;
+  /** ISO 8601. */
+  timestamp: string;
+  data: Record<string, unknown>;
+}
+
+export interface DeliveryBody {
+  target: DeliveryTarget;
+  message: DeliveryMessage;
+}
+
+export const DELIVERY = "delivery";
+export const MOST_ATTEMPTS = 8;
+
+/** The durable work item of one delivery. `of` names what it is about: the same again is no second delivery. */
+export function deliveryItem(of: string, target: DeliveryTarget, message: DeliveryMessage): NewItem {
+  const id = `dlv_${of}`;
+  const body: DeliveryBody = { target, message };
+  return { id, lane: id, kind: DELIVERY, body, maxAttempts: MOST_ATTEMPTS };
+}

@@ -1,0 +1,34 @@
+/** Results that are posted to a URL: durable, signed, tried again, and dead in the end. */
+import { definePlugin } from "portico";
+import { mountRoutes } from "./routes.ts";
+import { type DeliveriesConfig, deliveriesSchema } from "./schema.ts";
+import { startDeliveries } from "./worker.ts";
+
+export default definePlugin({
+  name: "deliveries",
+  description: "Posts the results of turns to URLs",
+  config: { deliveries: deliveriesSchema },
+  events: {
+    "delivery:failed": {
+      mode: "notify",
+      description: "A result could not be delivered and is not tried again.",
+      sample: {
+        deliveryId: "dlv_turn_5f0c",
+        url: "https://example.com/results",
+        type: "turn.completed",
+        attempts: 8,
+        error: { code: "http_500", message: "The receiver answered 500." },
+      },
+    },
+  },
+  needs: ["store"],
+  commands: { deliveries: () => import("./cli.ts") },
+  setup(ctx, config) {
+    let settings: DeliveriesConfig = config.deliveries;
+    ctx.onConfig((next: typeof config) => {
+      settings = next.deliveries;
+    });
+    mountRoutes(ctx);
+    startDeliveries(ctx, () => settings);
+  },
+});

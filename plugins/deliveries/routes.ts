@@ -1,0 +1,94 @@
+/** What is going out: listing, single deliveries, replays. */
+import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } from "portico";
+import type { WorkItem } from "portico/store";
+import { DELIVERY, type DeliveryBody, deliveryItem } from "./message.ts";
+
+const owner = { access: "gateway" } as const;
+const STATES = ["queued", "running", "done", "dead", "cancelled"] as const;
+/** Of the newest, for ids that are given in short. */
+const MOST_LOOKED_AT = 1000;
+
+export function mountRoutes(ctx: PluginContext): void {
+  const { items, enqueue } = lazyStore(ctx);
+
+  ctx.route("GET", "/deliveries", { ...owner, summary: "Results that are posted to URLs" }, async ({ query }) => {
+    const state = STATES.find((one) => one === query.get("state"));
+    if (query.has("state") && !state)
+      throw new PorticoError("invalid_request_error", `state must be one of ${STATES.join(", ")}.`, { param: "state" });
+    const before = Number(query.get("before")) || undefined;
+    const found = await items().list({ kind: DELIVERY, state, before, limit: Number(query.get("limit")) || 50 });
+    return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
+  });
+
+  ctx.route("GET", "/deliveries/:id", { ...owner, summary: "One of them, with its message" }, async ({ params }) => {
+    const item = await find(params["id"] ?? "");
+    const { target, message } = item.body;
+    const headers = Object.entries(target.headers ?? {}).map(([name, value]) => [
+      name,
+      isSecretHeader(name) ? MASK : value,
+    ]);
+    return { ...shown(item), signed: target.secret !== undefined, headers: Object.fromEntries(headers), message };
+  });
+
+  ctx.route("POST", "/deliveries/:id/replay", { ...owner, summary: "Post it once more" }, async ({ params }) => {
+    const item = await find(params["id"] ?? "");
+    if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
+    if (item.state !== "done")
+      throw new PorticoError("conflict", `The delivery ${item.id} has not ended yet: it is tried again by itself.`);
+    const { target, message } = item.body;
+    const again = deliveryItem(`${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`, target, message);
+    await enqueue({ items: [again] });
+    return { ok: true, deliveryId: again.id, replayOf: item.id };
+  });
+
+  /** By its id, or the beginning of it. */
+  async function find(id: string): Promise<WorkItem<DeliveryBody>> {
+    const exact = await items().get(id);
+    if (exact?.kind === DELIVERY) return exact as WorkItem<DeliveryBody>;
+    const known = id === "" ? [] : await items().list({ kind: DELIVERY, limit: MOST_LOOKED_AT });
+    const [item, ...more] = known.filter((one) => one.id.startsWith(id) || one.id.startsWith(`dlv_${id}`));
+    if (!item) throw new PorticoError("not_found", `There is no delivery ${id}.`);
+    if (more.length > 0)
+      throw new PorticoError("conflict", `${more.length + 1} deliveries begin with ${id}: give more of it.`);
+    return item as WorkItem<DeliveryBody>;
+  }
+}
+
+/** The store of each moment: its plugin may be reloaded. */
+function lazyStore(ctx: PluginContext) {
+  return {
+    items: () => ctx.use("store").items,
+    enqueue: (batch: Parameters<ReturnType<typeof ctx.use<"store">>["enqueue"]>[0]) => ctx.use("store").enqueue(batch),
+  };
+}
+
+function shown({
+  id,
+  seq,
+  state,
+  body,
+  attempts,
+  maxAttempts,
+  createdAt,
+  finishedAt,
+  retryAt,
+  result,
+  error,
+}: WorkItem<DeliveryBody>) {
+  const iso = (at: number | undefined) => (at === undefined ? undefined : new Date(at).toISOString());
+  return {
+    id,
+    seq,
+    url: maskAddress(body.target.url),
+    type: body.message.type,
+    turnId: body.message.data["turnId"],
+    state,
+    attempts,
+    maxAttempts,
+    createdAt: iso(createdAt),
+    finishedAt: iso(finishedAt),
+    nextAttemptAt: iso(retryAt),
+    status: (result as { status?: number } | undefined)?.status,
+    error: state === "done" ? undefined : error,
+  };
+}

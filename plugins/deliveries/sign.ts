@@ -1,0 +1,32 @@
+/** Signatures by Standard Webhooks: `webhook-id`, `webhook-timestamp` and, with a secret, `webhook-signature`. */
+import { createHmac } from "node:crypto";
+import { PorticoError } from "portico";
+
+const LEAST_KEY_BYTES = 16;
+
+/** `body` is what goes over the wire. Several secrets (while one is changed) are separated by spaces. */
+export function signedHeaders(
+  id: string,
+  body: string,
+  secret: string | undefined,
+  now: number,
+): Record<string, string> {
+  const time = String(Math.floor(now / 1000));
+  const headers = { "webhook-id": id, "webhook-timestamp": time };
+  if (secret === undefined) return headers;
+  const signature = createHmac("sha256", keyOf(secret)).update(`${id}.${time}.${body}`).digest("base64");
+  return { ...headers, "webhook-signature": `v1,${signature}` };
+}
+
+/** Throws `invalid_request_error` for a secret that is no key: `whsec_` and Base64, as the receivers' libraries take it. */
+export function checkSecret(secret: string | undefined, param: string): void {
+  if (secret === undefined) return;
+  const text = secret.replace(/^whsec_/, "");
+  if (/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && keyOf(secret).length >= LEAST_KEY_BYTES) return;
+  const message = `${param} is no signing secret: write whsec_ and ${LEAST_KEY_BYTES} bytes or more in Base64.`;
+  throw new PorticoError("invalid_request_error", message, { param });
+}
+
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+}

@@ -1,0 +1,215 @@
+/** Results that are posted to URLs: signed, tried again, dead in the end, and nowhere they may not go. */
+import { createHmac } from "node:crypto";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("deliveries");
+const SECRET = `whsec_${Buffer.alloc(24, 9).toString("base64")}`;
+
+interface Received {
+  path: string;
+  headers: IncomingHttpHeaders;
+  text: string;
+  body: any;
+}
+const received: Received[] = [];
+const receiver = createServer((req, res) => {
+  const chunks: Buffer[] = [];
+  req.on("data", (chunk: Buffer) => chunks.push(chunk));
+  req.on("end", () => {
+    const text = Buffer.concat(chunks).toString("utf8");
+    const path = req.url ?? "";
+    received.push({ path, headers: req.headers, text, body: JSON.parse(text) });
+    const before = at(path).length;
+    const status = /^\/always-(\d+)/.exec(path)?.[1] ?? (/^\/twice-(\d+)/.exec(path)?.[1] && before <= 2 ? 503 : 200);
+    res.writeHead(Number(status), { location: "http://169.254.169.254/" }).end();
+  });
+});
+const at = (path: string): Received[] => received.filter((one) => one.path === path);
+let target = "";
+let gateway: InProcessGateway;
+const config = () => ({
+  agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
+  deliveries: { retryMs: [10, 20] },
+  webhooks: {
+    token: "hook-token",
+    mappings: { build: { message: "Build {body.n}", delivery: { url: `${target}/mapping`, secret: SECRET } } },
+  },
+});
+
+test.before(async () => {
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  target = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+  gateway = await startGateway({ config: config() });
+});
+test.after(async () => {
+  await gateway.stop();
+  receiver.close();
+});
+
+interface View {
+  id: string;
+  state: string;
+  attempts: number;
+  error?: { code: string };
+}
+const view = (turnId: string) => gateway.json<View>("GET", `/deliveries/dlv_${turnId}`);
+const ended = (turnId: string) =>
+  until(`the delivery of ${turnId}`, async () => {
+    const response = await gateway.request("GET", `/deliveries/dlv_${turnId}`);
+    const one = (await response.json()) as View;
+    return response.ok && (one.state === "done" || one.state === "dead") ? one : undefined;
+  });
+const start = async (delivery: unknown, more: object = {}): Promise<string> =>
+  (await gateway.json("POST", "/agent", { message: "hello", session: "d", delivery, ...more })).turnId;
+
+test("a result arrives once, signed by Standard Webhooks, with the headers that were asked for", async () => {
+  const turnId = await start({
+    url: `${target}/signed`,
+    secret: SECRET,
+    headers: { "X-Team": "red", Authorization: "k" },
+  });
+  assert.is((await ended(turnId)).state, "done");
+  const [one, ...more] = at("/signed");
+  assert.is(more.length, 0);
+  assert.is(one?.body.type, "turn.completed");
+  assert.ok(Date.parse(one?.body.timestamp));
+  assert.equal(one?.body.data, { turnId, sessionId: "d", source: "http", result: "hello", model: "echo" });
+  const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signature } = one?.headers ?? {};
+  assert.is(id, `dlv_${turnId}`);
+  const key = Buffer.from(SECRET.slice(6), "base64");
+  assert.is(signature, `v1,${createHmac("sha256", key).update(`${id}.${time}.${one?.text}`).digest("base64")}`);
+  assert.is(one?.headers["x-team"], "red");
+  assert.is(one?.headers.authorization, "k");
+  const shown = JSON.stringify(await view(turnId));
+  assert.not.match(shown, SECRET.slice(6));
+  assert.match(shown, /"Authorization":"\*+"/);
+});
+
+test("a failed turn is told as well", async () => {
+  const turnId = await start({ url: `${target}/failed` }, { model: "no-such-model" });
+  await ended(turnId);
+  const [one] = at("/failed");
+  assert.is(one?.body.type, "turn.failed");
+  assert.is(one?.body.data.error.code, "model_not_found");
+  assert.is(one?.headers["webhook-signature"], undefined);
+});
+
+test("what does not arrive is tried again, under the same id", async () => {
+  const turnId = await start({ url: `${target}/twice-503` });
+  assert.is((await ended(turnId)).attempts, 3);
+  assert.is(new Set(at("/twice-503").map(({ headers }) => headers["webhook-id"])).size, 1);
+});
+
+test("eight times in all, then it is dead, an event, and can be replayed", async () => {
+  const turnId = await start({ url: `${target}/always-500` });
+  const dead = await ended(turnId);
+  assert.is(dead.state, "dead");
+  assert.is(dead.attempts, 8);
+  assert.is(dead.error?.code, "http_500");
+  assert.is(at("/always-500").length, 8);
+  assert.ok(gateway.lines.some(({ msg }) => msg === "a delivery is given up"));
+  await gateway.json("POST", `/deliveries/${dead.id}/replay`);
+  await until("the ninth", () => at("/always-500").length > 8);
+  const dead410 = await ended(await start({ url: `${target}/always-410` }));
+  assert.equal([dead410.state, dead410.attempts], ["dead", 1]);
+  const redirected = await ended(await start({ url: `${target}/always-302` }));
+  assert.is(redirected.state, "dead", "redirects are not followed");
+});
+
+test("mappings deliver too", async () => {
+  const response = await fetch(`${gateway.url}/hooks/build`, {
+    method: "POST",
+    headers: { authorization: "Bearer hook-token", "content-type": "application/json" },
+    body: '{"n":7}',
+  });
+  const { turnId } = (await response.json()) as { turnId: string };
+  await ended(turnId);
+  assert.match(at("/mapping")[0]?.body.data.result, /Build 7/);
+});
+
+test("cron jobs deliver too", async () => {
+  const job = await gateway.json("POST", "/cron/jobs", {
+    name: "report",
+    schedule: { kind: "at", at: "2099-01-01T00:00:00Z" },
+    payload: { kind: "agentTurn", message: "report", delivery: { url: `${target}/cron` } },
+  });
+  await gateway.json("POST", `/cron/jobs/${job.id}/run`);
+  await until("the job's result", () => at("/cron").length === 1);
+});
+
+test("nothing goes where the guard forbids it", async () => {
+  const agent = (delivery: unknown) => gateway.request("POST", "/agent", { message: "x", delivery });
+  const hook = (delivery: unknown) =>
+    fetch(`${gateway.url}/hooks/agent`, {
+      method: "POST",
+      headers: { authorization: "Bearer hook-token", "content-type": "application/json" },
+      body: JSON.stringify({ message: "x", delivery }),
+    });
+  const refused = async (response: Response, status: number, what: string) => {
+    assert.is(response.status, status, `${what}: ${await response.text()}`);
+  };
+  for (const url of ["http://169.254.169.254/latest", "http://metadata.google.internal/", "http://[fd00:ec2::254]/"])
+    for (const send of [agent, hook]) await refused(await send({ url }), 403, url);
+  for (const url of [
+    "http://127.0.0.1:1/",
+    "http://localhost/x",
+    "http://10.0.0.1/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://0x7f.1/",
+  ])
+    await refused(await hook({ url }), 403, url);
+  for (const delivery of [
+    { url: "ftp://x/" },
+    { url: "nonsense" },
+    { url: "https://x.test/", secret: "short" },
+    { url: "https://x.test/", headers: { "a b": "c" } },
+    { url: "https://x.test/", headers: { host: "c" } },
+    { url: "https://x.test/", headers: { x: "a\r\nb: c" } },
+    { url: "https://x.test/", publicOnly: false },
+    { secret: SECRET },
+    "somewhere",
+  ])
+    for (const send of [agent, hook]) await refused(await send(delivery), 400, JSON.stringify(delivery));
+  const own = await ended(await start({ url: `${gateway.url}/agent` }));
+  assert.equal([own.state, own.attempts, own.error?.code], ["dead", 1, "address_blocked"]);
+});
+
+test("the command line lists, shows and replays, by the beginning of an id", async () => {
+  const turnId = await start({ url: `${target}/line` });
+  await ended(turnId);
+  const list = await portico(gateway.home, ["deliveries", "list", "--state", "done", "--limit", "3"]);
+  assert.is(list.code, 0, list.stderr);
+  assert.match(list.stdout, new RegExp(`dlv_${turnId} .*done`));
+  const show = await portico(gateway.home, ["deliveries", "show", `dlv_${turnId}`.slice(0, -3)]);
+  assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
+  const replay = await portico(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);
+  assert.match(replay.stdout, /goes out again/);
+  await until("the second", () => at("/line").length === 2);
+  const wrong = await portico(gateway.home, ["deliveries", "show", "dlv_none"]);
+  assert.is(wrong.code, 1);
+  assert.match(wrong.stderr, /no delivery dlv_none/);
+});
+
+test("a delivery survives the gateway", async () => {
+  const home = makeHome();
+  const slow = { ...config(), deliveries: { retryMs: [300] } };
+  let other = await startGateway({ home, config: slow });
+  const { turnId } = await other.json("POST", "/agent", { message: "later", delivery: { url: `${target}/twice-1` } });
+  await until("the first attempt", () => at("/twice-1").length === 1);
+  await other.stop();
+  other = await startGateway({ home });
+  try {
+    await until("its arrival", () => at("/twice-1").length === 3);
+    assert.is(at("/twice-1")[2]?.headers["webhook-id"], `dlv_${turnId}`);
+  } finally {
+    await other.stop();
+  }
+});
+
+test.run();
