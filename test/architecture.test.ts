@@ -38,7 +38,7 @@ const importers: Record<string, string[]> = {
   chokidar: ["kernel/extensions/watch.ts"],
   "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
-  esbuild: ["kernel/extensions/load/bundle.ts", "kernel/build.ts"],
+  esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
