@@ -11,9 +11,12 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export type {
   ArgSpec,
+  CheckContext,
   Command,
   CommandIO,
+  Finding,
   GatewayClient,
+  HealthCheck,
   HomeOnDisk,
   OptionSpec,
   PluginTemplate,

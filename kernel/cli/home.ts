@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
-import { ConfigError } from "../config/error.ts";
+import { type ConfigStore, openConfig } from "../config/config.ts";
+import { ConfigError, problemText } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load/load.ts";
@@ -36,6 +37,15 @@ export function homeOf(options: PathOptions, given: Environment): Home {
   }
 }
 
+function problemsOf(config: ConfigStore): string[] {
+  try {
+    config.check();
+    return [];
+  } catch (error) {
+    return error instanceof ConfigError ? error.problems.map(problemText) : [(error as Error).message];
+  }
+}
+
 function speaksOfTrust(file: string): boolean {
   try {
     return readFileSync(file, "utf8").includes("trust");
@@ -61,6 +71,17 @@ export async function definitionsOf({ paths, trust }: Home, given?: Loader, only
   return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
 }
 
+/** The file with the sections of all plugins that the home would load. */
+export async function openHomeConfig(home: Home, env: Environment, file = home.paths.config): Promise<ConfigStore> {
+  const envFile = envFileIn(home.paths.home);
+  const config = await openConfig({ file, env, envFile, unsetAllowed: readRunning(home.paths.state) !== undefined });
+  const { Type } = await import("@sinclair/typebox");
+  // Of a plugin that does not load, the section's schema is not known: anything goes.
+  for (const { name, dir, meta } of await definitionsOf(home))
+    config.define(dir, meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) });
+  return config;
+}
+
 /** What commands get of it. */
 export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
   const home = homeOf(options, env);
@@ -68,8 +89,24 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
   const definitions = async () => (await definitionsOf(home)).flatMap(({ meta }) => (meta ? [meta] : []));
   return {
     paths,
+    async config() {
+      try {
+        const config = await openHomeConfig(home, env);
+        return { value: config.current, problems: problemsOf(config) };
+      } catch (error) {
+        return { value: {}, problems: [(error as Error).message] };
+      }
+    },
+    async broken() {
+      const all = await definitionsOf(home);
+      return all.flatMap(({ name, entry, refused, problem }) => {
+        const reason = refused ?? problem?.message;
+        return reason === undefined ? [] : [{ name, entry, reason }];
+      });
+    },
     isRunning: () => readRunning(paths.state) !== undefined,
     templates: async () => new Map((await definitions()).flatMap(({ templates }) => Object.entries(templates ?? {}))),
+    checks: async () => new Map((await definitions()).flatMap(({ checks }) => Object.entries(checks ?? {}))),
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
       return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));

@@ -73,8 +73,14 @@ export interface HomeOnDisk {
   readonly paths: Paths;
   /** A gateway runs from this home. */
   isRunning(): boolean;
+  /** What the configuration says, with defaults, and what is wrong with it. */
+  config(): Promise<{ value: Readonly<Record<string, unknown>>; problems: readonly string[] }>;
+  /** The plugins that do not load. */
+  broken(): Promise<readonly { name: string; entry: string; reason: string }[]>;
   /** Kind → the files of a plugin of that kind, as its plugins offer them. */
   templates(): Promise<ReadonlyMap<string, () => Promise<{ default: PluginTemplate }>>>;
+  /** What is looked at → how, as its plugins offer them. */
+  checks(): Promise<ReadonlyMap<string, () => Promise<{ default: HealthCheck }>>>;
   /** Event → its declaration: the kernel's, and those of its plugins. */
   events(): Promise<Record<string, EventOutline>>;
   hookChecks(
@@ -113,3 +119,24 @@ export interface GatewayClient {
   /** The answer's bytes as they come (SSE feeds, files). */
   stream(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<AsyncIterable<Buffer>>;
 }
+
+/** One thing that was looked at. */
+export interface Finding {
+  level: "ok" | "warning" | "error";
+  /** What is so. */
+  message: string;
+  /** How to mend it. */
+  mend?: string | undefined;
+}
+
+export interface CheckContext {
+  /** Everything that the configuration says, with defaults. */
+  config: Readonly<Record<string, unknown>>;
+  paths: Paths;
+  env: Readonly<Record<string, string | undefined>>;
+  /** The running gateway; undefined where none answers. */
+  gateway: GatewayClient | undefined;
+}
+
+/** Looks at what a plugin cares for; a throw is an error that it found. Runs on the command line and may take seconds. */
+export type HealthCheck = (context: CheckContext) => Promise<readonly Finding[]>;

@@ -1,6 +1,6 @@
 /** What a plugin is, and what it gets. */
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { Command, PluginTemplate } from "../cli/types.ts";
+import type { Command, HealthCheck, PluginTemplate } from "../cli/types.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
@@ -41,6 +41,8 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   needs?: readonly ServiceName[];
   /** Command word → its definition, loaded only when the word is used. */
   commands?: Record<string, () => Promise<{ default: Command }>>;
+  /** What is looked at → how: `portico doctor` asks it, without setting the plugin up. */
+  checks?: Record<string, () => Promise<{ default: HealthCheck }>>;
   /** Lines to copy with what each does, for the help of the bare `portico`. */
   firstSteps?: readonly (readonly [line: string, what: string])[];
   /** Kind → the files of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */

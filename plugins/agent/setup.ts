@@ -12,6 +12,7 @@ import { mountHeartbeat } from "./routes/heartbeat.ts";
 import { mountSessions } from "./routes/sessions.ts";
 import { mountTurns } from "./routes/turns.ts";
 import { createService } from "./service.ts";
+import { deadTurns } from "./queue/status.ts";
 import { createWorker } from "./queue/worker.ts";
 
 /** Returns what takes a changed configuration. */
@@ -26,7 +27,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
 
   ctx.provide("agent", service);
   ctx.add("provider", agentProvider({ agent, service, progress }));
-  ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
+  ctx.add("notice", { name: "agent", list: async () => [...(await modelNotices(agent)), ...(await deadTurns(agent))] });
   mountAgent({ agent, service, worker, progress });
   mountTurns(agent, service);
   mountSessions(agent);

@@ -28,6 +28,7 @@ export default definePlugin({
   events,
   errors,
   commands: { browser: () => import("./cli.ts") },
+  checks: { browser: () => import("./check.ts") },
   async setup(ctx, config) {
     let now = config;
     const settings = () => now.browser;

@@ -38,6 +38,15 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
   return { channels };
 }
 
+/** For `portico status`. */
+export function channelNotices(engine: Engine): string[] {
+  return describeChannels(engine).channels.flatMap(({ name, state, problem, restingUntil, lastError }) => {
+    if (problem) return [`${name}: ${problem}`];
+    if (state !== "resting") return [];
+    return [`${name} cools down${restingUntil ? ` until ${restingUntil}` : ""}: ${lastError ?? "it failed"}`];
+  });
+}
+
 function withoutSecrets(url: string): string {
   try {
     const parsed = new URL(url);

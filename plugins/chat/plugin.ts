@@ -21,6 +21,7 @@ export default definePlugin({
   },
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },
+  checks: { channels: () => import("./check.ts") },
   templates: { provider: () => import("./template.ts") },
   firstSteps: [["portico hooks new hello --event message:received", "a hook that sees every message, live at once"]],
 
@@ -35,7 +36,7 @@ export default definePlugin({
     const { mayUse } = await import("./serving/open.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
-    const { describeChannels, testChannel } = await import("./channel-routes.ts");
+    const { channelNotices, describeChannels, testChannel } = await import("./channel-routes.ts");
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
@@ -124,6 +125,7 @@ export default definePlugin({
     );
 
     ctx.provide("channels", { list: () => describeChannels(engine).channels });
+    ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
     const chat = createChatService(endpoint, {
       models,
       defaultModel: (channel) =>

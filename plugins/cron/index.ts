@@ -14,6 +14,7 @@ export * from "./schedules/commands.ts";
 export * from "./schedules/duration.ts";
 export * from "./schedules/late-start.ts";
 export * from "./schedules/live-entries.ts";
+export * from "./schedules/notices.ts";
 export * from "./schedules/rounds.ts";
 export * from "./schedules/routes.ts";
 export * from "./schedules/schema.ts";

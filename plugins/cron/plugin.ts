@@ -1,6 +1,6 @@
 /** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
 import { definePlugin } from "portico";
-import { mountScheduleRoutes, type ScheduleTools, startLate } from "portico/cron";
+import { failureNotices, mountScheduleRoutes, type ScheduleTools, startLate } from "portico/cron";
 import type { Operations } from "./operations.ts";
 import { CronConfig } from "./schema.ts";
 import type { Cron } from "./start.ts";
@@ -57,6 +57,7 @@ export default definePlugin({
     });
     mountScheduleRoutes(ctx, "/cron/jobs", operations);
     addTool(ctx, operations);
+    ctx.add("notice", { name: "cron", list: async () => failureNotices((await (await operations()).list()).jobs) });
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {
       const { startHousekeeping } = await import("./firing/housekeeping.ts");

@@ -13,6 +13,7 @@ export default definePlugin({
     hooks: () => import("./commands/hooks.ts"),
     plugins: () => import("./commands/plugins.ts"),
     logs: () => import("./commands/logs.ts"),
+    doctor: () => import("./commands/doctor.ts"),
   },
   setup(ctx) {
     const management = ctx.use("host");

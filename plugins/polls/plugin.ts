@@ -1,6 +1,6 @@
 /** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
 import { definePlugin } from "portico";
-import { startLate } from "portico/cron";
+import { failureNotices, startLate } from "portico/cron";
 import type { Operations } from "./operations.ts";
 import { mountRoutes } from "./routes.ts";
 import { PollsConfig } from "./schema.ts";
@@ -50,6 +50,7 @@ export default definePlugin({
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
+    ctx.add("notice", { name: "polls", list: async () => failureNotices((await (await operations()).list()).polls) });
     const late = startLate(ctx, {
       section: "polls",
       settings: config.polls,

@@ -17,6 +17,7 @@ export default definePlugin({
   errors,
   hookContext: { kv: "get, set, delete, list: a small durable store of the hook's own" },
   commands: { store: () => import("./cli.ts") },
+  checks: { store: () => import("./check.ts") },
   setup(ctx, config) {
     const url = config.store.url ?? `file:${join(ctx.paths.state, "portico.db")}`;
     const store = openStore({ url, log: ctx.log });

@@ -2,8 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { takesEffectAtNextStart } from "../../config/compose.ts";
-import { type ConfigStore, openConfig } from "../../config/config.ts";
-import { envFileIn } from "../../config/environment.ts";
+import type { ConfigStore } from "../../config/config.ts";
 import { readText, writeText } from "../../config/file.ts";
 import { ConfigError, problemText } from "../../config/error.ts";
 import { parse, plainValue, SyntaxFault } from "../../config/json5/parse.ts";
@@ -12,7 +11,7 @@ import { maskSecrets } from "../../config/secrets.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../../text/key-path.ts";
 import type { PathOptions } from "../../files/paths.ts";
 import { readRunning } from "../client.ts";
-import { definitionsOf, homeOf } from "../home.ts";
+import { homeOf, openHomeConfig } from "../home.ts";
 import type { Command, CommandIO } from "../types.ts";
 
 const command: Command = {
@@ -165,16 +164,6 @@ function readValue(words: string): unknown {
   }
 }
 
-/** The file with the sections of all plugins that this home would load. */
-async function open(io: CommandIO, file?: string): Promise<ConfigStore> {
-  const home = homeOf(io.options as PathOptions, io.env);
-  const { config: own, home: dir, state } = home.paths;
-  const unsetAllowed = readRunning(state) !== undefined;
-  const config = await openConfig({ file: file ?? own, env: io.env, envFile: envFileIn(dir), unsetAllowed });
-  const { Type } = await import("@sinclair/typebox");
-  for (const { name, dir, meta } of await definitionsOf(home)) {
-    // Of a plugin that does not load, the section's schema is not known: anything goes.
-    config.define(dir, meta ? (meta.config ?? {}) : { [name]: Type.Any() });
-  }
-  return config;
+function open(io: CommandIO, file?: string): Promise<ConfigStore> {
+  return openHomeConfig(homeOf(io.options as PathOptions, io.env), io.env, file);
 }

@@ -2,6 +2,7 @@
 import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { Usage } from "portico/chat";
 import type { WorkItem } from "portico/store";
+import type { AgentContext } from "../context.ts";
 import type { TurnBody } from "./turn-body.ts";
 
 interface TurnResult {
@@ -62,4 +63,16 @@ export function iso(ms: number): string;
 export function iso(ms: number | undefined): string | undefined;
 export function iso(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
+}
+
+const DEAD_SHOWN = 5;
+
+/** For `portico status`: what is not tried again. */
+export async function deadTurns(agent: AgentContext): Promise<string[]> {
+  const items = await agent.store().items.list({ kind: "turn", state: "dead", limit: DEAD_SHOWN + 1 });
+  const dead = items.slice(0, DEAD_SHOWN).map((item) => {
+    const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
+    return `The turn ${turnId} of session ${sessionId} is dead: ${error?.message ?? "no reason was given"}. Try it again: portico turns replay ${turnId}`;
+  });
+  return items.length > DEAD_SHOWN ? [...dead, "More turns are dead: portico turns list --state dead"] : dead;
 }

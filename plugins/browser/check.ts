@@ -1,0 +1,19 @@
+/** Whether there is a browser to drive. */
+import type { HealthCheck } from "portico";
+import { findBrowser } from "./drivers/executables.ts";
+import { hasLibrary } from "./drivers/library.ts";
+
+const check: HealthCheck = async ({ config, env, paths }) => {
+  const { enabled, executablePath } = (config["browser"] ?? {}) as { enabled?: boolean; executablePath?: string };
+  if (enabled === false) return [{ level: "ok", message: "switched off by browser.enabled" }];
+  try {
+    const found = await findBrowser(executablePath, process.platform, env);
+    if (hasLibrary(paths.package, env)) return [{ level: "ok", message: found }];
+    const mend = "npm install playwright-core in the package's directory";
+    return [{ level: "warning", message: `${found}; without playwright-core only a part of the routes work`, mend }];
+  } catch (error) {
+    const mend = "install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false";
+    return [{ level: "warning", message: (error as Error).message, mend }];
+  }
+};
+export default check;

@@ -1,0 +1,24 @@
+/** Whether the channels work: each is asked for its models and one word. */
+import type { Finding, HealthCheck } from "portico";
+import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
+
+const check: HealthCheck = async ({ config, gateway }) => {
+  if (Object.keys((config["channels"] ?? {}) as object).length === 0) {
+    const mend = 'portico config set channels.main \'{ provider: "openai", apiKey: "…" }\'';
+    return [{ level: "warning", message: "no channel is configured: only the built-in ones answer", mend }];
+  }
+  if (gateway === undefined)
+    return [{ level: "warning", message: "not asked: no gateway runs", mend: "portico start" }];
+  const { channels } = await gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
+  const own = channels.filter(({ builtin, state }) => !builtin && state !== "disabled");
+  const look = async ({ name, problem }: ChannelEntry): Promise<Finding> => {
+    const mend = `correct channels.${name}, then: portico channels test ${name}`;
+    if (problem) return { level: "error", message: `${name}: ${problem}`, mend };
+    const path = `/channels/${encodeURIComponent(name)}/test`;
+    const { ok, model, ms, error } = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
+    if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, mend };
+    return { level: "ok", message: `${name}: ${model} answers in ${ms} ms` };
+  };
+  return Promise.all(own.map(look));
+};
+export default check;

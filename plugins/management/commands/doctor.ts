@@ -1,0 +1,139 @@
+/** `portico doctor`: works without a gateway, and looks at more where one runs. */
+import type { CheckContext, Command, CommandIO, Finding, GatewayClient, HealthCheck } from "portico";
+import { checkHome, checkPort, checkRights } from "./machine.ts";
+
+interface NamedFinding extends Finding {
+  about: string;
+}
+
+interface Status {
+  url: string;
+  servers: Record<string, string>;
+  plugins: { name: string; state: string; error?: string }[];
+  hooks: { name: string; state: string; error?: string }[];
+  notices: { from: string; text: string }[];
+}
+
+const doctor: Command = {
+  name: "doctor",
+  summary: "Look at everything, and say how to mend what is wrong",
+  description: "Needs no gateway, but looks at more where one runs. Exits with 1 where something is wrong.",
+  examples: ["portico doctor", "portico doctor --json"],
+  async run(io) {
+    io.progress("looking …");
+    const findings = await examine(io);
+    const wrong = findings.filter(({ level }) => level === "error");
+    io.show({ ok: wrong.length === 0, findings }, () => linesOf(findings));
+    const [first] = wrong;
+    if (first)
+      throw new Error(
+        `${wrong.length === 1 ? "one thing is" : `${wrong.length} things are`} wrong; first, ${first.about}: ${first.message}`,
+      );
+  },
+};
+export default doctor;
+
+async function examine(io: CommandIO): Promise<NamedFinding[]> {
+  const home = io.home();
+  const { paths } = home;
+  const status = await statusOf(io.gateway);
+  const config = await home.config();
+  const gateway = status && io.gateway;
+  const isRight = config.problems.length === 0;
+  const look = { config: config.value, paths, env: io.env, gateway };
+  const mend = `edit ${paths.config}, then: portico config validate`;
+  return [
+    ...named("home", checkHome(paths)),
+    ...named("rights", checkRights(paths)),
+    ...named(
+      "configuration",
+      orFine(
+        paths.config,
+        config.problems.map((message) => ({ level: "error", message, mend })),
+      ),
+    ),
+    ...named("port", status ? runs(status) : isRight ? await checkPort(config.value) : []),
+    ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
+    ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),
+    ...(status?.notices ?? []).map(({ from, text }) => ({ about: from, level: "warning" as const, message: text })),
+    // what the checks go by is not known while the configuration is wrong
+    ...(isRight ? await askPlugins(io, look) : []),
+  ];
+}
+
+async function statusOf(gateway: GatewayClient): Promise<Status | undefined> {
+  return gateway.request<Status>("GET", "/kernel/status", undefined, { timeoutMs: 5_000 }).catch(() => undefined);
+}
+
+function orFine(message: string, findings: readonly Finding[]): readonly Finding[] {
+  return findings.length > 0 ? findings : [{ level: "ok", message }];
+}
+
+function named(about: string, findings: readonly Finding[]): NamedFinding[] {
+  return findings.map((finding) => ({ about, ...finding }));
+}
+
+function runs({ url, servers }: Status): Finding[] {
+  return [{ level: "ok", message: `a gateway runs: ${[url, ...Object.values(servers)].join(", ")}` }];
+}
+
+const FINE = new Set(["active", "disabled", "shadowed"]);
+
+function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[] {
+  const bad = status[kind].filter(({ state }) => !FINE.has(state));
+  return orFine(
+    `${status[kind].length}, all as they should be`,
+    bad.map(({ name, state, error }) => ({
+      level: state === "ineligible" || state === "unapproved" ? "warning" : "error",
+      message: `${name} is ${state}${error ? `: ${error}` : ""}`,
+      mend: `portico ${kind} info ${name}`,
+    })),
+  );
+}
+
+async function loadable(io: CommandIO): Promise<readonly Finding[]> {
+  const broken = (await io.home().broken()).map(({ name, entry, reason }): Finding => {
+    return { level: "error", message: `${name}: ${reason}`, mend: `correct ${entry}` };
+  });
+  return orFine("all load", broken);
+}
+
+async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
+  const home = io.home();
+  const reports = await (await home.hookChecks(home.paths.workspace, await home.events())).byName(undefined);
+  const broken = reports
+    .filter((one) => !one.ok)
+    .map(({ name, problems }): Finding => {
+      return { level: "error", message: `${name}: ${problems[0]?.message}`, mend: `portico hooks check ${name}` };
+    });
+  return orFine(`${reports.length}, all load`, broken);
+}
+
+const LIMIT_MS = 120_000;
+
+/** What plugins find, side by side. */
+async function askPlugins(io: CommandIO, context: CheckContext): Promise<NamedFinding[]> {
+  const found = [...(await io.home().checks())].map(async ([about, load]) =>
+    named(about, await ask((await load()).default, context)),
+  );
+  return (await Promise.all(found)).flat();
+}
+
+async function ask(check: HealthCheck, context: CheckContext): Promise<readonly Finding[]> {
+  const late = new Promise<Finding[]>((resolve) => {
+    const finding = { level: "error" as const, message: "it could not be looked at in time" };
+    setTimeout(() => resolve([finding]), LIMIT_MS).unref();
+  });
+  const found = check(context).catch((error: Error): Finding[] => [{ level: "error", message: error.message }]);
+  return Promise.race([found, late]);
+}
+
+/** A line for each, and below it how to mend it. */
+function linesOf(findings: readonly NamedFinding[]): string[] {
+  const width = Math.max(0, ...findings.map(({ about }) => about.length));
+  const words = { ok: "ok", warning: "warn", error: "wrong" };
+  return findings.flatMap(({ about, level, message, mend }) => [
+    `${words[level].padEnd(5)}  ${about.padEnd(width)}  ${message}`,
+    ...(mend && level !== "ok" ? [`${" ".repeat(width + 9)}→ ${mend}`] : []),
+  ]);
+}

@@ -1,0 +1,54 @@
+/** What `portico doctor` looks at on the machine itself: the home, its rights, and the port. */
+import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { Finding, Paths } from "portico";
+
+export function checkHome({ home }: Paths): Finding[] {
+  const mend = `make it yours, readable and writable (chmod 700 ${home}), or choose another with --home`;
+  let found: Stats | undefined;
+  try {
+    found = statSync(home, { throwIfNoEntry: false });
+    if (!found) return [{ level: "ok", message: `${home} is made at the first start` }];
+    accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return [{ level: "error", message: `${home} cannot be used: ${(error as NodeJS.ErrnoException).code}`, mend }];
+  }
+  const { mode, uid } = found;
+  if (!found.isDirectory()) return [{ level: "error", message: `${home} is no directory`, mend }];
+  if (uid !== (process.getuid?.() ?? uid))
+    return [{ level: "warning", message: `${home} belongs to another user`, mend }];
+  if ((mode & 0o077) === 0) return [{ level: "ok", message: home }];
+  const message = `${home} can be entered by others (mode ${(mode & 0o777).toString(8)})`;
+  return [{ level: "warning", message, mend: `chmod 700 ${home}` }];
+}
+
+/** What holds secrets is for its owner alone. */
+export function checkRights({ home, config, state }: Paths): Finding[] {
+  const open = [config, join(home, ".env"), state, ...filesIn(state)].filter(
+    (file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
+  );
+  if (open.length === 0) return [{ level: "ok", message: "what holds secrets is readable by its owner only" }];
+  return open.map((file) => ({ level: "error", message: `others may read ${file}`, mend: `chmod go= ${file}` }));
+}
+
+function filesIn(dir: string): string[] {
+  try {
+    const entries = readdirSync(dir, { withFileTypes: true });
+    return entries.filter((entry) => entry.isFile()).map(({ name }) => join(dir, name));
+  } catch {
+    return [];
+  }
+}
+
+export async function checkPort(config: Readonly<Record<string, unknown>>): Promise<Finding[]> {
+  const { port, bind } = config["gateway"] as { port: number; bind: string };
+  const code = await new Promise<string | undefined>((resolve) => {
+    const server = createServer().once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen(port, bind, () => server.close(() => resolve(undefined)));
+  });
+  if (code === undefined) return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
+  const reason = code === "EADDRINUSE" ? "is taken by another program" : `cannot be listened on: ${code}`;
+  const mend = "stop what listens there, or: portico config set gateway.port N";
+  return [{ level: "error", message: `${bind}:${port} ${reason}`, mend }];
+}

@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { until } from "../../support/until.ts";
+
+interface Finding {
+  about: string;
+  level: "ok" | "warning" | "error";
+  message: string;
+  mend?: string;
+}
+
+const upstream = createServer((req, res) => {
+  req.resume();
+  res.statusCode = 401;
+  res.setHeader("content-type", "application/json");
+  res.end('{"error":{"message":"Incorrect API key provided: sk-a-key-of-ours","type":"invalid_request_error"}}');
+});
+const test = suite("portico doctor");
+test.before(async () => {
+  upstream.listen(0, "127.0.0.1");
+  await once(upstream, "listening");
+});
+test.after(() => void upstream.close());
+
+async function doctor(home: string): Promise<{ code: number | null; stderr: string; findings: Finding[] }> {
+  const { code, stdout, stderr } = await porticoHere(home, ["doctor", "--json"]);
+  return { code, stderr, findings: (JSON.parse(stdout) as { findings: Finding[] }).findings };
+}
+
+test("a home that is not there yet is fine", async () => {
+  const home = join(temporaryDir("portico-doctor-"), "new");
+  const { findings, stderr } = await doctor(temporaryDir("portico-doctor-"));
+  for (const about of ["home", "rights", "configuration", "plugins", "hooks", "store"])
+    assert.equal(
+      findings.filter((one) => one.about === about).map(({ level }) => level),
+      ["ok"],
+      about,
+    );
+  assert.is(stderr, "");
+  assert.is((await porticoHere(temporaryDir("portico-doctor-"), ["doctor", "--home", home])).code, 0);
+});
+
+test("without a gateway each fault is named with how to mend it", async () => {
+  const home = temporaryDir("portico-doctor-");
+  const { port } = upstream.address() as AddressInfo;
+  const put = (path: string, text: string, mode = 0o600) => {
+    mkdirSync(join(home, path, ".."), { recursive: true, mode: 0o700 });
+    writeFileSync(join(home, path), text);
+    chmodSync(join(home, path), mode);
+  };
+  put("portico.json", `{ gateway: { port: ${port} }, channels: { up: { provider: "openai" } } }`, 0o644);
+  put("plugins/torn/plugin.ts", "export default 1 +;");
+  put("hooks/odd/HOOK.md", "---\nevents: [gateway:startpu]\n---\n");
+  put("hooks/odd/handler.ts", "export default () => {};");
+  chmodSync(home, 0o755);
+  const { code, findings, stderr } = await doctor(home);
+  assert.is(code, 1);
+  assert.match(stderr, /^portico: 4 things are wrong; first, rights: others may read .*portico\.json\n$/);
+  const say = (about: string) =>
+    findings
+      .filter((one) => one.about === about)
+      .map(({ level, message, mend }) => `${level}: ${message} → ${mend}`)
+      .join("\n");
+  assert.match(say("home"), /^warning: .* can be entered by others \(mode 755\) → chmod 700 /);
+  assert.match(say("rights"), /^error: others may read .*portico\.json → chmod go= /);
+  assert.match(say("configuration"), /^ok/);
+  assert.match(say("port"), /^error: 127\.0\.0\.1:\d+ is taken by another program → .*config set gateway\.port/);
+  assert.match(say("plugins"), /^error: torn: .* → correct .*torn\/plugin\.ts/);
+  assert.match(
+    say("hooks"),
+    /^error: odd: nobody emits gateway:startpu; did you mean gateway:startup\? → portico hooks check odd/,
+  );
+  assert.match(say("channels"), /^warning: not asked: no gateway runs → portico start/);
+  put("portico.json", "{ gateway: { prot: 1 } }");
+  const { findings: broken } = await doctor(home);
+  const configuration = broken.find((one) => one.about === "configuration");
+  assert.match(configuration?.message ?? "", "gateway.prot is not a known key; did you mean gateway.port?");
+});
+
+test("of a running gateway, channels, jobs and turns are told too; status names what is wrong", async () => {
+  const { port } = upstream.address() as AddressInfo;
+  const up = { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-a-key-of-ours", maxRetries: 0 };
+  const gateway = await startGateway({ config: { channels: { up }, browser: { enabled: false } } });
+  try {
+    assert.match((await porticoHere(gateway.home, ["status"])).stdout, /Hooks +\d+ /);
+    await gateway.json("POST", "/agent", { message: "x", model: "up/m" });
+    const job = {
+      name: "daily",
+      schedule: { kind: "every", everyMs: 86_400_000 },
+      payload: { kind: "agentTurn", message: "x", model: "up/m" },
+    };
+    const { id } = await gateway.json("POST", "/cron/jobs", job);
+    await gateway.json("POST", `/cron/jobs/${id}/run`);
+    await until(
+      "the job's failure",
+      async () => (await gateway.json("GET", `/cron/jobs/${id}`)).state.consecutiveErrors > 0,
+    );
+    const { code, findings } = await doctor(gateway.home);
+    assert.is(code, 1);
+    const levels = (about: string) => findings.filter((one) => one.about === about).map(({ level }) => level);
+    assert.is(levels("channels").at(-1), "error");
+    assert.equal(levels("store"), ["ok"]);
+    assert.equal(levels("plugins"), ["ok"]);
+    const { stdout } = await porticoHere(gateway.home, ["status"]);
+    assert.match(stdout, /agent: The turn turn_\w+ of session .* is dead: .*portico turns replay turn_/);
+    assert.match(stdout, /cron: daily failed the last time: /);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
