@@ -27,7 +27,8 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
 
   ctx.provide("agent", service);
   ctx.add("provider", agentProvider({ agent, service, progress }));
-  ctx.add("notice", { name: "agent", list: async () => [...(await modelNotices(agent)), ...(await deadTurns(agent))] });
+  ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
+  ctx.add("notice", { name: "turns", list: () => deadTurns(agent) });
   mountAgent({ agent, service, worker, progress });
   mountTurns(agent, service);
   mountSessions(agent);

@@ -18,16 +18,19 @@ test.after((context) => context.gateway.stop());
 const ODD = "a\u001b]0;owned\u0007\u001b[2J\r\u009b31m\u202eb";
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u;
 
-test("a session's name with control characters is shown without them, in tables, details, errors and JSON", async ({
+test("a text with control characters is shown without them, in tables, details, errors and JSON", async ({
   gateway,
 }) => {
   const { home } = gateway;
-  await gateway.json("POST", "/agent", { message: "hello", session: `x ${ODD}\nforged  row`, wait: true });
-  const list = await porticoHere(home, ["sessions", "list"]);
+  gateway.write("hooks/odd/handler.ts", "export default () => {};");
+  const description = JSON.stringify(`${ODD}\nforged  row`);
+  gateway.write("hooks/odd/HOOK.md", `---\ndescription: ${description}\nevents: [gateway:startup]\n---\n`);
+  await gateway.json("POST", "/kernel/hooks/rescan");
+  const list = await porticoHere(home, ["hooks", "list"]);
   assert.match(list.stdout, "\\u001b]0;owned\\u0007");
   assert.not.match(list.stdout, CONTROL);
   assert.not.match(list.stdout, /^forged/m);
-  const json = await porticoHere(home, ["sessions", "list", "--json"]);
+  const json = await porticoHere(home, ["hooks", "list", "--json"]);
   assert.not.match(json.stdout, CONTROL);
   assert.match(JSON.stringify(JSON.parse(json.stdout)), "\u009b31m\u202eb");
   for (const words of [["sessions", "show", ODD], [ODD], ["hooks", "info", ODD], ["status", `--${ODD}`]]) {

@@ -88,10 +88,13 @@ test("without a gateway each fault is named with how to mend it", async () => {
 test("of a running gateway, channels, jobs and turns are told too; status names what is wrong", async () => {
   const { port } = upstream.address() as AddressInfo;
   const up = { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-a-key-of-ours", maxRetries: 0 };
-  const gateway = await startGateway({ config: { channels: { up }, browser: { enabled: false } } });
+  const gateway = await startGateway({
+    config: { channels: { up }, browser: { enabled: false }, agents: { defaults: { maxAttempts: 1 } } },
+  });
   try {
     assert.match((await porticoHere(gateway.home, ["status"])).stdout, /Hooks +\d+ /);
     await gateway.json("POST", "/agent", { message: "x", model: "up/m" });
+    await until("the dead turn", async () => (await gateway.json("GET", "/turns?state=dead")).turns.length > 0);
     const job = {
       name: "daily",
       schedule: { kind: "every", everyMs: 86_400_000 },
@@ -110,7 +113,7 @@ test("of a running gateway, channels, jobs and turns are told too; status names 
     assert.equal(levels("store"), ["ok"]);
     assert.equal(levels("plugins"), ["ok"]);
     const { stdout } = await porticoHere(gateway.home, ["status"]);
-    assert.match(stdout, /agent: The turn turn_\w+ of session .* is dead: .*portico turns replay turn_/);
+    assert.match(stdout, /turns: The turn turn_\w+ of session .* is dead: .*portico turns replay turn_/);
     assert.match(stdout, /cron: daily failed the last time: /);
   } finally {
     await gateway.stop();
