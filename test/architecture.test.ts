@@ -42,7 +42,7 @@ const importers: Record<string, string[]> = {
   libsql: ["plugins/store/sqlite/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
-  "ipaddr.js": ["plugins/egress/addresses.ts", "kernel/http/address.ts"],
+  "ipaddr.js": ["plugins/egress/", "kernel/http/address.ts"],
   htmlparser2: ["plugins/polls/sources/feeds/xml.ts", "plugins/webhooks/bodies/xml.ts"],
   parse5: ["plugins/polls/sources/pages/page.ts"],
   "css-select": ["plugins/polls/sources/pages/select.ts"],

@@ -62,6 +62,16 @@ const rangeOf = (address: IPv4 | IPv6): AddressKind => ipaddr.subnetMatch(addres
 /** The IPv4 address in two groups of an IPv6 one. */
 const carried = (high = 0, low = 0): IPv4 => new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 
+/** What a NAT64 prefix of 48, 56 or 64 bits carries (RFC 6052): the address is split by an octet of zeros. */
+function translated([, , , g3 = 0, g4 = 0, g5 = 0, g6 = 0]: readonly number[]): IPv4[] {
+  const byte = (group: number, high: boolean): number => (high ? group >> 8 : group & 255);
+  return [
+    new ipaddr.IPv4([byte(g3, true), byte(g3, false), byte(g4, false), byte(g5, true)]),
+    new ipaddr.IPv4([byte(g3, false), byte(g4, false), byte(g5, true), byte(g5, false)]),
+    new ipaddr.IPv4([byte(g4, false), byte(g5, true), byte(g5, false), byte(g6, true)]),
+  ];
+}
+
 function kindOfV6(address: IPv6): AddressKind {
   const g = address.parts;
   const zeros = (from: number, to: number): boolean => g.slice(from, to).every((group) => group === 0);
@@ -75,7 +85,7 @@ function kindOfV6(address: IPv6): AddressKind {
   const inner: IPv4[] = [];
   if (zeros(0, 6)) inner.push(last); // compatible (deprecated)
   if (zeros(0, 4) && g[4] === 0xffff && g[5] === 0) inner.push(last); // SIIT
-  if (g[0] === 0x64 && g[1] === 0xff9b) inner.push(last); // NAT64 with a local prefix
+  if (g[0] === 0x64 && g[1] === 0xff9b) inner.push(...translated(g), last); // NAT64 with a local prefix
   if (g[0] === 0x2002) inner.push(carried(g[1], g[2])); // 6to4
   if (g[0] === 0x2001 && g[1] === 0) inner.push(carried(g[2], g[3]), carried(~g[6]! & 0xffff, ~g[7]! & 0xffff)); // Teredo
   if ((g[4]! & 0xfdff) === 0 && g[5] === 0x5efe) inner.push(last); // ISATAP
