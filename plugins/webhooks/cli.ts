@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { type CommandIO, defineCommand } from "portico";
 
 interface Listing {
@@ -45,7 +47,7 @@ interface Tested {
   outcome?: string;
 }
 
-const delivery = { name: "delivery", description: "Its id, as `deliveries` shows it" };
+const delivery = { name: "delivery", description: "Its id, or the beginning of it" };
 
 const at = (io: CommandIO, tail = ""): string =>
   `/webhooks/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
@@ -60,9 +62,11 @@ function pairs(given: unknown, option: string): Record<string, string> {
   );
 }
 
+/** Without one, the mapping's sample is meant. */
 function bodyFrom(io: CommandIO): unknown {
   const { file, body } = io.options;
-  if ((file === undefined) === (body === undefined)) throw new Error("Give the body: --body JSON or --file FILE.");
+  if (file === undefined && body === undefined) return undefined;
+  if (file !== undefined && body !== undefined) throw new Error("Give one body: --body JSON or --file FILE.");
   const text = file === undefined ? String(body) : readFileSync(String(file), "utf8");
   try {
     return JSON.parse(text);
@@ -151,6 +155,39 @@ export default defineCommand({
               ]),
             ),
         ),
+    },
+    {
+      name: "tail",
+      summary: "Deliveries as they come, until Ctrl-C",
+      run: async (io) => {
+        const bytes = await io.gateway.stream("GET", "/webhooks/tail");
+        for await (const line of createInterface({ input: Readable.from(bytes) })) {
+          if (!line.startsWith("data: ")) continue;
+          const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
+          const why = one.error ? ` (${one.error.message})` : "";
+          io.show(one, () =>
+            [one.at, one.id, one.source, one.outcome, one.status ?? "", one.itemId ?? "", why].join("  ").trimEnd(),
+          );
+        }
+      },
+    },
+    {
+      name: "catch",
+      summary: "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
+      args: [{ name: "mapping", description: "Its name" }],
+      options: { timeout: { type: "number", value: "SECONDS", description: "How long to wait; default 600" } },
+      run: async (io) => {
+        const path = `/webhooks/samples/${encodeURIComponent(io.args["mapping"] ?? "")}`;
+        io.progress(`waiting for a request to the mapping ${io.args["mapping"]}`);
+        const query = { timeout: io.options["timeout"] as number | undefined };
+        const caught = await io.gateway.request<{ mapping: string; paths: string[] }>("POST", path, undefined, {
+          query,
+        });
+        io.show(caught, ({ mapping, paths }) => [
+          `kept as the sample of ${mapping}; a template may hold`,
+          ...paths.map((one) => `  {${one}}`),
+        ]);
+      },
     },
     {
       name: "show",

@@ -1,14 +1,15 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, maskAddress, newId, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, maskAddress, maskNamed, newId, openSse, type PluginContext, PorticoError } from "portico";
 import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
 import type { Job } from "./jobs.ts";
-import type { Request } from "./mappings/paths.ts";
+import { pathsOf, type Request } from "./mappings/paths.ts";
+import type { Samples } from "./mappings/samples.ts";
 import { finished } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
-import { type Planner, readTarget } from "./plan.ts";
+import { type Planner, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
 import { testRequest } from "./schema.ts";
 import { type Mapping, sampleOf, type Settings } from "./settings.ts";
@@ -18,11 +19,14 @@ export interface ManagementOptions {
   settings(): Settings;
   log: DeliveryLog;
   planner: Planner;
+  samples: Samples;
 }
 
 const owner = { access: "gateway" } as const;
+/** Of the newest, for ids that are given in short. */
+const MOST_LOOKED_AT = 1000;
 
-export function mountManagement({ ctx, settings, log, planner }: ManagementOptions): void {
+export function mountManagement({ ctx, settings, log, planner, samples }: ManagementOptions): void {
   const checkTest = compile(testRequest);
   const store = () => ctx.use("store");
 
@@ -93,7 +97,7 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
       const target = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
       if (target.kind === "unknown" || target.kind === "status")
         throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
-      const request = sampleOf({ body, headers, query });
+      const request = body === undefined ? await sampleFor(target) : sampleOf({ body, headers, query });
       const { job, source, missing = [], rendering } = await planner.plan(target, request);
       const nearest = missing.map((placeholder) => [placeholder, nearestPath(placeholder, request)] as const);
       return {
@@ -114,12 +118,62 @@ export function mountManagement({ ctx, settings, log, planner }: ManagementOptio
     },
   );
 
+  ctx.route("GET", "/webhooks/tail", { ...owner, summary: "Deliveries as they come, as a stream" }, (call) => {
+    const feed = openSse(call);
+    feed.onClose(log.listen(({ payload: _, ...delivery }) => feed.send("delivery", shown({ meta: {}, ...delivery }))));
+  });
+
+  ctx.route(
+    "POST",
+    "/webhooks/samples/:mapping",
+    { ...owner, summary: "Keep a mapping's next request" },
+    async (call) => {
+      const mapping = mappingOf(call);
+      const seconds = Number(call.query.get("timeout")) || 600;
+      const sample = await samples.catch(mapping.name, call.signal, Math.min(seconds, 3600) * 1000);
+      return { ok: true, mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+    },
+  );
+
+  ctx.route("GET", "/webhooks/samples/:mapping", { ...owner, summary: "A mapping's sample" }, async (call) => {
+    const target = { kind: "mapping", mapping: mappingOf(call) } as const;
+    const sample = await sampleFor(target);
+    return { mapping: target.mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+  });
+
+  ctx.route("DELETE", "/webhooks/samples/:mapping", owner, async (call) => {
+    await samples.forget(call.params["mapping"] ?? "");
+    return { ok: true };
+  });
+
+  function mappingOf({ params }: Call): Mapping {
+    const mapping = settings().mappings.get(params["mapping"] ?? "");
+    if (mapping) return mapping;
+    throw new PorticoError("not_found", `There is no mapping ${params["mapping"]}.`);
+  }
+
+  async function sampleFor({ mapping }: Pick<Target, "mapping">): Promise<Request> {
+    const kept = mapping?.config.sample ? sampleOf(mapping.config.sample) : mapping && (await samples.of(mapping.name));
+    if (kept) return kept;
+    const way = mapping ? `, or catch a sample first: portico webhooks catch ${mapping.name}` : "";
+    throw new PorticoError("invalid_request_error", `There is no sample: send a body${way}.`, { param: "body" });
+  }
+
+  /** By its id, or the beginning of it. */
   async function find({ params }: Call) {
     await log.flush();
     const id = params["id"] ?? "";
-    const delivery = await store().deliveries.get(id);
-    if (!delivery) throw new PorticoError("not_found", `There is no delivery ${id}.`);
-    return delivery;
+    const exact = await store().deliveries.get(id);
+    if (exact) return exact;
+    const recent = id === "" ? [] : await store().deliveries.list({ limit: MOST_LOOKED_AT });
+    const [one, ...more] = recent.filter(
+      (delivery) => delivery.id.startsWith(id) || delivery.id.startsWith(`del_${id}`),
+    );
+    if (more.length > 0)
+      throw new PorticoError("conflict", `${more.length + 1} deliveries begin with ${id}: give more of the id.`);
+    const found = one && (await store().deliveries.get(one.id));
+    if (!found) throw new PorticoError("not_found", `There is no delivery ${id}.`);
+    return found;
   }
 }
 

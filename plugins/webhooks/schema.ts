@@ -172,5 +172,6 @@ export const testRequest = Type.Object({
   path: Type.Optional(Type.String()),
   headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   query: Type.Optional(Type.Record(Type.String(), Type.String())),
-  body: Type.Unknown(),
+  /** Absent: the mapping's sample is sent. */
+  body: Type.Optional(Type.Unknown()),
 });

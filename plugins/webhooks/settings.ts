@@ -60,7 +60,11 @@ const RESERVED = new Set(["wake", "agent", "events", "turns"]);
  * Throws `invalid_request_error` about the first thing that a schema cannot say. With `keepGoing` a wrong mapping only
  * takes itself out: at a start there is no older configuration to go on with, and the other senders need an answer.
  */
-export async function readSettings(config: WebhooksConfig, keepGoing = false): Promise<Settings> {
+export async function readSettings(
+  config: WebhooksConfig,
+  caught: (mapping: string) => Promise<Request | undefined> = async () => undefined,
+  keepGoing = false,
+): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
@@ -81,7 +85,9 @@ export async function readSettings(config: WebhooksConfig, keepGoing = false): P
   for (const [name, mapping] of Object.entries(config.mappings)) {
     if (mapping.enabled === false) continue;
     try {
-      mappings.set(name, await readMapping(name, mapping, config.rateLimit));
+      // one that was caught judges changes, not what runs already
+      const sample = mapping.sample ? sampleOf(mapping.sample) : keepGoing ? undefined : await caught(name);
+      mappings.set(name, await readMapping(name, mapping, config.rateLimit, sample));
     } catch (error) {
       if (!keepGoing) throw error;
       broken.set(name, (error as Error).message);
@@ -110,7 +116,12 @@ export async function readSettings(config: WebhooksConfig, keepGoing = false): P
   };
 }
 
-async function readMapping(name: string, config: MappingConfig, limit: RateLimit): Promise<Mapping> {
+async function readMapping(
+  name: string,
+  config: MappingConfig,
+  limit: RateLimit,
+  sample: Request | undefined,
+): Promise<Mapping> {
   const key = `webhooks.mappings.${name}`;
   if (RESERVED.has(name)) throw wrong(key, `cannot be a mapping's name: ${[...RESERVED].join(", ")} are taken.`);
   if (!/^[\w.~-]+$/.test(name)) throw wrong(key, "is part of an address: use letters, digits, . _ ~ and - only.");
@@ -125,7 +136,8 @@ async function readMapping(name: string, config: MappingConfig, limit: RateLimit
   const template = (text: string | undefined, at: string): Template | undefined => {
     if (text === undefined) return undefined;
     const read = readTemplate(text, `${key}.${at}`);
-    if (config.sample && config.transform === undefined) checkAgainst(read, sampleOf(config.sample), `${key}.${at}`);
+    // what a transform makes of it is not known
+    if (sample && config.transform === undefined) checkAgainst(read, sample, `${key}.${at}`);
     return read;
   };
   const burstKey = template(config.coalesce?.key, "coalesce.key");

@@ -7,6 +7,7 @@ import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
 import type { WebhooksConfig } from "./schema.ts";
 import { readSettings, type Settings } from "./settings.ts";
+import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
 export interface Webhooks {
@@ -17,18 +18,19 @@ export interface Webhooks {
 }
 
 export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Webhooks> {
-  let current = await readSettings(config, true);
+  const samples = createSamples(ctx);
+  let current = await readSettings(config, samples.of, true);
   for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
-  mountManagement({ ctx, settings, log, planner });
+  mountManagement({ ctx, settings, log, planner, samples });
   startBursts(ctx);
   return {
-    handle: createIntake({ ctx, settings, refusals: createThrottle(), log, planner }),
+    handle: createIntake({ ctx, settings, refusals: createThrottle(), log, planner, samples }),
     settings,
     async apply(next) {
-      current = await readSettings(next);
+      current = await readSettings(next, samples.of);
       return current;
     },
   };

@@ -11,6 +11,7 @@ import type { DeliveryLog } from "../log/delivery-log.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Request } from "../mappings/paths.ts";
+import type { Samples } from "../mappings/samples.ts";
 import { finished, type PreparedResponse } from "../mappings/respond.ts";
 import { type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
@@ -42,10 +43,11 @@ export interface IntakeOptions {
   refusals: Throttle;
   log: DeliveryLog;
   planner: Planner;
+  samples: Samples;
 }
 
 export function createIntake(options: IntakeOptions): (call: Call) => Promise<unknown> {
-  const { ctx, refusals, log, planner } = options;
+  const { ctx, refusals, log, planner, samples } = options;
   const store = () => ctx.use("store");
 
   return async function handle(call) {
@@ -122,6 +124,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       if (unreadable) throw unreadable;
       visit.plan = await planner.plan(target, await request.read(), admission);
       job = visit.plan.job;
+      samples.offer(visit.plan.source, visit.plan.request, settings.secrets);
     } catch (error) {
       const known = asked ? undefined : await askFirst(visit, key, bucket);
       if (known) return known;
@@ -134,15 +137,17 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       waitFor: job.wait ? job.turnId : undefined,
       respond: job.respond,
     };
+    const row = acceptedRow(visit, job);
     const { duplicate, limit } = await store().enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
       limit: asked ? undefined : bucket,
       items: startedBy(credential, job.items),
-      deliveries: [acceptedRow(visit, job)],
+      deliveries: [row],
     });
     visit.limit = limit ?? visit.limit;
     if (duplicate) return repeated(visit, duplicate);
     if (limit?.allowed === false) throw limited(limit);
+    log.written(row);
     announceDelivery(ctx, {
       id: visit.id,
       job,

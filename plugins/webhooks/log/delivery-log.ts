@@ -14,6 +14,10 @@ export const REFUSED = ["refused", "unauthorized", "limited"];
 export interface DeliveryLog {
   /** Takes a row that nothing depends on. */
   note(delivery: NewDelivery): void;
+  /** Tells listeners of a row that is written already. */
+  written(delivery: NewDelivery): void;
+  /** Calls back with every row as it comes. Returns its undo. */
+  listen(listener: (delivery: NewDelivery & { at: number }) => void): () => void;
   /** Resolves when all that was noted is written. Never rejects. */
   flush(): Promise<void>;
 }
@@ -28,8 +32,9 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
   let dropped = 0;
   /** Refused ones since the last pruning. */
   let refused = 0;
+  const listeners = new Set<(delivery: NewDelivery & { at: number }) => void>();
   let timer: NodeJS.Timeout | undefined;
-  let written = Promise.resolve();
+  let writing = Promise.resolve();
 
   function flush(): Promise<void> {
     clearTimeout(timer);
@@ -38,8 +43,8 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
     dropped = 0;
     const deliveries = waiting;
     waiting = [];
-    if (deliveries.length > 0) written = Promise.all([written, write(deliveries)]).then(() => {});
-    return written;
+    if (deliveries.length > 0) writing = Promise.all([writing, write(deliveries)]).then(() => {});
+    return writing;
   }
 
   async function write(deliveries: readonly NewDelivery[]): Promise<void> {
@@ -60,8 +65,20 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
 
   ctx.task("prune deliveries", { everyMs: PRUNE_MS }, prune);
   ctx.defer(flush);
+  function tell(delivery: NewDelivery): void {
+    if (listeners.size === 0) return;
+    const row = { at: ctx.use("store").now(), ...delivery };
+    for (const listener of listeners) listener(row);
+  }
+
   return {
+    written: tell,
+    listen(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     note(delivery) {
+      tell(delivery);
       const isRefused = REFUSED.includes(delivery.outcome);
       if (waiting.length >= MOST_WAITING || (isRefused && refused >= quotas().keepRefused)) {
         dropped++;

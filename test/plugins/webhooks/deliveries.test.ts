@@ -129,7 +129,7 @@ test("the command line lists, shows, replays and tests", async () => {
     "--json",
   ]);
   const { id } = JSON.parse(deliveries.stdout).deliveries[0];
-  const show = await portico(gateway.home, ["webhooks", "show", id]);
+  const show = await portico(gateway.home, ["webhooks", "show", id.slice(0, -2)]);
   assert.match(show.stdout, /accepted[\s\S]*"build":9/);
   const replay = await portico(gateway.home, ["webhooks", "replay", id]);
   assert.match(replay.stdout, /started turn_/);
@@ -148,6 +148,59 @@ test("the command line lists, shows, replays and tests", async () => {
   const wrong = await portico(gateway.home, ["webhooks", "show", "del_none"]);
   assert.is(wrong.code, 1);
   assert.match(wrong.stderr, /no delivery del_none/);
+});
+
+test("deliveries can be watched as they come", async () => {
+  const stop = new AbortController();
+  const feed = await gateway.request("GET", "/webhooks/tail", undefined, { signal: stop.signal });
+  const seen: Row[] = [];
+  const reading = (async () => {
+    let text = "";
+    for await (const bytes of feed.body as unknown as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(bytes).toString();
+      for (let cut = text.indexOf("\n\n"); cut >= 0; cut = text.indexOf("\n\n")) {
+        const data = /^data: (.*)$/m.exec(text.slice(0, cut))?.[1];
+        text = text.slice(cut + 2);
+        if (data) seen.push(JSON.parse(data));
+      }
+    }
+  })().catch(() => {});
+  const { body } = await gateway.send("/hooks/agent", { message: "watched" });
+  await gateway.send("/hooks/wake", { text: "x" }, {});
+  await until("both", () => seen.length === 2);
+  stop.abort();
+  await reading;
+  assert.equal(
+    seen.map(({ source, outcome, status, itemId }) => [source, outcome, status, itemId]),
+    [
+      ["agent", "accepted", 200, body.turnId],
+      ["wake", "unauthorized", 401, undefined],
+    ],
+  );
+});
+
+test("a mapping's next request is kept as its sample", async () => {
+  const catching = portico(gateway.home, ["webhooks", "catch", "ci", "--json"]);
+  let done = false;
+  void catching.finally(() => (done = true));
+  await until("the catch", async () => {
+    await gateway.send("/hooks/ci?team=green", { build: 12, token: "hidden" }, withToken({ "x-ci": "1" }));
+    return done;
+  });
+  const { code, stdout, stderr } = await catching;
+  assert.is(code, 0, stderr);
+  const { sample, paths } = JSON.parse(stdout);
+  assert.equal(sample.body, { build: 12, token: "********" });
+  for (const path of ["body.build", "headers.x-ci", "query.team"]) assert.ok(paths.includes(path), path);
+  assert.not.match(JSON.stringify(sample), TOKEN);
+  const dry = await portico(gateway.home, ["webhooks", "test", "ci"]);
+  assert.match(dry.stdout, /Build 12 of green/);
+  const none = await gateway.request("POST", "/webhooks/samples/none");
+  assert.is(none.status, 404);
+  await none.text();
+  // what the sample has nothing for is refused, with the nearest that it has
+  await portico(gateway.home, ["config", "set", "webhooks.mappings.ci.message", "Build {body.biuld}"]);
+  await until("the refusal", () => gateway.lines.some((line) => JSON.stringify(line).includes("{body.build}")));
 });
 
 test("only allowed addresses may call", async () => {

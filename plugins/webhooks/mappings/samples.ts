@@ -1,0 +1,64 @@
+/** The request that a mapping is made for: kept when somebody waits for the next one, and what its placeholders are checked against. */
+import { PorticoError, type PluginContext } from "portico";
+import { maskFields, maskText } from "../log/mask.ts";
+import type { Request } from "./paths.ts";
+
+const NAMESPACE = "webhooks.samples";
+
+export interface Samples {
+  /** The kept sample of a mapping. */
+  of(mapping: string): Promise<Request | undefined>;
+  /** Hands a request to whoever waits for one of this mapping. */
+  offer(mapping: string, request: Request, secrets: readonly string[]): void;
+  /** Keeps the next request of a mapping. Throws `timeout`, or with the signal. */
+  catch(mapping: string, signal: AbortSignal, timeoutMs: number): Promise<Request>;
+  forget(mapping: string): Promise<void>;
+}
+
+export function createSamples(ctx: PluginContext): Samples {
+  const waiting = new Map<string, Set<(sample: Request) => void>>();
+  const kv = () => ctx.use("store").kv;
+
+  return {
+    of: async (mapping) => (await kv().get(NAMESPACE, mapping)) as Request | undefined,
+    offer(mapping, { body, headers, query }, secrets) {
+      const waiters = waiting.get(mapping);
+      if (!waiters) return;
+      waiting.delete(mapping);
+      const sample: Request = {
+        body: JSON.parse(maskText(JSON.stringify(body) ?? "null", secrets)),
+        headers: maskFields(headers, secrets),
+        query: maskFields(query, secrets),
+      };
+      for (const take of waiters) take(sample);
+    },
+    async catch(mapping, signal, timeoutMs) {
+      const waiters = waiting.get(mapping) ?? new Set();
+      waiting.set(mapping, waiters);
+      let take = (_: Request): void => {};
+      const undo: (() => void)[] = [() => waiters.delete(take)];
+      try {
+        const sample = await new Promise<Request>((resolve, reject) => {
+          take = resolve;
+          waiters.add(take);
+          const timer = setTimeout(
+            () => reject(new PorticoError("timeout", `No request came for the mapping ${mapping}.`)),
+            timeoutMs,
+          );
+          const left = () => reject(signal.reason);
+          signal.addEventListener("abort", left);
+          undo.push(
+            () => clearTimeout(timer),
+            () => signal.removeEventListener("abort", left),
+          );
+        });
+        await kv().set(NAMESPACE, mapping, sample);
+        return sample;
+      } finally {
+        for (const one of undo) one();
+        if (waiters.size === 0 && waiting.get(mapping) === waiters) waiting.delete(mapping);
+      }
+    },
+    forget: async (mapping) => void (await kv().delete(NAMESPACE, mapping)),
+  };
+}
