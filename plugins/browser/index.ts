@@ -22,6 +22,8 @@ export {
   checkUpload,
   /** Where a file that a caller named will lie, below a root. 400 `invalid_request_error`. */
   confinedPath,
+  /** The real path of any file below a root. 400 `invalid_request_error`. */
+  existingFile,
   /** Makes the temporary root, private to this user. */
   ensureTmpRoot,
   /** A file below a root that has its name only once it is whole. */

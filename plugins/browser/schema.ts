@@ -1,8 +1,30 @@
 /** The `browser` section of `portico.json`. */
 import { type Static, Type } from "portico";
 
+import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
+
 const optional = Type.Optional;
 const color = Type.String({ pattern: "^#[0-9a-fA-F]{6}$", description: "Hex colour, #rrggbb." });
+
+/** Of managed profiles only. */
+export const LaunchSettings = {
+  proxy: optional(
+    Type.String({
+      pattern: "^(https?|socks5)://[^\\s]+$",
+      description: "A further proxy behind the filtering one; may hold credentials.",
+    }),
+  ),
+  userAgent: optional(
+    Type.String({ pattern: "^[\\x20-\\x7e]+$", maxLength: 1000, description: "In place of the browser's own." }),
+  ),
+  args: optional(
+    Type.Array(Type.String({ pattern: LAUNCH_ARGUMENT, maxLength: 2000 }), {
+      maxItems: 100,
+      description:
+        "Further --switches of the browser. Refused are those that would open a port, pass the proxy, read or write files, run programs, or take protection away.",
+    }),
+  ),
+};
 
 export const ProfileConfig = Type.Object(
   {
@@ -22,6 +44,7 @@ export const ProfileConfig = Type.Object(
     color: optional(color),
     node: optional(Type.String({ description: "The node host whose browser this profile is." })),
     driver: optional(Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")])),
+    ...LaunchSettings,
   },
   { additionalProperties: false },
 );

@@ -9,6 +9,7 @@ import { isPorticoError, PorticoError, withDeadline } from "portico";
 import { addressKind } from "./addresses.ts";
 import { pinnedLookup } from "./fetch.ts";
 import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
+import { dialProxy, proxyAddress, tunnel } from "./upstream-proxy.ts";
 import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./types.ts";
 
 const KEPT_DENIALS = 200;
@@ -57,6 +58,7 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
   const denials: Denial[] = [];
   const clients = new Set<Socket>();
   const tunnels = new Map<Socket, Target>();
+  const proxy = options.proxyUrl === undefined ? undefined : proxyAddress(options.proxyUrl);
   let ownPort = 0;
 
   async function judge({ host, port }: Target): Promise<ResolvedAddress[]> {
@@ -77,13 +79,21 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
 
   /** A connection to a judged address; it ends with the client's. */
   async function open(client: Socket, target: Target): Promise<Socket | undefined> {
-    const lookup = pinnedLookup(await judge(target));
+    const addresses = await judge(target);
     if (client.destroyed) return undefined;
-    const upstream = connect({ ...target, lookup, noDelay: true, allowHalfOpen: true });
+    const upstream = proxy
+      ? dialProxy(proxy)
+      : connect({ ...target, lookup: pinnedLookup(addresses), noDelay: true, allowHalfOpen: true });
     tunnels.set(upstream, target);
     upstream.once("close", () => tunnels.delete(upstream));
     client.once("close", () => upstream.destroy());
     await connected(upstream, connectTimeoutMs);
+    if (proxy === undefined) return upstream;
+    const asking = tunnel(upstream, proxy, addresses[0]!.address, target.port);
+    await withDeadline(asking, connectTimeoutMs, () => {
+      upstream.destroy();
+      return Object.assign(new Error("the upstream proxy is silent"), { code: "ETIMEDOUT" });
+    });
     return upstream;
   }
 

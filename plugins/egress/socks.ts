@@ -34,8 +34,8 @@ export class ProtocolError extends Error {
   }
 }
 
-/** What a client sends before it has its connection. */
-class Opening {
+/** What the other side sends before the connection is there. */
+export class Opening {
   readonly #client: Socket;
   #held: Buffer = Buffer.alloc(0);
   #over = false;
@@ -64,6 +64,16 @@ class Opening {
     const bytes = this.#held.subarray(0, count);
     this.#held = this.#held.subarray(count);
     return bytes;
+  }
+
+  /** What comes before the delimiter, which is taken too. */
+  async takeUntil(delimiter: string, most: number): Promise<Buffer> {
+    for (;;) {
+      const at = this.#held.indexOf(delimiter);
+      if (at >= 0) return this.take(at + delimiter.length);
+      if (this.#over || this.#held.length > most) throw new ProtocolError();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
   }
 
   /** Leaves the rest to whoever reads next. */

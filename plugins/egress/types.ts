@@ -104,6 +104,11 @@ export interface EgressProxyOptions {
     | undefined;
   /** To connect to an upstream, ms; default 15000. */
   connectTimeoutMs?: number | undefined;
+  /**
+   * A further proxy that all connections go through: `http://`, `https://` or `socks5://`, with credentials where it asks
+   * for them. It is asked for judged addresses, never for names.
+   */
+  proxyUrl?: string | undefined;
 }
 
 /** A SOCKS5 proxy on 127.0.0.1 with a port of its own (one per browser profile). */

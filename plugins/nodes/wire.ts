@@ -99,19 +99,30 @@ export function setAt(root: unknown, at: JsonPath, value: unknown): void {
   (holder as Record<string | number, unknown>)[last] = value;
 }
 
+interface FileRule {
+  at: JsonPath;
+  dir: string;
+  /** The caller may name it. */
+  wanted: boolean;
+  /** What the node calls it, where the route asks for a name. */
+  name?: string;
+}
+
 /** Answers that hold the path of a file: where it stands, and below which directory of the temporary root it belongs. */
-export const FILE_RESPONSES: Readonly<Record<string, { at: JsonPath; dir: string; wanted: boolean }>> = {
+export const FILE_RESPONSES: Readonly<Record<string, FileRule>> = {
   "POST /screenshot": { at: ["path"], dir: "screenshots", wanted: false },
   "GET /snapshot": { at: ["path"], dir: "screenshots", wanted: false },
   "POST /pdf": { at: ["path"], dir: "pdf", wanted: false },
   "POST /download": { at: ["download", "path"], dir: "downloads", wanted: true },
   "POST /wait/download": { at: ["download", "path"], dir: "downloads", wanted: true },
   "POST /trace/stop": { at: ["path"], dir: "", wanted: true },
+  "POST /state/save": { at: ["path"], dir: "", wanted: true, name: "state.json" },
 };
 
 /** Every place in a request where the path of an upload stands. */
 export function uploadPaths({ route, body }: BrowserRequest): JsonPath[] {
   if (body === undefined) return [];
+  if (route === "/state/load") return typeof body["path"] === "string" ? [["path"]] : [];
   if (route === "/hooks/file-chooser") return listPaths(body, ["paths"]);
   if (route !== "/act") return [];
   const actions = valueAt(body, ["actions"]);

@@ -1,6 +1,6 @@
 /** `portico browser`: status, start and stop, profiles, tabs, navigation. */
 import type { Command } from "portico";
-import { command, flag, TAB, text } from "./command.ts";
+import { command, flag, jsonOption, TAB, text } from "./command.ts";
 
 interface TabView {
   targetId: string;
@@ -86,11 +86,22 @@ export const controlCommands: Command[] = [
         choices: ["managed", "remote", "extension"],
         description: "Default: managed, or remote with --cdp-url",
       },
+      proxy: text("Of a managed one: a further proxy behind the filtering one", "URL"),
+      "user-agent": text("Of a managed one: in place of the browser's own", "TEXT"),
+      args: text("Of a managed one: a list of further switches", "JSON"),
     },
-    request: ({ args, options }) => ({
+    request: (io) => ({
       method: "POST",
       path: "/profiles/create",
-      body: { name: args["name"], color: options["color"], cdpUrl: options["cdp-url"], driver: options["driver"] },
+      body: {
+        name: io.args["name"],
+        color: io.options["color"],
+        cdpUrl: io.options["cdp-url"],
+        driver: io.options["driver"],
+        proxy: io.options["proxy"],
+        userAgent: io.options["user-agent"],
+        args: jsonOption(io, "args"),
+      },
     }),
     human: (({ profile }: { profile: string }) => `Made profile ${profile}.`) as never,
   }),

@@ -92,6 +92,26 @@ export const stateCommands: Command[] = [
     commands: [storageCommands("local"), storageCommands("session")],
   },
   {
+    name: "state",
+    summary: "Cookies and storage of the profile, in a file",
+    commands: [
+      command({
+        name: "save",
+        summary: "Write them into a file",
+        args: [{ name: "path", description: "Its name under <tmp>/portico" }],
+        request: ({ args }) => ({ method: "POST", path: "/state/save", body: { path: args["path"] } }),
+        human: (({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
+          `${path} (${cookies} cookies, storage of ${origins} sites)`) as never,
+      }),
+      command({
+        name: "load",
+        summary: "Put what such a file holds in place of them",
+        args: [{ name: "path", description: "Under <tmp>/portico" }],
+        request: ({ args }) => ({ method: "POST", path: "/state/load", body: { path: args["path"] } }),
+      }),
+    ],
+  },
+  {
     name: "set",
     summary: "What the browser pretends, until it is cleared or stopped",
     commands: [

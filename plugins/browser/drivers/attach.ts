@@ -69,7 +69,7 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
   const debugging = await openDebugging(profile, deps);
-  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log });
+  const proxy = await startEgressProxy({ guard: deps.guard, log: deps.log, proxyUrl: profile.proxy });
   const release = async (): Promise<void> => void (await Promise.all([debugging.close(), proxy.close()]));
   try {
     const browser = await launch({
@@ -79,6 +79,8 @@ async function launchManaged(profile: Profile, deps: DriverDeps, asked: { headle
       noSandbox: config.noSandbox,
       color: profile.color,
       proxyUrl: proxy.url,
+      userAgent: profile.userAgent,
+      args: profile.args,
       timeoutMs: config.launchTimeoutMs,
     });
     debugging.serve(browser.clients);

@@ -113,13 +113,12 @@ export async function writeConfined(root: string, userPath: string, content: str
 }
 
 /**
- * The real path of an existing file below `root` (the upload directory) that may be handed on: a regular file with one
- * name only (a second hard link could be somebody else's file), reached without leaving the root. Throws 400 with
- * `param`: where in the request the path stands.
+ * The real path of an existing file below `root` (the upload directory) that may be handed on. Throws 400 with `param`:
+ * where in the request the path stands.
  */
 export async function checkUpload(root: string, userPath: string, param = "path"): Promise<string> {
   try {
-    return await uploadPath(root, userPath);
+    return await existingFile(root, userPath);
   } catch (error) {
     if (!isPorticoError(error)) throw error;
     const message = `${error.message} Files for pages must lie in <tmp>/portico/uploads.`;
@@ -127,20 +126,24 @@ export async function checkUpload(root: string, userPath: string, param = "path"
   }
 }
 
-async function uploadPath(root: string, userPath: string): Promise<string> {
+/**
+ * The real path of a file below `root`: a regular one, with one name only (a second hard link could be somebody else's
+ * file), reached without leaving the root. Throws 400 `invalid_request_error` with `param: "path"`.
+ */
+export async function existingFile(root: string, userPath: string): Promise<string> {
   const full = spelledInside(root, userPath);
-  const missing = refusal("There is no such file in the upload directory.");
+  const missing = refusal("There is no such file in that directory.");
   const realRoot = await realpath(root).catch(() => Promise.reject(missing));
   const path = await realpath(full).catch(() => Promise.reject(missing));
-  if (!isInside(realRoot, path)) throw refusal("The path leads out of the upload directory.");
+  if (!isInside(realRoot, path)) throw refusal("The path leads out of the directory that is allowed for it.");
   // What was judged is what is opened: the last step follows no link, and the open file itself is looked at.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)).catch(
     () => Promise.reject(refusal("The file cannot be read.")),
   );
   try {
     const found = await handle.stat();
-    if (!found.isFile()) throw refusal("Only regular files can be uploaded.");
-    if (found.nlink !== 1) throw refusal("A file with several hard links is not uploaded: make a copy of it.");
+    if (!found.isFile()) throw refusal("Only regular files are taken.");
+    if (found.nlink !== 1) throw refusal("A file with several hard links is not taken: make a copy of it.");
   } finally {
     await handle.close();
   }

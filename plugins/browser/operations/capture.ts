@@ -3,7 +3,7 @@ import { PorticoError } from "portico";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { left, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
-import { imageSize } from "./image.ts";
+import { imageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
 import { findElement, SEEN, type Trial, tryOn } from "../actions/elements.ts";
 import { keepFile } from "./files.ts";

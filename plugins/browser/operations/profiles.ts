@@ -27,6 +27,9 @@ async function summary(op: Op, profile: Profile): Promise<object> {
         : 0,
     isDefault: profile.name === op.deps.profiles.defaultName,
     source: profile.source,
+    proxy: profile.proxy && shownUrl(profile.proxy),
+    userAgent: profile.userAgent,
+    args: profile.args,
   };
 }
 
@@ -43,13 +46,8 @@ export async function listProfiles(op: Op): Promise<object> {
 }
 
 export async function createProfile(op: Op, input: { name: string } & ProfileConfig): Promise<object> {
-  const { name, color, cdpUrl, driver, cdpPort } = input;
-  const given: ProfileConfig = {
-    color,
-    cdpUrl,
-    driver,
-    cdpPort,
-  };
+  const { name, color, cdpUrl, driver, cdpPort, proxy, userAgent, args } = input;
+  const given: ProfileConfig = { color, cdpUrl, driver, cdpPort, proxy, userAgent, args };
   const profile = await op.deps.profiles.create(name, given);
   return { ok: true, profile: profile.name, ...(await summary(op, profile)) };
 }

@@ -3,6 +3,7 @@ import { Type } from "portico";
 import { start, status, stop } from "../operations/lifecycle.ts";
 import { closeTab, focusTab, listTabs, navigate, openTab } from "../operations/navigation.ts";
 import { createProfile, deleteProfile, listProfiles, resetProfile } from "../operations/profiles.ts";
+import { LaunchSettings } from "../schema.ts";
 import { Bool, Filled, oneOf, optional, Text, type Route, route } from "./route.ts";
 
 export const control: Route[] = [
@@ -19,6 +20,7 @@ export const control: Route[] = [
       cdpUrl: optional(Type.String({ pattern: "^(https?|wss?)://" })),
       cdpPort: optional(Type.Integer({ minimum: 1024, maximum: 65535 })),
       driver: optional(oneOf("managed", "remote", "extension")),
+      ...LaunchSettings,
     },
     { what: "Making the profile" },
     createProfile,

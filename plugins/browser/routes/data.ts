@@ -3,6 +3,7 @@ import { Type } from "portico";
 import { consoleMessages, pageErrors, requests, responseBody, traceStart, traceStop } from "../operations/debug.ts";
 import * as overrides from "../operations/overrides.ts";
 import { clearCookies, clearStorage, cookies, setCookie, setStorage, storage } from "../operations/state.ts";
+import { loadState, saveState } from "../operations/storage-state.ts";
 import { Bool, Filled, oneOf, optional, type Route, route, Text } from "./route.ts";
 
 const kind = oneOf("local", "session");
@@ -51,6 +52,8 @@ export const data: Route[] = [
   route("GET", "/storage/:kind", { kind, key: optional(Text) }, { what: "Reading the storage" }, storage),
   route("POST", "/storage/:kind/set", { kind, key: Text, value: Text }, { what: "Writing the storage" }, setStorage),
   route("POST", "/storage/:kind/clear", { kind }, { what: "Clearing the storage" }, clearStorage),
+  route("POST", "/state/save", { path: Filled }, { what: "Saving the state", limitMs: 60_000 }, saveState),
+  route("POST", "/state/load", { path: Filled }, { what: "Loading the state", limitMs: 60_000 }, loadState),
   route("POST", "/set/offline", { offline: Bool }, { what: "Setting offline" }, overrides.setOffline),
   route(
     "POST",

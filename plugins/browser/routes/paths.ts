@@ -41,6 +41,8 @@ export const PATHS: readonly (readonly [Method, string, About?])[] = [
   ["GET", "/storage/:kind"],
   ["POST", "/storage/:kind/set"],
   ["POST", "/storage/:kind/clear"],
+  ["POST", "/state/save"],
+  ["POST", "/state/load"],
   ["POST", "/set/offline"],
   ["POST", "/set/headers"],
   ["POST", "/set/credentials"],

@@ -15,6 +15,10 @@ export interface Profile {
   readonly color: string;
   /** Of remote and relay profiles; may hold credentials: never shown, see `shownUrl`. */
   readonly cdpUrl?: string;
+  /** Of managed profiles, as the configuration has them. */
+  readonly proxy?: string;
+  readonly userAgent?: string;
+  readonly args?: readonly string[];
   /** Set by the configuration; managed profiles without one get theirs from `Profiles.port`. */
   readonly cdpPort?: number;
   readonly source: "built-in" | "config" | "created";
@@ -102,6 +106,7 @@ export class Profiles {
       dir: join(this.#options.dir, name),
       cdpUrl: driver === "managed" ? undefined : cdpUrl,
       cdpPort: given.cdpPort,
+      ...(driver === "managed" && { proxy: given.proxy, userAgent: given.userAgent, args: given.args }),
     };
   }
 
@@ -203,6 +208,10 @@ export class Profiles {
     if (given.cdpUrl !== undefined && !URL.canParse(given.cdpUrl)) {
       throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
     }
+    const { cdpUrl, driver = cdpUrl === undefined ? "managed" : "remote", proxy, userAgent, args } = given;
+    const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
+    if (driver !== "managed" && own !== undefined)
+      throw new PorticoError("invalid_request_error", `Only a managed profile can have ${own[0]}.`, { param: own[0] });
     const stored = await this.#load();
     stored.created[name] = given;
     await this.#save().catch((error: unknown) => {

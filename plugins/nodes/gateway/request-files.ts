@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { PorticoError } from "portico";
-import { checkUpload, confinedPath, ensureTmpRoot, plainName, thinOut } from "portico/browser";
+import { checkUpload, confinedPath, existingFile, ensureTmpRoot, plainName, thinOut } from "portico/browser";
 import { fileSink, type Sink } from "../incoming.ts";
 import type { BrowserRequest } from "portico/browser";
 import { FILE_RESPONSES, type FileHead, type JsonPath, setAt, uploadPaths, valueAt } from "../wire.ts";
@@ -30,7 +30,8 @@ export async function pack(given: BrowserRequest, node: string, tmp: string, max
   const dir = join(root, rule?.dir ?? "");
   const wanted = rule?.wanted ? takePath(request) : undefined;
   if (wanted !== undefined) await confinedPath(dir, wanted);
-  const { files, paths } = await packUploads(request, join(root, "uploads"), maxFileBytes);
+  if (wanted !== undefined && rule?.name !== undefined) request.body = { ...request.body, path: rule.name };
+  const { files, paths } = await packUploads(request, root, maxFileBytes);
   return {
     request,
     files,
@@ -70,7 +71,9 @@ async function packUploads(
   const paths: string[] = [];
   for (const at of places) {
     const param = spelled(at);
-    const path = await checkUpload(root, valueAt(request.body, at) as string, param);
+    const named = valueAt(request.body, at) as string;
+    const isState = request.route === "/state/load";
+    const path = await (isState ? existingFile(root, named) : checkUpload(join(root, "uploads"), named, param));
     const { size } = await stat(path);
     if (size > maxFileBytes) {
       throw new PorticoError(

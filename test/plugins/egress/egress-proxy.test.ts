@@ -106,6 +106,48 @@ test("takes names and addresses, and a handshake in pieces", async () => {
   assert.is((await ask("::1", port)).code, 2, "an address of the other kind is judged too");
 });
 
+test("goes through a further proxy, by address and with its credentials", async () => {
+  exempt.push("127.0.0.1");
+  const guard = createGuard({
+    policy: () => ({ allowPrivate: false, allowedHostnames: exempt }),
+    resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
+    ownPorts: () => [],
+  });
+  const asked: string[] = [];
+  const http = createServer((client) => {
+    client.once("data", (head: Buffer) => {
+      asked.push(head.toString());
+      client.write(asked.length === 1 ? "HTTP/1.1 200 OK\r\n\r\n" : "HTTP/1.1 407 No\r\n\r\n");
+      if (asked.length === 1) client.pipe(client);
+    });
+    client.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  const httpUrl = `http://me:pass@127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const usual = proxy;
+  try {
+    for (const proxyUrl of [usual.url, httpUrl]) {
+      proxy = await startEgressProxy({ guard, proxyUrl, connectTimeoutMs: 2000 });
+      const { code, socket } = await ask("pub.test", port);
+      assert.is(code, 0, proxyUrl);
+      const echoed = once(socket, "data");
+      socket.write("hello");
+      assert.is(String((await echoed)[0]), "hello");
+      assert.is((await ask("evil.test", port)).code, 2, "the policy holds before it");
+      if (proxyUrl === httpUrl) assert.is((await ask("pub.test", port)).code, 4, "it refuses");
+      await proxy.close();
+    }
+    assert.match(asked[0]!, `CONNECT 127.0.0.1:${port} HTTP/1.1`);
+    assert.match(asked[0]!, `Proxy-Authorization: Basic ${Buffer.from("me:pass").toString("base64")}`);
+    for (const proxyUrl of ["ftp://x", "x", "http://"])
+      assert.is(await startEgressProxy({ guard, proxyUrl }).catch((error) => error.code), "invalid_request_error");
+  } finally {
+    exempt.pop();
+    proxy = usual;
+    await new Promise((resolve) => http.close(resolve));
+  }
+});
+
 test("refuses with a reason and a record; nothing arrives", async () => {
   const before = proxy.denied().length;
   const targets: [string, number, string][] = [

@@ -185,6 +185,21 @@ test("what a page said, cookies, storage, dialogs", async () => {
   await post("/act", { kind: "wait", fn: "document.title === 'answer true'" });
 });
 
+test("states are kept on the gateway", async () => {
+  await browser.visit(site.url);
+  await post("/cookies/set", { cookie: { name: "kept", value: "1", url: site.url } });
+  const saved = await post("/state/save", { path: "through-node.json" });
+  assert.is(saved.path, join(root, "through-node.json"));
+  assert.match(readFileSync(saved.path, "utf8"), "kept");
+  await post("/cookies/clear");
+  await post("/state/load", { path: "through-node.json" });
+  assert.is((await get("/cookies")).cookies[0].name, "kept");
+  await post("/cookies/clear");
+  for (const path of ["/etc/passwd", "../x"])
+    assert.is((await browser.post("/state/load", { path })).body.error.param, "path");
+  rmSync(saved.path);
+});
+
 test("overrides", async () => {
   await post("/set/offline", { offline: true });
   await post("/set/offline", { offline: false });
