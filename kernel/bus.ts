@@ -75,16 +75,19 @@ export function createBus(log: Logger) {
       traced: options.traced ?? true,
       failClosed: options.failClosed ?? false,
     };
-    // A stable sort keeps registration order within one priority.
-    handlers.set(
-      name,
-      [...(handlers.get(name) ?? none), entry].sort((a, b) => b.priority - a.priority),
-    );
+    handlers.set(name, inOrder([...(handlers.get(name) ?? none), entry]));
     return () => {
       const left = (handlers.get(name) ?? none).filter((other) => other !== entry);
       if (left.length) handlers.set(name, left);
       else handlers.delete(name);
     };
+  }
+
+  /** Those of the event itself, and of all events of its kind (`command:*`). */
+  function handlersOf(name: string): readonly Entry[] {
+    const own = handlers.get(name) ?? none;
+    const family = handlers.get(`${name.slice(0, name.indexOf(":"))}:*`);
+    return family ? inOrder([...own, ...family]) : own;
   }
 
   function onAny(observer: Observer): Dispose {
@@ -100,7 +103,7 @@ export function createBus(log: Logger) {
     options: EmitOptions = {},
   ): Promise<EmitResult<K>> {
     const spec = specs.get(name);
-    const entries = handlers.get(name) ?? none;
+    const entries = handlersOf(name);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
     if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
     if (entries === none && observers.length === 0) return result;
@@ -229,8 +232,8 @@ export function createBus(log: Logger) {
     on,
     onAny,
     emit,
-    has: (name: string): boolean => handlers.has(name) || observers.length > 0,
-    handles: (name: string): boolean => handlers.has(name),
+    has: (name: string): boolean => handlersOf(name) !== none || observers.length > 0,
+    handles: (name: string): boolean => handlersOf(name) !== none,
     spec: (name: string): EventSpec | undefined => specs.get(name),
     specs: (): ReadonlyMap<string, EventSpec> => specs,
     /** Resolves when every waiting `notify` event has been handled. */
@@ -258,6 +261,11 @@ function createEvent<K extends EventName>(name: K, context: Events[K], options: 
     context: context as BusEvent["context"],
     messages: [],
   };
+}
+
+/** A stable sort keeps the order of registration within one priority. */
+function inOrder(entries: Entry[]): Entry[] {
+  return entries.sort((a, b) => b.priority - a.priority);
 }
 
 /** What an event is refused with while a handler that has to judge it does not. */

@@ -204,6 +204,18 @@ test("an event that can only be blocked takes no reply", async () => {
   assert.equal([block, refusal?.code, refusal?.status], ["no", "blocked_by_hook", 403]);
 });
 
+test("a handler of a whole kind of events stands among those of the event itself", async () => {
+  const bus = makeBus();
+  const undo = bus.on("test:*" as "test:event", append("2"));
+  bus.on("test:event", append("3"), { priority: -1 });
+  bus.on("test:event", append("1"), { priority: 1 });
+  assert.ok(bus.has("test:other"));
+  assert.is((await emit(bus)).context.text, "a123");
+  void undo();
+  assert.not(bus.has("test:other"));
+  assert.is((await emit(bus)).context.text, "a13");
+});
+
 test("observers see every event with its result", async () => {
   const bus = makeBus();
   const seen: unknown[] = [];

@@ -5,7 +5,7 @@ import type { Loader } from "../load/load.ts";
 import { problemOf } from "../problem.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
-import { describeEvent } from "./record.ts";
+import { describeEvent } from "./calls/describe-event.ts";
 import { endVersion, loadHook } from "./version.ts";
 
 export interface CheckParts {

@@ -12,6 +12,7 @@ import { isHookName } from "./name.ts";
 export interface HookMeta {
   name?: string;
   description?: string;
+  /** `command:*` stands for every event of a kind. */
   events: string[];
   /** Higher runs first. */
   priority: number;
@@ -141,7 +142,9 @@ function validate(data: unknown, lineAt: LineOf): FrontMatter {
     return value;
   };
 
-  const events = read("events", "an event name or a list of them, such as [message:received]", nameList) ?? [];
+  const named = read("events", "an event name or a list of them, such as [message:received]", nameList) ?? [];
+  // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
+  const events = top["events"] ? named : named.map((event) => (event.includes(":") ? event : `${event}:*`));
   if (events.length === 0) {
     throw new FrontMatterError(
       '"events" is missing: name the events that the hook handles, such as events: [message:received]',
@@ -180,11 +183,11 @@ function validate(data: unknown, lineAt: LineOf): FrontMatter {
 function metadataLayers(metadata: unknown, lineAt: LineOf): Layer[] {
   let value = metadata;
   if (typeof value === "string") {
-    try {
-      value = JSON.parse(value);
-    } catch {
+    // JSON, and JSON with the liberties that packs take, are YAML.
+    const inside = parseDocument(value, { schema: "core", prettyErrors: false });
+    if (inside.errors.length > 0)
       throw new FrontMatterError('"metadata" is a text that is not JSON', lineAt(["metadata"]));
-    }
+    value = plain(inside);
   }
   if (value === undefined || value === null) return [];
   const map = asObject(value);

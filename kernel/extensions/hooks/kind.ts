@@ -10,6 +10,7 @@ import { createRunner } from "./calls/runner.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
 import type { HookMeta } from "./front-matter.ts";
+import { describeEvent } from "./calls/describe-event.ts";
 import type { HookEntry, HookHostOptions, HookSurroundings } from "./settings.ts";
 import { endVersion, type HookVersion, loadHook } from "./version.ts";
 
@@ -128,7 +129,9 @@ export function createHookKind(options: HookHostOptions) {
       scope.add("handlers", () => takeOff(registration.undo));
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
-      const unknown = phase.started ? version.meta.events.filter((event) => !bus.spec(event)) : [];
+      const unknown = phase.started
+        ? version.meta.events.filter((event) => !describeEvent(event, bus.specs()).known)
+        : [];
       for (const event of unknown) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
       return registration;
     },

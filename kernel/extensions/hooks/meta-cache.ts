@@ -11,7 +11,7 @@ import type { FrontMatter } from "./front-matter.ts";
 export type ReadMeta = (text: string) => Promise<FrontMatter>;
 
 /** Raised when the reading of front matter changes. */
-const version = 2;
+const version = 3;
 const kept = 500;
 
 /** Without a file, only the process remembers. Results are shared: nobody changes them. */

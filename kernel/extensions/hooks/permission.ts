@@ -43,7 +43,12 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   /** What it requires and lacks, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {
     if (!meta) return [];
-    return missingRequirements(meta, { platform: process.platform, env: { ...env, ...entry(name).env }, lookup });
+    return missingRequirements(meta, {
+      platform: process.platform,
+      env: { ...env, ...entry(name).env },
+      // What existing packs call the workspace: there always is one.
+      lookup: (key) => (key === "workspace.dir" ? paths.workspace : lookup(key)),
+    });
   }
 
   function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {

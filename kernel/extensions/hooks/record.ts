@@ -1,8 +1,8 @@
 /** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
-import type { HookEventRecord, HookRecord } from "../../contract/management.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import type { HookRecord } from "../../contract/management.ts";
 import type { EventSpec } from "../../types.ts";
 import { describe } from "../record.ts";
+import { describeEvent } from "./calls/describe-event.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { HookSlot } from "./kind.ts";
 
@@ -41,11 +41,4 @@ export function describeHook(
     warnings,
     ...(counts ? { runs, failures, failuresInARow, lastRun, lastError } : { runs: 0, failures: 0, failuresInARow: 0 }),
   };
-}
-
-/** A declared event, with the nearest known name where nobody emits it. */
-export function describeEvent(name: string, specs: ReadonlyMap<string, EventSpec>): HookEventRecord {
-  if (specs.has(name)) return { name, known: true };
-  const close = didYouMean(name, specs.keys());
-  return close === undefined ? { name, known: false } : { name, known: false, didYouMean: close };
 }

@@ -34,9 +34,16 @@ function copyOf(event: BusEvent): BusEvent {
     name: event.name,
     sessionKey: event.sessionKey,
     timestamp: new Date(event.timestamp),
-    context: copyOfContext(event.context),
+    context: withPackNames(copyOfContext(event.context)),
     messages: [],
   };
+}
+
+/** What existing packs read under a name of their own: seen when asked for, and no field of the event. */
+function withPackNames(context: BusEvent["context"]): BusEvent["context"] {
+  const { workspace } = context as { workspace?: unknown };
+  if (workspace === undefined || "workspaceDir" in context) return context;
+  return Object.defineProperty(context, "workspaceDir", { value: workspace, enumerable: false });
 }
 
 function copyOfContext(context: BusEvent["context"]): BusEvent["context"] {

@@ -19,6 +19,7 @@ test("fields at the top level, with defaults", () => {
     events: ["message:received", "command:new"],
     priority: 0,
     timeoutMs: 5000,
+    failClosed: false,
     always: false,
     requires: { bins: [], anyBins: [], env: [], config: [] },
   });
@@ -51,6 +52,14 @@ test("metadata of existing packs: inline JSON, a map, JSON in a string", () => {
     assert.equal([meta.emoji, meta.export, meta.always, meta.requires.bins], ["💾", "default", true, ["git"]]);
     assert.equal(warnings, []);
   }
+});
+
+test("a kind of events is meant by packs only", () => {
+  assert.equal(parseHookMd(md("metadata: { openclaw: { events: [command, gateway:startup] } }")).meta.events, [
+    "command:*",
+    "gateway:startup",
+  ]);
+  assert.equal(parseHookMd(md("events: [command]")).meta.events, ["command"]);
 });
 
 test("the top level wins over metadata, Portico's own metadata over others'", () => {

@@ -1,0 +1,31 @@
+/** Every contribution point that types name is declared by its owner, so that items of it can be checked. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { discover } from "../../../../kernel/extensions/discover.ts";
+import { createPackageLoader } from "../../../../kernel/extensions/load/package-loader.ts";
+import { pluginEntryNames, readPlugins } from "../../../../kernel/extensions/plugins/candidate.ts";
+import { createPoints } from "../../../../kernel/extensions/plugins/points.ts";
+import { packageDir } from "../../../support/gateway.ts";
+import { test } from "../../../support/suite.ts";
+
+test("the points of the types are those that definitions declare", async () => {
+  const sources = ["kernel", "plugins"].flatMap((room) =>
+    readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => readFileSync(join(packageDir, room, file), "utf8")),
+  );
+  const typed = sources.flatMap((text) =>
+    [...text.matchAll(/interface Contributions \{([^}]*)\}/g)].flatMap(([, body = ""]) =>
+      [...body.matchAll(/^\s*(\w+): /gm)].map(([, name]) => name),
+    ),
+  );
+  const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
+  const plugins = await readPlugins(found, createPackageLoader(packageDir));
+  const points = createPoints();
+  points.declare(plugins.flatMap(({ meta }) => meta ?? []));
+  assert.ok(typed.length > 5);
+  assert.equal(points.names().sort(), typed.sort());
+});
+
+test.run();
