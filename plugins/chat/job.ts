@@ -4,6 +4,8 @@ import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/
 
 export interface JobOptions {
   request: ChatRequest;
+  /** Models to go on to after the request's own. */
+  fallbacks?: readonly string[] | undefined;
   /** The caller's own bytes, which say exactly what `request` says. */
   raw?: Buffer | undefined;
   /** The caller's own request in another form, which says what `request` says or more. */
@@ -35,8 +37,11 @@ export interface Worker {
   cancel(): void;
 }
 
+const NONE: readonly string[] = [];
+
 export class Job {
   request: ChatRequest;
+  fallbacks: readonly string[];
   raw: Buffer | undefined;
   native: NativeRequest | undefined;
   readonly stream: boolean;
@@ -59,6 +64,7 @@ export class Job {
 
   constructor(options: JobOptions) {
     this.request = options.request;
+    this.fallbacks = options.fallbacks ?? NONE;
     this.raw = options.raw;
     this.native = options.native;
     this.stream = options.stream;

@@ -19,6 +19,7 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
     if (typeof value === "string") headers[name] = value;
   }
   const opened = await chat.open(call, request, {
+    body,
     stream: request.stream === true,
     native: { form: "anthropic", body, headers },
     dropped,

@@ -1,7 +1,7 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
 import { type Call, type Logger, PorticoError } from "portico";
-import { type ChatMessage, type ChatService, type JsonObject, objectAt, refused } from "portico/chat";
+import { type ChatMessage, type ChatService, type JsonObject, modelAt, objectAt, refused } from "portico/chat";
 import type { Archive } from "./archive.ts";
 import { readItems } from "./items.ts";
 import { readSettings, type ReadSettings } from "./request.ts";
@@ -38,8 +38,8 @@ export async function createResponse(
 
   const opened = await chat.open(
     call,
-    { ...settings.request, model: String(body.model), messages },
-    { stream: settings.stream, dropped },
+    { ...settings.request, model: modelAt(body), messages },
+    { body, stream: settings.stream, dropped },
   );
   if (opened.kind === "stream") {
     void opened.pipe(createTranslator(response, (ended) => (stored ? keep(ended) : undefined), settings.custom));

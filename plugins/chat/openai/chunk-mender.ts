@@ -1,6 +1,14 @@
 /** Mends the chunks of one stream in OpenAI's form where servers of that format go wrong, and knows how it must end. */
 import type { Usage } from "portico/chat";
-import { type CompletionDefaults, finishReason, mendArguments, mendText, mendUsage, newCallId } from "./completion.ts";
+import {
+  type CompletionDefaults,
+  finishReason,
+  isCompletionId,
+  mendArguments,
+  mendText,
+  mendUsage,
+  newCallId,
+} from "./completion.ts";
 import { type Fields, isObject } from "./fields.ts";
 
 export interface StreamOptions extends CompletionDefaults {
@@ -17,6 +25,8 @@ interface ChoiceState {
   callsById: Map<string, number>;
   callsByIndex: Map<number, number>;
   calls: number;
+  /** Calls that nothing has come for so far. */
+  bare: Set<number>;
 }
 
 export class ChunkMender {
@@ -31,6 +41,7 @@ export class ChunkMender {
   #created = 0;
   #model = "";
   #usageSent = false;
+  #before: Fields[] = [];
 
   constructor(options: StreamOptions) {
     this.#options = options;
@@ -41,8 +52,18 @@ export class ChunkMender {
     return this.#id !== undefined;
   }
 
-  /** Mends the chunk in place. `drop`: nothing in it may go out; `pass`: it was good as it came. */
-  mend(chunk: Fields): "drop" | "pass" | "changed" {
+  /** Chunks that must go out before the one that was mended last. */
+  takeBefore(): Fields[] {
+    const before = this.#before;
+    if (before.length > 0) this.#before = [];
+    return before;
+  }
+
+  /**
+   * Mends the chunk in place. `drop`: nothing in it may go out; `pass`: it was good as it came; `renamed`: nothing but
+   * its id, time or model was changed.
+   */
+  mend(chunk: Fields): "drop" | "pass" | "renamed" | "changed" {
     let changed = false;
     const usage = chunk["usage"];
     if (isObject(usage)) {
@@ -57,7 +78,7 @@ export class ChunkMender {
       this.#usageSent = true;
       return this.#identify(chunk) || changed ? "changed" : "pass";
     }
-    if (this.#identify(chunk)) changed = true;
+    const renamed = this.#identify(chunk);
     if (isObject(usage)) {
       // It goes out in a chunk of its own at the end, if at all.
       delete chunk["usage"];
@@ -71,17 +92,18 @@ export class ChunkMender {
       if (this.#mendChoice(choice, i)) changed = true;
       if (!(before && isHollow(choice))) empty = false;
     }
-    return empty ? "drop" : changed ? "changed" : "pass";
+    return empty ? "drop" : changed ? "changed" : renamed ? "renamed" : "pass";
   }
 
   /** What is missing before `[DONE]`: finish reasons, and the usage chunk. */
   closing(): Fields[] {
     if (this.#id === undefined) return [];
-    const head = { id: this.#id, object: "chat.completion.chunk", created: this.#created, model: this.#model };
+    const head = this.#head();
     const out: Fields[] = [];
     for (const [index, state] of this.#choices) {
       if (state.finished) continue;
       state.finished = true;
+      out.push(...this.#emptyArguments(index, state));
       const reason = state.calls > 0 ? "tool_calls" : "stop";
       this.finishReason ??= reason;
       out.push({ ...head, choices: [{ index, delta: {}, finish_reason: reason }] });
@@ -98,7 +120,7 @@ export class ChunkMender {
     let changed = false;
     if (this.#id === undefined) {
       const { id, created, model } = this.#options;
-      this.#id = typeof chunk["id"] === "string" && chunk["id"] !== "" ? chunk["id"] : id;
+      this.#id = isCompletionId(chunk["id"]) ? chunk["id"] : id;
       this.#created =
         Number.isInteger(chunk["created"]) && (chunk["created"] as number) > 0 ? (chunk["created"] as number) : created;
       this.#model = typeof chunk["model"] === "string" && chunk["model"] !== "" ? chunk["model"] : model;
@@ -125,7 +147,14 @@ export class ChunkMender {
   #stateOf(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      state = { role: false, finished: false, callsById: new Map(), callsByIndex: new Map(), calls: 0 };
+      state = {
+        role: false,
+        finished: false,
+        callsById: new Map(),
+        callsByIndex: new Map(),
+        calls: 0,
+        bare: new Set(),
+      };
       this.#choices.set(index, state);
     }
     return state;
@@ -174,6 +203,7 @@ export class ChunkMender {
       changed = true;
     } else {
       state.finished = true;
+      this.#before.push(...this.#emptyArguments(index, state));
       this.finishReason ??= reason;
       if (reason !== given) {
         choice["finish_reason"] = reason;
@@ -181,6 +211,18 @@ export class ChunkMender {
       }
     }
     return changed;
+  }
+
+  /** A call without arguments has the empty object. */
+  #emptyArguments(index: number, state: ChoiceState): Fields[] {
+    const calls = [...state.bare].map((call) => ({ index: call, function: { arguments: "{}" } }));
+    state.bare.clear();
+    if (calls.length === 0) return [];
+    return [{ ...this.#head(), choices: [{ index, delta: { tool_calls: calls }, finish_reason: null }] }];
+  }
+
+  #head(): Fields {
+    return { id: this.#id, object: "chat.completion.chunk", created: this.#created, model: this.#model };
   }
 
   #allFinished(): boolean {
@@ -231,6 +273,8 @@ function mendCalls(calls: unknown[], state: ChoiceState): boolean {
       changed = true;
     }
     if (mendArguments(fn, false)) changed = true;
+    if (isObject(fn) && typeof fn["arguments"] === "string" && fn["arguments"] !== "") state.bare.delete(index);
+    else if (fresh) state.bare.add(index);
   }
   return changed;
 }

@@ -1,5 +1,5 @@
 /** The common events of a stream in OpenAI's form: one string of text, reasoning or arguments, and nothing else. */
-import { EventPattern } from "../kit/stream/event-pattern.ts";
+import { type EventFrame, EventPattern, frameOf } from "../kit/stream/event-pattern.ts";
 import { type Fields, isObject } from "./fields.ts";
 
 /** Text, reasoning and arguments may alternate. */
@@ -10,6 +10,8 @@ export interface CommonEvent {
   readonly pattern: EventPattern;
   /** The string is text of the first choice. */
   readonly text: boolean;
+  /** What stands around the string as it goes out, where that is not what came. */
+  readonly renamed: EventFrame | undefined;
 }
 
 export class CommonEvents {
@@ -21,8 +23,11 @@ export class CommonEvents {
     return undefined;
   }
 
-  /** Remembers the shape of a good event with one string in its delta, and nothing else that could matter. */
-  learn(block: Buffer, choice: Fields): void {
+  /**
+   * Remembers the shape of a good event with one string in its delta, and nothing else that could matter. `written`: the
+   * event as it goes out, where that differs.
+   */
+  learn(block: Buffer, choice: Fields, written?: Buffer): void {
     if (choice["finish_reason"] !== null) return;
     const delta = choice["delta"] as Fields;
     const field = onlyString(delta);
@@ -30,8 +35,10 @@ export class CommonEvents {
     if (field === undefined || deltaAt === -1) return;
     const pattern = EventPattern.of(block, Buffer.from(`"${field}"`), "none", deltaAt);
     if (pattern === undefined) return;
+    const renamed = written === undefined ? undefined : frameOf(written, Buffer.from(`"${field}"`));
+    if (written !== undefined && renamed === undefined) return;
     const text = field === "content" && choice["index"] === 0;
-    this.#list = [{ pattern, text }, ...this.#list.slice(0, MOST_PATTERNS - 1)];
+    this.#list = [{ pattern, text, renamed }, ...this.#list.slice(0, MOST_PATTERNS - 1)];
   }
 }
 
@@ -46,5 +53,7 @@ function onlyString(delta: Fields): string | undefined {
   if (Object.keys(call).some((name) => name !== "index" && name !== "function")) return undefined;
   const fn = call["function"];
   if (!isObject(fn) || Object.keys(fn).length !== 1 || typeof fn["arguments"] !== "string") return undefined;
+  // Whether a call has arguments at all is counted where events are parsed.
+  if (fn["arguments"] === "") return undefined;
   return "arguments";
 }

@@ -80,7 +80,7 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
     target[key] = value;
     changed = true;
   };
-  if (typeof response["id"] !== "string" || response["id"] === "") set(response, "id", defaults.id);
+  if (!isCompletionId(response["id"])) set(response, "id", defaults.id);
   if (response["object"] !== "chat.completion") set(response, "object", "chat.completion");
   if (typeof response["created"] !== "number") set(response, "created", defaults.created);
   else if (!Number.isInteger(response["created"])) set(response, "created", Math.floor(response["created"]));
@@ -227,6 +227,11 @@ export function completionBytes(completion: ChatCompletion): Buffer {
 
 let counter = 0;
 const runId = Math.random().toString(36).slice(2, 10);
+
+/** Whether an id may be passed on: OpenAI's begin so, and others may mean something where they come from. */
+export function isCompletionId(id: unknown): id is string {
+  return typeof id === "string" && id.startsWith("chatcmpl-") && id.length > 9;
+}
 
 /** `chatcmpl-` and an id that is unique over restarts too. */
 export function newCompletionId(): string {

@@ -159,9 +159,12 @@ export class OpenAiStream implements StreamDecoder {
       const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
       if (common !== undefined) {
-        if (this.#capture && common.text) {
-          const { stringStart, stringEnd } = common.pattern;
-          this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
+        const { stringStart, stringEnd } = common.pattern;
+        if (this.#capture && common.text) this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
+        if (common.renamed !== undefined) {
+          if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
+          pieces.push(common.renamed.prefix, bytes.subarray(stringStart, stringEnd), common.renamed.suffix);
+          passFrom = end;
         }
       } else {
         let out: Buffer | undefined;
@@ -233,11 +236,14 @@ export class OpenAiStream implements StreamDecoder {
     if (!isObject(value))
       throw upstreamError({ kind: "upstream", message: "The upstream sent an event that is not an object." }, 200);
     const verdict = this.#mender.mend(value);
+    const before = this.#mender.takeBefore();
+    if (before.length > 0) return Buffer.concat([...before, ...(verdict === "drop" ? [] : [value])].map(encode));
     if (verdict === "drop") return NOTHING;
     if (verdict === "changed" || !plain) return encode(value);
     const choices = value["choices"] as Fields[];
-    if (block !== undefined && choices.length === 1) this.#common.learn(block, choices[0]!);
-    return undefined;
+    const written = verdict === "renamed" ? encode(value) : undefined;
+    if (block !== undefined && choices.length === 1) this.#common.learn(block, choices[0]!, written);
+    return written;
   }
 
   #closing(): Buffer {

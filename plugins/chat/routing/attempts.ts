@@ -5,7 +5,7 @@ import type { Channel, Release } from "./channel.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { judge } from "./judge.ts";
-import { type Candidate, type Routing, resolve } from "./router.ts";
+import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
@@ -30,7 +30,8 @@ export interface Engine {
  */
 export async function converse(engine: Engine, job: Job): Promise<ChatResponse> {
   const found = resolve(engine.routing, job.request.model, job.channel);
-  const all = found instanceof Promise ? await found : found;
+  const own = found instanceof Promise ? await found : found;
+  const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
   const { candidates, forced } = selectTargets(all);
   let last: unknown;
   for (const candidate of candidates) {

@@ -37,6 +37,16 @@ export function candidatesOf(routing: Routing, model: string): Candidate[] | Pro
   return resolveName(routing, model, 0);
 }
 
+/** The candidates, and then those of further models; one that leads nowhere is passed over. */
+export async function withFallbacks(
+  routing: Routing,
+  first: readonly Candidate[],
+  models: readonly string[],
+): Promise<Candidate[]> {
+  const more = await Promise.all(models.map((model) => candidatesOf(routing, model)));
+  return unique([...first, ...more.flat()]);
+}
+
 function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {
   let list = found;
   if (only !== undefined) {

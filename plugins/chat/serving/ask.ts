@@ -7,7 +7,7 @@ import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job } from "../job.ts";
 import { type End, usageOf } from "./metering.ts";
 import { readCompletion, newCompletionId } from "../openai/completion.ts";
-import { checkRequest } from "../openai/request.ts";
+import { readRequest } from "../openai/read-request.ts";
 
 /** What became of a job, for `chat:response` and `message:sent`. */
 export interface Report {
@@ -33,7 +33,9 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
   const { request } = result.context;
   // Handlers see copies: another object need not say anything else.
   if (isDeepStrictEqual(request, job.request)) return;
-  job.request = checkRequest(request);
+  const read = readRequest(request);
+  job.request = read.request;
+  job.fallbacks = read.fallbacks;
   job.raw = undefined;
   job.native = undefined;
 }

@@ -4,6 +4,8 @@ import type { ChatProvider, ChatRequest, Usage } from "portico/chat";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
+import { isObject } from "../openai/fields.ts";
+import { checkMembers } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, markFailure, traceOf } from "./open.ts";
 
@@ -14,7 +16,9 @@ const MAX_INPUTS = 2048;
 /** Writes its own response: returns nothing, or throws before anything was written. */
 export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknown> {
   const { engine, events } = endpoint;
-  const request = checkEmbeddings(await call.json());
+  const value = await call.json();
+  if (isObject(value)) checkMembers(value, await call.body());
+  const request = checkEmbeddings(value);
   await admit(endpoint, call, request.model);
   const job = new Job({
     // No messages: what is sent is made of the other fields.

@@ -4,7 +4,7 @@ import { type Call, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import { type Endpoint, openChat, setTrace, traceOf } from "./open.ts";
-import { checkRequest } from "../openai/request.ts";
+import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
 /** Errors below `/v1` in OpenAI's form. */
@@ -26,14 +26,17 @@ function typeOf(status: number): string {
 
 /** Throws before anything was written. */
 export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
-  const request = checkRequest(await call.json());
+  const value = await call.json();
   const raw = await call.body();
-  const { job, response } = await openChat(endpoint, call, { request, raw, stream: request.stream === true });
-  if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });
-  const { res } = call;
-  setTrace(res, job);
-  void endpoint.busy(pass(res, response));
-  return undefined;
+  const { request, fallbacks, same } = readRequest(value, raw);
+  const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
+  return openChat(endpoint, call, incoming, ({ job, response }) => {
+    if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });
+    const { res } = call;
+    setTrace(res, job);
+    void endpoint.busy(pass(res, response));
+    return undefined;
+  });
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

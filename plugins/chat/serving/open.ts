@@ -45,6 +45,12 @@ export async function mayUse({ engine, gates }: Endpoint, client: Client, model:
   return gates().every((gate) => gate.allows(client, asked));
 }
 
+/** Those of the models that a client may use. */
+export async function usable(endpoint: Endpoint, client: Client, models: readonly string[]): Promise<string[]> {
+  const allowed = await Promise.all(models.map((model) => mayUse(endpoint, client, model)));
+  return models.filter((_, i) => allowed[i]);
+}
+
 /** A name that leads nowhere is refused later, to everybody alike. */
 async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
   const acting = new Set<string>();
@@ -60,9 +66,11 @@ async function wanted({ routing, provider }: Engine, model: string): Promise<Wan
 /** A request that was read and checked. */
 export interface Incoming {
   request: ChatRequest;
+  /** Models to go on to after the request's own. */
+  fallbacks: readonly string[];
   stream: boolean;
   /** The caller's own bytes, where they are in OpenAI's form. */
-  raw?: Buffer;
+  raw?: Buffer | undefined;
   /** The caller's own request, where it is in another form that a provider may speak too. */
   native?: NativeRequest;
   /** The response will be translated: it must be there as a whole, and be a response in OpenAI's form. */
@@ -77,28 +85,40 @@ export interface Opened {
 }
 
 /**
- * Offers the request to hooks and asks. Where this throws, the trace is in the headers of `call.res`. A client that
- * leaves, now or while the response is written, cancels.
+ * Offers the request to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
+ * opened by then, `write` included; so does a client that disconnects, now or while the response is written. Where it
+ * throws, the trace is in the headers of `call.res`.
  */
-export async function openChat(endpoint: Endpoint, call: Call, incoming: Incoming): Promise<Opened> {
-  const { engine, events } = endpoint;
-  const { request, stream, raw, native } = incoming;
-  const job = new Job({
-    request,
-    raw,
-    native,
-    stream,
-    requestId: call.id,
-    client: call.client,
-    sessionKey: sessionKeyOf(call, request["user"]),
-  });
+export async function openChat<T>(
+  endpoint: Endpoint,
+  call: Call,
+  incoming: Incoming,
+  write: (opened: Opened) => T,
+): Promise<T> {
+  const { request, fallbacks, stream, raw, native } = incoming;
+  const sessionKey = sessionKeyOf(call, request["user"]);
+  const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
   call.onLeave(() => job.cancel());
+  try {
+    return write({ job, response: await begin(endpoint, call, incoming, job) });
+  } catch (error) {
+    job.cancel();
+    throw error;
+  }
+}
+
+async function begin(endpoint: Endpoint, call: Call, incoming: Incoming, job: Job): Promise<ChatResponse> {
+  const { engine, events } = endpoint;
+  const { request, stream } = incoming;
   const admitted = admit(endpoint, call, request.model);
-  if (admitted !== undefined) await admitted;
+  if (admitted !== undefined) {
+    await admitted;
+    job.fallbacks = await usable(endpoint, call.client, job.fallbacks);
+  }
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
   if (job.cancelled) throw clientDisconnected();
   if (typeof pushed === "string") {
-    return { job, response: replyResponse(events, job, pushed) };
+    return replyResponse(events, job, pushed);
   }
   if (events.hasListeners("chat:request")) await offerRequest(events, job);
   // What hooks pushed goes into the response, which must then be in our own form.
@@ -124,7 +144,7 @@ export async function openChat(endpoint: Endpoint, call: Call, incoming: Incomin
   if (response.native !== true && incoming.dropped !== undefined)
     job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
   if (pushed.length > 0) prefix(response, pushed, job.request);
-  return { job, response };
+  return response;
 }
 
 const NONE: string[] = [];
@@ -183,7 +203,7 @@ export function setTrace(res: ServerResponse, job: Job): void {
 }
 
 function headerSafe(text: string): string {
-  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
+  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(Buffer.from(text).toString());
 }
 
 function prefix(response: ChatResponse, pushed: string[], request: ChatRequest): void {

@@ -1,13 +1,13 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
 import type { Client, PorticoError } from "portico";
-import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService } from "portico/chat";
+import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, OpenedChat } from "portico/chat";
 import { ask, completionOf, offerRequest, reportResponse } from "./ask.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { ModelEntry } from "../routing/models.ts";
 import { type Endpoint, openChat, setTrace } from "./open.ts";
 import { readChunks } from "../openai/read-chunks.ts";
-import { checkRequest } from "../openai/request.ts";
+import { checkMembers, readRequest } from "../openai/read-request.ts";
 import { writeTranslated } from "./write-stream.ts";
 
 const OWNER: Client = { kind: "owner" };
@@ -21,8 +21,10 @@ export function createChatService(
   const { engine, events } = endpoint;
 
   async function prepare(request: ChatRequest, options: ChatOptions, stream: boolean): Promise<Job> {
+    const { request: checked, fallbacks } = readRequest({ ...request, stream });
     const job = new Job({
-      request: checkRequest(request),
+      request: checked,
+      fallbacks,
       stream,
       requestId: options.requestId ?? `int_${Math.random().toString(36).slice(2, 12)}`,
       client: options.client ?? OWNER,
@@ -114,20 +116,22 @@ export function createChatService(
     },
 
     async open(call, request, options) {
-      const { job, response } = await openChat(endpoint, call, {
-        ...options,
-        request: checkRequest(request),
-        translated: true,
+      const { stream, body, dropped } = options;
+      checkMembers(body, await call.body());
+      const { request: checked, fallbacks, same } = readRequest({ ...request, stream, models: body["models"] });
+      const native = same ? options.native : undefined;
+      const incoming = { request: checked, fallbacks, stream, native, dropped, translated: true };
+      return openChat<OpenedChat>(endpoint, call, incoming, ({ job, response }) => {
+        setTrace(call.res, job);
+        if (response.stream === undefined) {
+          const native = response.native === true ? response.body : undefined;
+          return { kind: "whole", completion: completionOf(response), native };
+        }
+        return {
+          kind: "stream",
+          pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator)),
+        };
       });
-      setTrace(call.res, job);
-      if (response.stream === undefined) {
-        const native = response.native === true ? { native: response.body! } : {};
-        return { kind: "whole", completion: completionOf(response), ...native };
-      }
-      return {
-        kind: "stream",
-        pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator)),
-      };
     },
 
     ...listed,

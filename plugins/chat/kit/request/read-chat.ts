@@ -17,9 +17,10 @@ export interface Said<P extends PartLike, C extends { id?: string }> {
   extras: Extras[];
 }
 
-/** The request's `model`. */
+/** The request's `model`, else the first of its `models`. */
 export function modelAt(body: JsonObject): string {
-  const model = stringAt(body.model, "model");
+  const named = body.model ?? (Array.isArray(body.models) ? body.models[0] : undefined);
+  const model = stringAt(named, "model");
   if (model === "") throw refused("model", "`model` must not be empty");
   return model;
 }

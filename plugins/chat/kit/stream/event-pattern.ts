@@ -62,6 +62,19 @@ export class EventPattern {
   }
 }
 
+/** What stands around the one string of an event. */
+export interface EventFrame {
+  prefix: Buffer;
+  suffix: Buffer;
+}
+
+/** The frame of the string that is the value of the (quoted) key, which stands once in the event. */
+export function frameOf(event: Buffer, key: Buffer): EventFrame | undefined {
+  const start = stringAfter(event, key, 0);
+  const quote = start === -1 || event.indexOf(key, start) !== -1 ? -1 : closingQuote(event, start);
+  return quote === -1 ? undefined : { prefix: event.subarray(0, start), suffix: event.subarray(quote) };
+}
+
 function looseSuffix(rest: Buffer): Buffer {
   const suffix: number[] = [];
   for (const byte of rest) {

@@ -25,6 +25,8 @@ export interface ChatService {
 /** What a route for another format tells of its request. */
 export interface OpenOptions {
   stream: boolean;
+  /** The caller's body as it was parsed: its members are checked like those of a chat request, and its `models` heeded. */
+  body: Record<string, unknown>;
   /** The caller's own request: a channel that speaks its form gets it as it is. */
   native?: NativeRequest;
   /** What the translation into this request left out: named in `x-portico-dropped`, unless the response is native. */

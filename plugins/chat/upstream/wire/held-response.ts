@@ -40,7 +40,9 @@ export class HeldResponse {
     const head = this.#first;
     if (head === undefined || head[0] !== 123) return false;
     const choices = head.indexOf('"choices"');
-    return choices !== -1 && !head.subarray(0, choices).includes('"error"');
+    if (choices === -1 || head.subarray(0, choices).includes('"error"')) return false;
+    // Another kind of id must be replaced.
+    return /^\{\s*"id"\s*:\s*"chatcmpl-./.test(head.toString("latin1", 0, 64));
   }
 }
 

@@ -31,7 +31,7 @@ test("a hook's reply to one goes nowhere", async () => {
     },
   } as unknown as Call;
   const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
-  const thrown = await openChat(endpoint, call, { request, stream: true }).then(
+  const thrown = await openChat(endpoint, call, { request, fallbacks: [], stream: true }, (opened) => opened).then(
     () => undefined,
     (error: { code: string }) => error,
   );

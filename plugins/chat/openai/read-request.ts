@@ -1,0 +1,125 @@
+/**
+ * From a body to a request that is checked: what was checked is what is sent. No member may be read by an upstream in
+ * another way than here, and models are the gateway's to choose.
+ */
+import { PorticoError } from "portico";
+import type { ChatRequest } from "portico/chat";
+import { type Fields, isObject } from "./fields.ts";
+import { checkRequest } from "./request.ts";
+
+export interface ReadRequest {
+  request: ChatRequest;
+  /** Models to go on to, in their order, after the request's own. */
+  fallbacks: readonly string[];
+  /** The bytes say the same as the request: they may be sent. */
+  same: boolean;
+}
+
+const NONE: readonly string[] = [];
+const MOST_MODELS = 16;
+
+/** `raw`: the bytes that the value was read from. Throws `invalid_request_error` (400) with `param`. */
+export function readRequest(value: unknown, raw?: Buffer): ReadRequest {
+  if (!isObject(value)) return { request: checkRequest(value), fallbacks: NONE, same: true };
+  checkMembers(value, raw);
+  const hasModels = value["models"] !== undefined;
+  const strayOptions = value["stream"] !== true && value["stream_options"] !== undefined;
+  if (!hasModels && !strayOptions) return { request: checkRequest(value), fallbacks: NONE, same: true };
+  const { models, ...request } = value;
+  const listed = readModels(models);
+  if (strayOptions) delete request["stream_options"];
+  if (request["model"] == null && listed.length > 0) request["model"] = listed[0];
+  const fallbacks = listed.filter((model, i) => model !== request["model"] && listed.indexOf(model) === i);
+  return { request: checkRequest(request), fallbacks, same: false };
+}
+
+function readModels(models: unknown): string[] {
+  if (models == null) return [];
+  const good =
+    Array.isArray(models) && models.length > 0 && models.every((model) => typeof model === "string" && model !== "");
+  if (!good) fail("`models` must be a list of model names, to be tried in their order.", "models");
+  if (models.length > MOST_MODELS)
+    fail(`\`models\` names ${models.length} models: at most ${MOST_MODELS} fit.`, "models");
+  return models as string[];
+}
+
+// By Unicode's rules of case, as some servers read their members: `modelſ` is `models` to them.
+const NAMES_A_MODEL = /^models?$/iu;
+/** Members that some servers take for members of the body itself. */
+const MERGED = ["extra_body", "extraBody"];
+/** Told by their quoted names in the bytes: inside a string the quotes would be escaped. */
+const WATCHED = ["model", "models", "messages", "input"].map((name) => Buffer.from(`"${name}"`));
+
+/** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
+export function checkMembers(value: Fields, raw?: Buffer): void {
+  for (const key of Object.keys(value)) {
+    if (key !== "model" && key !== "models" && NAMES_A_MODEL.test(key))
+      fail(`\`${shown(key)}\` is not a member here: write \`${/s$/iu.test(key) ? "models" : "model"}\`.`, shown(key));
+  }
+  for (const name of MERGED) {
+    const merged = value[name];
+    if (!isObject(merged)) continue;
+    const found = Object.keys(merged).find((key) => NAMES_A_MODEL.test(key));
+    if (found !== undefined)
+      fail(
+        `\`${name}.${shown(found)}\` must not name models: write \`model\` or \`models\`.`,
+        `${name}.${shown(found)}`,
+      );
+  }
+  if (raw === undefined || !mayRepeat(raw)) return;
+  const twice = repeated(raw.toString("utf8"));
+  if (twice !== undefined) fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
+}
+
+/** Quick: a watched name stands twice somewhere, or names may be written in escapes. */
+function mayRepeat(raw: Buffer): boolean {
+  for (const name of WATCHED) {
+    const at = raw.indexOf(name);
+    if (at !== -1 && raw.indexOf(name, at + name.length) !== -1) return true;
+  }
+  return raw.includes("\\u00");
+}
+
+/** The first member of the object itself that comes twice. The text is JSON. */
+function repeated(text: string): string | undefined {
+  const seen = new Set<string>();
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (char === "{" || char === "[") depth++;
+    else if (char === "}" || char === "]") depth--;
+    else if (char === '"') {
+      const end = stringEnd(text, i);
+      if (depth === 1 && isName(text, end)) {
+        const name = JSON.parse(text.slice(i, end)) as string;
+        if (seen.has(name)) return name;
+        seen.add(name);
+      }
+      i = end - 1;
+    }
+  }
+  return undefined;
+}
+
+/** Behind the closing quote. */
+function stringEnd(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    if (text[i] === '"') return i + 1;
+    if (text[i] === "\\") i++;
+  }
+  return text.length;
+}
+
+function isName(text: string, from: number): boolean {
+  let i = from;
+  while (" \n\r\t".includes(text[i] ?? "x")) i++;
+  return text[i] === ":";
+}
+
+function shown(name: string): string {
+  return Buffer.from(name).toString().slice(0, 60);
+}
+
+function fail(message: string, param: string): never {
+  throw new PorticoError("invalid_request_error", message, { param });
+}
