@@ -92,7 +92,10 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     const type = "invalid_request_error";
     const methods = routes.methods(path);
     const place = path.slice(0, 200);
-    if (methods.length === 0) return new PorticoError("not_found", `There is nothing at ${place}.`, { type });
+    if (methods.length === 0) {
+      const versioned = routes.methods(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
+      return new PorticoError("not_found", `There is nothing at ${place}.${versioned}`, { type });
+    }
     const allow = methods.join(", ");
     const message = `${place} does not take ${method}. It takes ${allow}.`;
     return new PorticoError("method_not_allowed", message, { headers: { allow }, type });

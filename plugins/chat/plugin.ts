@@ -1,5 +1,5 @@
 /** Chat completions in OpenAI's format over any number of channels. */
-import { type Client, definePlugin, PorticoError } from "portico";
+import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
 import { AliasConfig, type Aliases, ChannelConfig, type Channels } from "./schema.ts";
@@ -33,7 +33,7 @@ export default definePlugin({
     const { createListings, listModels } = await import("./routing/models.ts");
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
     const { embeddings } = await import("./serving/embeddings.ts");
-    const { mayUse } = await import("./serving/open.ts");
+    const { oneModel, usableModels } = await import("./serving/model-routes.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
     const { channelNotices, describeChannels, testChannel } = await import("./channel-routes.ts");
@@ -78,11 +78,6 @@ export default definePlugin({
     const models = () =>
       listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
 
-    const usable = async (client: Client, all: Awaited<ReturnType<typeof models>>) => {
-      const allowed = await Promise.all(all.map(({ id }) => mayUse(endpoint, client, id)));
-      return all.filter((_, i) => allowed[i]);
-    };
-
     ctx.errors("/v1", openaiForm);
     const endpoint = {
       engine,
@@ -90,6 +85,7 @@ export default definePlugin({
       busy: ctx.busy,
       meters: () => ctx.list("meter"),
       gates: () => ctx.list("gate"),
+      models,
     };
     ctx.route(
       "POST",
@@ -102,18 +98,11 @@ export default definePlugin({
     );
     ctx.route("GET", "/v1/models", { access: "client", summary: "All models" }, async ({ client }) => ({
       object: "list",
-      data: await usable(client, await models()),
+      data: await usableModels(endpoint, client),
     }));
-    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, async (call) => {
-      const id = decodeURIComponent(call.path.slice("/v1/models/".length));
-      const found = (await models()).find((model) => model.id === id);
-      if (found !== undefined && (await mayUse(endpoint, call.client, id))) return found;
-      throw new PorticoError(
-        "model_not_found",
-        `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,
-        { param: "model" },
-      );
-    });
+    ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, ({ client, path }) =>
+      oneModel(endpoint, client, path.slice("/v1/models/".length)),
+    );
     ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, () =>
       describeChannels(engine),
     );
@@ -126,11 +115,9 @@ export default definePlugin({
 
     ctx.provide("channels", { list: () => describeChannels(engine).channels });
     ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
-    const chat = createChatService(endpoint, {
-      models,
-      defaultModel: (channel) =>
-        defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),
-    });
+    const chat = createChatService(endpoint, (channel) =>
+      defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),
+    );
     ctx.provide("chat", chat);
     ctx.add("hookContext", { name: "chat", create: (call) => createHookChat(chat, call) });
     ctx.add("banner", {

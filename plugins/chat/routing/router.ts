@@ -69,6 +69,7 @@ function finish(routing: Routing, model: string, found: Candidate[], only: strin
     {
       param: "model",
       type: "invalid_request_error",
+      details: { model },
     },
   );
 }

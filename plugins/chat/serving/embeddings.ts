@@ -7,7 +7,8 @@ import { Job } from "../job.ts";
 import { isObject } from "../openai/fields.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
-import { admit, type Endpoint, markFailure, traceOf } from "./open.ts";
+import { admit, type Endpoint } from "./access.ts";
+import { markFailure, traceOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
 

@@ -3,7 +3,8 @@ import type { ServerResponse } from "node:http";
 import { type Call, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
-import { type Endpoint, openChat, setTrace, traceOf } from "./open.ts";
+import type { Endpoint } from "./access.ts";
+import { openChat, setTrace, traceOf } from "./open.ts";
 import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 

@@ -1,16 +1,7 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type Call, type Client, isPorticoError } from "portico";
-import {
-  type ChatCompletion,
-  type ChatGate,
-  type ChatMeter,
-  type ChatRequest,
-  keySession,
-  type NativeRequest,
-  type WantedModel,
-} from "portico/chat";
-import type { Engine } from "../routing/attempts.ts";
+import { type Call, isPorticoError } from "portico";
+import { type ChatCompletion, type ChatRequest, keySession, type NativeRequest } from "portico/chat";
 import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { completionBytes, NO_TOKENS, textCompletion, newCompletionId } from "../openai/completion.ts";
@@ -18,50 +9,8 @@ import { streamOf } from "../response-streams.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "./prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
-import { candidatesOf } from "../routing/router.ts";
-
-export interface Endpoint {
-  engine: Engine;
-  events: Emitter;
-  busy<T>(work: Promise<T>): Promise<T>;
-  meters(): readonly ChatMeter[];
-  gates(): readonly ChatGate[];
-}
-
-/** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
-export function admit({ engine, gates }: Endpoint, call: Call, model: string): Promise<void> | undefined {
-  return call.client.kind === "key" ? askGates(gates(), call.client, wanted(engine, model), call.res) : undefined;
-}
-
-async function askGates(gates: readonly ChatGate[], client: Client, model: Promise<WantedModel>, res: ServerResponse) {
-  const asked = await model;
-  for (const gate of gates) await gate.admit(client, asked, res);
-}
-
-/** Whether a client may use a model, for listings. */
-export async function mayUse({ engine, gates }: Endpoint, client: Client, model: string): Promise<boolean> {
-  if (client.kind !== "key") return true;
-  const asked = await wanted(engine, model);
-  return gates().every((gate) => gate.allows(client, asked));
-}
-
-/** Those of the models that a client may use. */
-export async function usable(endpoint: Endpoint, client: Client, models: readonly string[]): Promise<string[]> {
-  const allowed = await Promise.all(models.map((model) => mayUse(endpoint, client, model)));
-  return models.filter((_, i) => allowed[i]);
-}
-
-/** A name that leads nowhere is refused later, to everybody alike. */
-async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
-  const acting = new Set<string>();
-  for (const { channel, model: own } of await candidatesOf(routing, model)) {
-    const found = provider(channel.config.provider);
-    if (found?.composite !== true) continue;
-    const name = found.builtinChannel ?? channel.name;
-    acting.add(own === name ? name : `${name}/${own}`);
-  }
-  return { model, acting: [...acting] };
-}
+import { admit, type Endpoint, usable } from "./access.ts";
+import { withNearest } from "./model-routes.ts";
 
 /** A request that was read and checked. */
 export interface Incoming {
@@ -103,7 +52,7 @@ export async function openChat<T>(
     return write({ job, response: await begin(endpoint, call, incoming, job) });
   } catch (error) {
     job.cancel();
-    throw error;
+    throw await withNearest(endpoint, call.client, error);
   }
 }
 

@@ -4,8 +4,8 @@ import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, 
 import { ask, completionOf, offerRequest, reportResponse } from "./ask.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
-import type { ModelEntry } from "../routing/models.ts";
-import { type Endpoint, openChat, setTrace } from "./open.ts";
+import type { Endpoint } from "./access.ts";
+import { openChat, setTrace } from "./open.ts";
 import { readChunks } from "../openai/read-chunks.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
 import { writeTranslated } from "./write-stream.ts";
@@ -16,7 +16,7 @@ const WAITING_CHUNKS = 64;
 
 export function createChatService(
   endpoint: Endpoint,
-  listed: { models(): Promise<ModelEntry[]>; defaultModel(channel?: string): Promise<string | undefined> },
+  defaultModel: (channel?: string) => Promise<string | undefined>,
 ): ChatService {
   const { engine, events } = endpoint;
 
@@ -134,6 +134,7 @@ export function createChatService(
       });
     },
 
-    ...listed,
+    models: endpoint.models,
+    defaultModel,
   };
 }

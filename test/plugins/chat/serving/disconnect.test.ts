@@ -4,7 +4,8 @@ import type { ServerResponse } from "node:http";
 import type { Call } from "portico";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Endpoint, openChat } from "../../../../plugins/chat/serving/open.ts";
+import type { Endpoint } from "../../../../plugins/chat/serving/access.ts";
+import { openChat } from "../../../../plugins/chat/serving/open.ts";
 import { writeStream } from "../../../../plugins/chat/serving/write-stream.ts";
 
 const test = suite("clients who have left");

@@ -1,0 +1,53 @@
+/** What a client may use, as the gates say. */
+import type { ServerResponse } from "node:http";
+import type { Call, Client } from "portico";
+import type { ChatGate, ChatMeter, WantedModel } from "portico/chat";
+import type { Engine } from "../routing/attempts.ts";
+import type { ModelEntry } from "../routing/models.ts";
+import { candidatesOf } from "../routing/router.ts";
+import type { Emitter } from "./ask.ts";
+
+/** What the routes of chat work with. */
+export interface Endpoint {
+  engine: Engine;
+  events: Emitter;
+  busy<T>(work: Promise<T>): Promise<T>;
+  meters(): readonly ChatMeter[];
+  gates(): readonly ChatGate[];
+  models(): Promise<ModelEntry[]>;
+}
+
+/** Lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
+export function admit({ engine, gates }: Endpoint, call: Call, model: string): Promise<void> | undefined {
+  return call.client.kind === "key" ? askGates(gates(), call.client, wanted(engine, model), call.res) : undefined;
+}
+
+async function askGates(gates: readonly ChatGate[], client: Client, model: Promise<WantedModel>, res: ServerResponse) {
+  const asked = await model;
+  for (const gate of gates) await gate.admit(client, asked, res);
+}
+
+/** Whether a client may use a model, for listings. */
+export async function mayUse({ engine, gates }: Endpoint, client: Client, model: string): Promise<boolean> {
+  if (client.kind !== "key") return true;
+  const asked = await wanted(engine, model);
+  return gates().every((gate) => gate.allows(client, asked));
+}
+
+/** Those of the models that a client may use. */
+export async function usable(endpoint: Endpoint, client: Client, models: readonly string[]): Promise<string[]> {
+  const allowed = await Promise.all(models.map((model) => mayUse(endpoint, client, model)));
+  return models.filter((_, i) => allowed[i]);
+}
+
+/** A name that leads nowhere is refused later, to everybody alike. */
+async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
+  const acting = new Set<string>();
+  for (const { channel, model: own } of await candidatesOf(routing, model)) {
+    const found = provider(channel.config.provider);
+    if (found?.composite !== true) continue;
+    const name = found.builtinChannel ?? channel.name;
+    acting.add(own === name ? name : `${name}/${own}`);
+  }
+  return { model, acting: [...acting] };
+}

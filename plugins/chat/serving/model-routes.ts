@@ -1,0 +1,60 @@
+/** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
+import { type Client, didYouMean, isPorticoError, PorticoError } from "portico";
+import type { ModelEntry } from "../routing/models.ts";
+import { candidatesOf } from "../routing/router.ts";
+import { type Endpoint, mayUse, usable } from "./access.ts";
+
+/** All that a client may use. */
+export async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
+  const all = await endpoint.models();
+  const ids = new Set(
+    await usable(
+      endpoint,
+      client,
+      all.map(({ id }) => id),
+    ),
+  );
+  return all.filter(({ id }) => ids.has(id));
+}
+
+/** Whatever chat takes as a model. Throws `model_not_found` (404) for anything else. */
+export async function oneModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
+  const id = decoded(path);
+  const allowed = await mayUse(endpoint, client, id);
+  const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
+  if (first === undefined) throw await withNearest(endpoint, client, notFound(id));
+  const listed = (await endpoint.models()).find((model) => model.id === id);
+  const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
+  return listed ?? { id, object: "model", created, owned_by: first.channel.name };
+}
+
+/** The same error; one of an unknown model with the nearest that the client may use. */
+export async function withNearest(endpoint: Endpoint, client: Client, error: unknown): Promise<unknown> {
+  if (!isPorticoError(error) || error.code !== "model_not_found" || error.details?.["model"] === undefined)
+    return error;
+  const { model, ...details } = error.details;
+  const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [id, id.slice(id.indexOf("/") + 1)]);
+  const nearest = didYouMean(String(model).slice(0, 200), new Set(ids));
+  const { message, status, type, param } = error;
+  const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
+  return new PorticoError("model_not_found", `${message}${hint}`, { status, type, param, details });
+}
+
+function notFound(id: string): PorticoError {
+  return new PorticoError(
+    "model_not_found",
+    `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,
+    {
+      param: "model",
+      details: { model: id },
+    },
+  );
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,242 @@
+/** Bodies that say one thing to the gateway and another to an upstream, and names that break what is written of them. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { until } from "../../../support/until.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  eventsOf,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../../support/upstreams/upstream.ts";
+
+const test = suite("requests hostile");
+let up: Upstream;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"))));
+  gateway = await startGateway({
+    config: {
+      channels: {
+        main: {
+          provider: "openai",
+          baseUrl: up.url,
+          apiKey: "sk-main-1",
+          models: ["cheap", "dear", "third"],
+          maxRetries: 0,
+        },
+        one: {
+          provider: "openai",
+          baseUrl: up.url,
+          apiKey: "sk-one-1",
+          models: ["only"],
+          maxConcurrent: 1,
+          queueTimeoutMs: 0,
+          maxRetries: 0,
+        },
+        claude: {
+          provider: "anthropic",
+          baseUrl: up.url,
+          apiKey: "sk-claude-1",
+          models: ["c"],
+          maxConcurrent: 1,
+          queueTimeoutMs: 0,
+        },
+      },
+    },
+  });
+});
+test.before.each(() => {
+  up.seen.length = 0;
+  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const messages = [{ role: "user", content: "hi" }];
+const raw = (body: string, path = "/v1/chat/completions", token = gateway.token) =>
+  fetch(gateway.url + path, {
+    method: "POST",
+    body,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+  });
+const rest = `"messages":${JSON.stringify(messages)},"max_tokens":9`;
+
+test("members that an upstream may take for the model are refused on every route", async () => {
+  const bodies = [
+    `{"model":"cheap","Model":"dear",${rest}}`,
+    `{"MODEL":"dear",${rest},"model":"cheap"}`,
+    `{"model":"cheap","Models":["dear"],${rest}}`,
+    `{"model":"cheap","model\u017f":["dear"],${rest}}`,
+    `{"model":"dear",${rest},"model":"cheap"}`,
+    `{"model":"dear",${rest},"mod\\u0065l":"cheap"}`,
+    `{"model":"cheap","models":["dear"],${rest},"models":["cheap"]}`,
+    `{"model":"cheap","messages":[{"role":"user","content":"other"}],${rest}}`,
+    `{"model":"cheap",${rest},"extra_body":{"model":"dear"}}`,
+    `{"model":"cheap",${rest},"extra_body":{"Models":["dear"]}}`,
+  ];
+  for (const body of bodies) {
+    for (const path of ["/v1/chat/completions", "/v1/messages"]) {
+      const response = await raw(body, path);
+      assert.is(response.status, 400, `${path} ${body}: ${await response.clone().text()}`);
+      assert.match(await response.text(), /invalid_request_error/);
+    }
+  }
+  for (const path of ["/v1/responses", "/v1/embeddings"]) {
+    assert.is((await raw('{"model":"cheap","Model":"dear","input":"x"}', path)).status, 400);
+    assert.is((await raw('{"model":"dear","input":"x","model":"cheap"}', path)).status, 400);
+  }
+  assert.is(up.seen.length, 0);
+});
+
+test("the same names deeper in a body, and in texts, are left alone", async () => {
+  const body = `{"model":"cheap","messages":[{"role":"user","content":"\\"model\\": \\u0041 \\"model\\""}],"metadata":{"model":"x","Model":"y"},"x":["model","model"]}`;
+  assert.is((await raw(body)).status, 200);
+  assert.is(up.seen[0]!.body.metadata.Model, "y");
+});
+
+test("models is a list to go through, and never an upstream's", async () => {
+  up.answer = (seen, res) =>
+    seen.body.model === "third" ? json(res, completion("third")) : json(res, { error: { message: "no" } }, 500);
+  const response = await raw(`{"models":["cheap","dear","nowhere","third","cheap"],${rest}}`);
+  assert.is(response.status, 200);
+  assert.is(response.headers.get("x-portico-model"), "third");
+  assert.equal(
+    up.seen.map((seen) => [seen.body.model, seen.body.models]),
+    ["cheap", "dear", "third"].map((model) => [model, undefined]),
+  );
+  up.seen.length = 0;
+  const after = await raw(`{"model":"dear","models":["cheap","third"],${rest}}`);
+  assert.is(after.headers.get("x-portico-model"), "third");
+  for (const models of ["[]", '"cheap"', "[1]", '[""]', `[${Array(17).fill('"a"').join()}]`])
+    assert.is((await raw(`{"model":"cheap","models":${models},${rest}}`)).status, 400, models);
+  assert.is((await raw(`{"model":"cheap","models":null,${rest}}`)).status, 502);
+});
+
+test("a client key comes to no model by models that it may not use", async () => {
+  const made = await gateway.json("POST", "/keys", { name: "small", models: ["cheap"] });
+  up.answer = (_, res) => json(res, { error: { message: "no" } }, 500);
+  const mixed = await raw(`{"model":"cheap","models":["dear"],${rest}}`, undefined, made.key);
+  assert.is(mixed.status, 502);
+  assert.equal(
+    up.seen.map((seen) => seen.body.model),
+    ["cheap"],
+  );
+  assert.is((await raw(`{"models":["dear","cheap"],${rest}}`, undefined, made.key)).status, 403);
+  assert.is((await raw(`{"model":"cheap","model":"dear",${rest}}`, undefined, made.key)).status, 400);
+});
+
+test("half a character in the model's or a member's name leaks no place", async () => {
+  for (let i = 0; i < 3; i++) {
+    for (const streaming of [true, false]) {
+      const odd = await raw(`{"model":"one/only\\ud800","stream":${streaming},${rest}}`);
+      assert.is(odd.status, 200, await odd.text());
+      const dropped = await raw(`{"model":"claude/c","stream":${streaming},${rest},"odd\\udc00":1}`);
+      assert.ok([400, 502].includes(dropped.status), `${dropped.status} ${await dropped.text()}`);
+    }
+  }
+  await until("all places are free", async () => {
+    const { channels } = await gateway.json("GET", "/channels");
+    return channels.every((channel: { inFlight: number }) => channel.inFlight === 0);
+  });
+});
+
+test("a client that goes away gives its place back", async () => {
+  up.answer = (_, res) => void stream(res, chunk({ role: "assistant", content: "x" }));
+  const response = await raw(`{"model":"one/only","stream":true,${rest},"user":"u"}`);
+  await response.body!.cancel();
+  await until("all places are free", async () => {
+    const { channels } = await gateway.json("GET", "/channels");
+    return channels.find((channel: { name: string }) => channel.name === "one").inFlight === 0;
+  });
+});
+
+test("ids are always chatcmpl, one throughout a stream", async () => {
+  const other = (delta: object, id: string, finish: string | null = null) => chunk(delta, finish, { id });
+  up.answer = (seen, res) =>
+    seen.body.stream
+      ? stream(
+          res,
+          other({ role: "assistant", content: "" }, "gen-1"),
+          ...["a", "b\\n", "c é", "d"].map((content) => other({ content }, "gen-1")),
+          other({ content: "e" }, "gen-2"),
+          other({}, "gen-1", "stop"),
+          DONE,
+        )
+      : json(res, { ...completion("ok"), id: "gen-1" });
+  const whole = (await (await raw(`{"model":"cheap",${rest}}`)).json()) as { id: string };
+  assert.match(whole.id, /^chatcmpl-./);
+  const events = eventsOf(await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text()).filter((one) => one.id);
+  assert.is(new Set(events.map(({ id }) => id)).size, 1);
+  assert.match(events[0].id, /^chatcmpl-./);
+  assert.is(events.map((one) => one.choices[0].delta.content ?? "").join(""), "ab\\nc éde");
+});
+
+test("a streamed call without arguments has the empty object", async () => {
+  const call = (index: number, args?: string) => ({
+    tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: "f", arguments: args } }],
+  });
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk({ role: "assistant", content: null }),
+      chunk(call(0, "")),
+      chunk(call(1)),
+      chunk(call(2, "")),
+      chunk({ tool_calls: [{ index: 2, function: { arguments: '{"a"' } }] }),
+      chunk({ tool_calls: [{ index: 2, function: { arguments: ":1}" } }] }),
+      chunk({}, "tool_calls"),
+      DONE,
+    );
+  const text = await (await raw(`{"model":"cheap","stream":true,${rest}}`)).text();
+  const said = ["", "", ""];
+  for (const event of eventsOf(text))
+    for (const one of event.choices?.[0]?.delta.tool_calls ?? []) said[one.index] += one.function?.arguments ?? "";
+  assert.equal(said, ["{}", "{}", '{"a":1}']);
+  assert.ok(text.indexOf('"{}"') < text.indexOf('"finish_reason":"tool_calls"'), text);
+});
+
+test("stream_options go on only with stream", async () => {
+  await raw(`{"model":"cheap","stream_options":{"include_usage":true},${rest}}`);
+  await raw(`{"model":"cheap","stream":false,"stream_options":{"include_usage":true},${rest}}`);
+  assert.equal(
+    up.seen.map((seen) => seen.body.stream_options),
+    [undefined, undefined],
+  );
+});
+
+test("every model that chat takes can be looked up, and one that is not there has a nearest", async () => {
+  for (const id of ["cheap", "main/cheap", "main/whatever", "echo", "claude/x%2Fy", "agent"])
+    assert.is((await gateway.request("GET", `/v1/models/${id}`)).status, 200, id);
+  for (const ask of [
+    () => gateway.request("GET", "/v1/models/chaep"),
+    () => gateway.request("POST", "/v1/chat/completions", { model: "chaep", messages }),
+  ]) {
+    const response = await ask();
+    assert.is(response.status, 404);
+    assert.match(await response.text(), /Did you mean `cheap`\?/);
+  }
+  assert.is((await gateway.request("GET", "/v1/models/%E0%A4%A")).status, 400);
+});
+
+test("a path that only lacks /v1 says so", async () => {
+  for (const [method, path] of [
+    ["POST", "/chat/completions"],
+    ["GET", "/models"],
+    ["GET", "/models/cheap"],
+  ] as const) {
+    const response = await gateway.request(method, path, method === "POST" ? {} : undefined);
+    assert.is(response.status, 404);
+    assert.match(await response.text(), new RegExp(`/v1${path}`));
+  }
+});
+
+test.run();
