@@ -24,7 +24,7 @@ export default defineCommand({
     const name = text(io.options["name"]);
     const { nodePort } = await import("../host/port.ts");
     await io.serve({
-      only: ["browser", "nodes"],
+      only: ["browser", "management", "nodes"],
       port: (io.options["port"] as number | undefined) ?? (await nodePort()),
       started: (running) =>
         running.use("nodeHost").connect({
