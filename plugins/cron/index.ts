@@ -15,6 +15,7 @@ export * from "./schedules/duration.ts";
 export * from "./schedules/late-start.ts";
 export * from "./schedules/live-entries.ts";
 export * from "./schedules/notices.ts";
+export * from "./schedules/masks.ts";
 export * from "./schedules/rounds.ts";
 export * from "./schedules/routes.ts";
 export * from "./schedules/schema.ts";

@@ -1,5 +1,5 @@
 /** What a job is in the store, and how it is shown. */
-import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import { isoDate, maskedPayload, type PayloadSpec, type ScheduleSpec } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import { nextDate, previewDates } from "./dates.ts";
 
@@ -93,6 +93,7 @@ export function viewJob(job: Job, now: number, dates = 0): Record<string, unknow
     name: row.name ?? row.id,
     status: row.enabled ? "enabled" : "disabled",
     ...definition,
+    payload: maskedPayload(body.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),
     state: {

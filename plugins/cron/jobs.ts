@@ -1,8 +1,8 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import { type PluginContext, PorticoError } from "portico";
-import { createScheduleEntries, wantsEnabled } from "portico/cron";
+import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/cron";
 import { parseSchedule } from "./dates.ts";
-import { declareHookEvent } from "./firing/payload.ts";
+import { checkPayload, declareHookEvent } from "./firing/payload.ts";
 import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 
@@ -31,16 +31,17 @@ const ZONE_CHANGE_MS = 3 * 3_600_000;
 export function createJobs({ ctx, zone, changed }: JobsOptions) {
   const store = () => ctx.use("store");
 
-  function bodyOf(given: ConfiguredJob, source: JobBody["source"], now: number): JobBody {
+  function bodyOf(given: ConfiguredJob, source: JobBody["source"], now: number, before?: JobBody): JobBody {
     const body: JobBody = {
       schedule: parseSchedule(given.schedule, now, zone()),
-      payload: given.payload,
+      payload: unmaskedPayload(given.payload, before?.payload),
       missed: given.missed ?? "skip",
       overlap: given.overlap ?? "skip",
       source,
       anchorMs: now,
     };
     for (const key of SETTINGS) if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
+    checkPayload(ctx, body.payload);
     if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
     return body;
   }
@@ -90,7 +91,7 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       if (!allowConfigured) entries.refuseConfigured(job);
       const { anchorMs, source, ...before } = job.body;
       const moved = given.schedule !== undefined;
-      const body = bodyOf({ ...before, ...given } as ConfiguredJob, source, now);
+      const body = bodyOf({ ...before, ...given } as ConfiguredJob, source, now, job.body);
       if (!moved) Object.assign(body, { schedule: job.body.schedule, anchorMs });
       const enabled = wantsEnabled(given, job.row.enabled);
       const revived = enabled && !job.row.enabled;

@@ -3,7 +3,7 @@ import { compile, type PluginContext, PorticoError, type Static, type TSchema, T
 import { formatDuration, parseDuration, type ScheduleTools } from "portico/cron";
 import { describeSchedule, nextDate, parseSchedule, previewDates } from "./dates.ts";
 import { startLoop } from "./firing/loop.ts";
-import { declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
+import { checkPayload, declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
 import { Payload, Schedule } from "./schema.ts";
 
 /** A check whose `param` names the field that the value stands in. */
@@ -32,6 +32,7 @@ export function createScheduleTools(ctx: PluginContext, zone: () => string): Sch
     parseDuration,
     formatDuration,
     deliver: (order) => deliver(ctx, order),
+    checkPayload: (payload) => checkPayload(ctx, payload),
     emitHook: (event, context, timeoutMs) => emitHook(ctx, event, context, timeoutMs),
     declareHookEvent: (event) => declareHookEvent(ctx, event),
     loop: startLoop,

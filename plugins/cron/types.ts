@@ -112,6 +112,8 @@ export interface ScheduleTools {
   parseDuration(value: string | number, param?: string): number;
   formatDuration(ms: number): string;
   deliver(order: PayloadOrder): PayloadDelivery;
+  /** Throws 400 where a payload could never be delivered. */
+  checkPayload(payload: PayloadSpec): void;
   /** Emits a hook payload's event and waits for its handlers; rejects where one failed. */
   emitHook(event: string, context: Record<string, unknown>, timeoutMs: number): Promise<void>;
   /** Makes an event of a hook payload known before it is first emitted. */

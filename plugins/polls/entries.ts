@@ -1,6 +1,6 @@
 /** The polls in the store: add, find, change, remove, and those of the configuration. */
-import { MASK, type PluginContext, PorticoError } from "portico";
-import { createScheduleEntries, type ScheduleTools, wantsEnabled } from "portico/cron";
+import { type PluginContext, PorticoError } from "portico";
+import { createScheduleEntries, type ScheduleTools, unmasked, unmaskedPayload, wantsEnabled } from "portico/cron";
 import { defaultPayload } from "./checking/deliver.ts";
 import { guardOf } from "./policy.ts";
 import { identityOf, KIND, masked, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
@@ -51,33 +51,6 @@ function checkSource(source: Source): void {
   compileIgnored(source.ignore);
 }
 
-/** What comes back masked from a listing means what is there. Throws 400 for a mask that stands for nothing. */
-function withoutMasks(next: Source, before: Source | undefined): Source {
-  const shown = before && masked(before);
-  const unmasked = (value: string, seen: string | undefined, meant: string | undefined, param: string): string => {
-    if (!value.includes(MASK)) return value;
-    if (value === seen && meant !== undefined) return meant;
-    throw invalid(`${param} holds ${MASK} in the place of a secret: write the secret out.`, param);
-  };
-  const headers = Object.entries(next.headers ?? {}).map(([name, value]) => [
-    name,
-    unmasked(value, shown?.headers?.[name], before?.headers?.[name], `source.headers.${name}`),
-  ]);
-  return {
-    ...next,
-    url: next.url && unmasked(next.url, shown?.url, before?.url, "source.url"),
-    headers: next.headers && Object.fromEntries(headers),
-    body: unmaskedBody(next.body, shown?.body, before?.body),
-  };
-}
-
-function unmaskedBody(next: Source["body"], shown: Source["body"], before: Source["body"]): Source["body"] {
-  const text = JSON.stringify(next);
-  if (!text?.includes(MASK)) return next;
-  if (text === JSON.stringify(shown)) return before;
-  throw invalid(`source.body holds ${MASK} in the place of a secret: write the secret out.`, "source.body");
-}
-
 export function createPollEntries({ ctx, tools, settings, changed }: PollEntriesOptions) {
   const store = () => ctx.use("store");
 
@@ -94,11 +67,15 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
     return { every: tools.formatDuration(everyMs), schedule: { kind: "every", everyMs } };
   }
 
-  function bodyOf(given: ConfiguredPoll, origin: PollBody["origin"], now: number, before?: Source): PollBody {
-    const source = withoutMasks(given.source, before);
+  function bodyOf(given: ConfiguredPoll, origin: PollBody["origin"], now: number, before?: PollBody): PollBody {
+    const source = unmasked(given.source, before && masked(before.source), before?.source, "source");
     checkSource(source);
     const payload =
-      given.payload === undefined ? defaultPayload(source.kind) : tools.readPayload(given.payload, "payload");
+      given.payload === undefined
+        ? defaultPayload(source.kind)
+        : unmaskedPayload(tools.readPayload(given.payload, "payload"), before?.payload);
+    // A session may be a template, which is filled in later.
+    tools.checkPayload(payload.kind === "agentTurn" ? { ...payload, session: undefined } : payload);
     const body: PollBody = {
       ...scheduleOf(given, now),
       source,
@@ -154,7 +131,7 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
       const origin = by === "agent" && given.source !== undefined ? "agent" : made;
       const moved = given.every !== undefined || given.schedule !== undefined;
       const timing = moved ? {} : every === undefined ? { schedule } : { every };
-      const body = bodyOf({ ...before, ...timing, ...given } as ConfiguredPoll, origin, now, before.source);
+      const body = bodyOf({ ...before, ...timing, ...given } as ConfiguredPoll, origin, now, poll.body);
       if (!moved) Object.assign(body, { anchorMs });
       rebaselined = identityOf(body.source) !== identityOf(before.source);
       const enabled = wantsEnabled(given, poll.row.enabled);

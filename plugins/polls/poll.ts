@@ -1,7 +1,7 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { isSecretHeader, MASK, maskAddress, maskNamed } from "portico";
-import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/cron";
+import { maskAddress, maskNamed } from "portico";
+import { isoDate, maskedPayload, maskedRequest, type PayloadSpec, type ScheduleSpec } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";
 import type { Form, Validators } from "./sources/source.ts";
@@ -105,16 +105,7 @@ function maskedBody(body: Source["body"]): Source["body"] {
 }
 
 /** A source as it may be shown. */
-export function masked(source: Source): Source {
-  const { url, headers, body } = source;
-  const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
-  return {
-    ...source,
-    url: url && maskAddress(url),
-    headers: headers && Object.fromEntries(shown),
-    body: maskedBody(body),
-  };
-}
+export const masked = (source: Source): Source => ({ ...maskedRequest(source), body: maskedBody(source.body) });
 
 /** A poll as its routes answer it, secrets masked. */
 export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
@@ -127,6 +118,7 @@ export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
     ...(every === undefined ? { schedule } : { every }),
     source: masked(source),
     ...definition,
+    payload: maskedPayload(definition.payload),
     createdAt: isoDate(row.createdAt),
     updatedAt: isoDate(row.updatedAt),
     state: {

@@ -1,5 +1,5 @@
-import { type PluginContext, PorticoError, withDeadline } from "portico";
-import type { PayloadDelivery, PayloadOrder } from "portico/cron";
+import { isPorticoError, type PluginContext, PorticoError, withDeadline } from "portico";
+import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/cron";
 
 /** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
@@ -30,6 +30,18 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
     timeoutMs: order.timeoutMs,
   });
   return { items: [item], turnId, sessionId };
+}
+
+/** Throws 400 where a payload could never be delivered. */
+export function checkPayload(ctx: PluginContext, payload: PayloadSpec): void {
+  try {
+    deliver(ctx, { payload, source: "check", key: "check" });
+  } catch (cause) {
+    if (!isPorticoError(cause)) throw cause;
+    const { code, status, message, details, param } = cause;
+    const at = param === undefined ? "payload" : `payload.${param}`;
+    throw new PorticoError(code, message, { status, details, param: at, cause });
+  }
 }
 
 /** Emits an event that a job or a poll names; one that nobody declared becomes an event of its own. */

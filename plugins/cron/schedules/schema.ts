@@ -19,7 +19,8 @@ export const deliverySchema = Type.Union([
       url: Type.String({ pattern: "^https?://\\S+$", description: "The result is posted there." }),
       secret: Type.Optional(
         Type.String({
-          pattern: "^(whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}$",
+          // As listings show it, too: then it means the one that is there.
+          pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
           secret: true,
           description: "whsec_ and Base64: signs by Standard Webhooks.",
         }),

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { openStore } from "../../../plugins/store/open.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -157,5 +159,41 @@ test("the agent's tool plans and lists", async () => {
 
 /** Calls one of the agent's tools, as a turn does. */
 const callTool = (name: string, args: object): Promise<any> => gateway.json("POST", `/probe/${name}`, args);
+
+test("where a result is posted: its secrets are masked, come back as what they were, and bad targets are refused", async () => {
+  const delivery = {
+    url: "https://hooks.example.com/in?token=s3cret",
+    secret: `whsec_${Buffer.from("a secret of enough bytes").toString("base64")}`,
+    headers: { "X-Api-Key": "k3y", "X-Kind": "report" },
+  };
+  const payload = { kind: "agentTurn", message: "say ********", delivery };
+  const store = openStore({ url: `file:${join(gateway.home, "state", "portico.db")}`, log: quietLog() });
+  const source = { kind: "http", url: "https://example.com/" };
+  const spec = { schedule: "every 1d", every: "1d", status: "disabled", payload };
+  for (const [root, given] of [
+    ["/cron/jobs", { ...spec, every: undefined }],
+    ["/polls", { ...spec, schedule: undefined, source }],
+  ] as const) {
+    const made = await gateway.json("POST", root, given);
+    const shown = JSON.stringify([made, await gateway.json("GET", root)]);
+    for (const secret of ["s3cret", delivery.secret, "k3y"]) assert.not.match(shown, secret, root);
+    assert.equal(made.payload.delivery.headers, { "X-Api-Key": "********", "X-Kind": "report" });
+    await gateway.json("PATCH", `${root}/${made.id}`, { payload: { ...made.payload, message: "say more" } });
+    const kind = root === "/polls" ? "poll" : "cron";
+    const { body } = (await store.schedules.get(kind, made.id))!;
+    assert.equal((body as { payload: unknown }).payload, { ...payload, message: "say more" }, root);
+    for (const [url, status] of [
+      ["http://169.254.169.254/", 403],
+      ["https://hooks.example.com/?token=********", 400],
+    ] as const) {
+      const refused = await gateway.request("PATCH", `${root}/${made.id}`, {
+        payload: { ...payload, delivery: { ...delivery, url } },
+      });
+      assert.is(refused.status, status, `${root} ${url}`);
+    }
+    await gateway.json("DELETE", `${root}/${made.id}`);
+  }
+  await store.close();
+});
 
 test.run();

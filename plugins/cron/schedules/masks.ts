@@ -1,0 +1,52 @@
+/** What routes show of requests that hold secrets, and what it means when it comes back. */
+import { isSecretHeader, MASK, maskAddress, PorticoError } from "portico";
+import type { PayloadSpec } from "../types.ts";
+
+interface RequestParts {
+  url?: string;
+  secret?: string;
+  headers?: Record<string, string>;
+}
+
+/** A request as it may be shown: its address, its secret, its headers. */
+export function maskedRequest<R extends RequestParts>(request: R): R {
+  const { url, secret, headers } = request;
+  const shown = Object.entries(headers ?? {}).map(([name, value]) => [name, isSecretHeader(name) ? MASK : value]);
+  return {
+    ...request,
+    url: url && maskAddress(url),
+    secret: secret && MASK,
+    headers: headers && Object.fromEntries(shown),
+  };
+}
+
+/** A payload as it may be shown: where its result is posted may hold secrets. */
+export function maskedPayload(payload: PayloadSpec): PayloadSpec {
+  if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return payload;
+  return { ...payload, delivery: maskedRequest(payload.delivery) };
+}
+
+/** `next` with the secrets of `before` in the place of their masks. Throws 400 for a mask that stands for nothing. */
+export function unmasked<T>(next: T, shown: unknown, before: unknown, param: string): T {
+  if (typeof next === "string") {
+    if (!next.includes(MASK)) return next;
+    if (next === shown && before !== undefined) return before as T;
+    const message = `${param} holds ${MASK} in the place of a secret: write the secret out.`;
+    throw new PorticoError("invalid_request_error", message, { param });
+  }
+  if (typeof next !== "object" || next === null) return next;
+  const at = (value: unknown, key: string): unknown => (value as Record<string, unknown> | undefined)?.[key];
+  const entries = Object.entries(next).map(([key, value]) => [
+    key,
+    unmasked(value, at(shown, key), at(before, key), Array.isArray(next) ? `${param}[${key}]` : `${param}.${key}`),
+  ]);
+  return Array.isArray(next) ? (entries.map(([, value]) => value) as T) : Object.fromEntries(entries);
+}
+
+/** A payload that comes back with the masks of `before`. */
+export function unmaskedPayload(next: PayloadSpec, before: PayloadSpec | undefined): PayloadSpec {
+  if (next.kind !== "agentTurn" || typeof next.delivery !== "object") return next;
+  const known = before?.kind === "agentTurn" ? before.delivery : undefined;
+  const shown = typeof known === "object" ? maskedRequest(known) : undefined;
+  return { ...next, delivery: unmasked(next.delivery, shown, known, "payload.delivery") };
+}
