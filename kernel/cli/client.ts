@@ -1,8 +1,10 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
+import tls, { type ConnectionOptions } from "node:tls";
 import type { GatewayClient, RequestOptions } from "./types.ts";
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
@@ -22,6 +24,8 @@ export interface RunningGateway {
   pid: number;
   port: number;
   url: string;
+  /** The file with its certificate, where it speaks TLS. */
+  cert?: string;
 }
 
 export function readRunning(stateDir: string): RunningGateway | undefined {
@@ -44,11 +48,14 @@ function isAlive(pid: number): boolean {
 export interface ClientOptions {
   url: string;
   token?: string;
+  /** The file with the gateway's own certificate: that very one is trusted, whatever its name. */
+  cert?: string | undefined;
   signal: AbortSignal;
 }
 
 export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
+  const trust = trustOf(options.cert);
   let servers: Record<string, string> | undefined;
 
   async function baseOf(server: string | undefined): Promise<string> {
@@ -72,7 +79,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     return new Promise((resolve, reject) => {
       const open = url.protocol === "https:" ? httpsRequest : httpRequest;
       // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
-      const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
+      const req = open(url, { method, headers, signal: options.signal, agent: false, ...trust }, resolve);
       const { timeoutMs } = extra;
       if (timeoutMs) req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
@@ -121,4 +128,16 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(error.code ?? "");
   const reason = refused ? "" : ` (${error.message})`;
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
+}
+
+/** What TLS is to believe: the usual authorities, and one certificate that lies on this machine. */
+function trustOf(file: string | undefined): ConnectionOptions {
+  if (file === undefined) return {};
+  const cert = readFileSync(file);
+  const own = new X509Certificate(cert).fingerprint256;
+  return {
+    ca: [...tls.rootCertificates, cert.toString()],
+    checkServerIdentity: (host, peer) =>
+      peer.fingerprint256 === own ? undefined : tls.checkServerIdentity(host, peer),
+  };
 }

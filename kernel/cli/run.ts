@@ -110,10 +110,12 @@ function optionsIn(argv: readonly string[]): PathOptions {
 
 async function addressOf(options: Record<string, unknown>, env: CliOptions["env"]) {
   const paths = resolvePaths(options as PathOptions, env);
-  const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? readRunning(paths.state)?.url;
+  const running = readRunning(paths.state);
+  const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? running?.url;
+  const cert = url === running?.url ? running?.cert : undefined;
   const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
   if (options["token"] !== undefined && token?.trim() === "") throw new UsageError("--token must not be empty.");
-  if (url && token) return { url, token };
+  if (url && token) return { url, token, cert };
   const { readConfigFile, withoutReferences } = await import("../config/read.ts");
   const { envFileIn, withVariables } = await import("../config/environment.ts");
   const { gateway } = readConfigFile(paths.config) as {
@@ -124,6 +126,7 @@ async function addressOf(options: Record<string, unknown>, env: CliOptions["env"
   return {
     url: url ?? `http://127.0.0.1:${withoutReferences(gateway?.port ?? 18789, all)}`,
     token: token || (withoutReferences(secret, all) as string | undefined),
+    cert,
   };
 }
 

@@ -46,6 +46,15 @@ const gateway = {
     atNextStart: true,
   }),
   auth: Type.Object(auth, { description: "Who may use the gateway." }),
+  tls: Type.Optional(
+    Type.Object(
+      {
+        cert: text("File with the certificate, PEM.", { minLength: 1 }),
+        key: text("File with its key, PEM.", { minLength: 1 }),
+      },
+      { description: "Serves HTTPS. The files are read again when they change.", atNextStart: true },
+    ),
+  ),
   shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
   trustedProxies: texts("Addresses or networks (CIDR) of proxies whose X-Forwarded-For counts."),
   http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),

@@ -18,9 +18,25 @@ export function checkAtStart(config: ConfigStore, log: Logger): void {
   }
 }
 
+export interface Exposure {
+  bind: string;
+  tls?: unknown;
+  trustedProxies: readonly string[];
+}
+
+/** What goes over the network in clear text, for those who listen there; none on loopback, with TLS, or behind a proxy. */
+export function exposureNotices({ bind, tls, trustedProxies }: Exposure): string[] {
+  if (isOwnMachine(bind) || tls !== undefined || trustedProxies.length > 0) return [];
+  return [
+    `gateway.bind is ${bind} and tokens cross the network in clear text: set gateway.tls, or gateway.trustedProxies where a proxy in front speaks TLS.`,
+  ];
+}
+
+const isOwnMachine = (bind: string): boolean => bind === "localhost" || isLoopback(bind);
+
 /** A token made at this start does not count: whoever opens the door to others shall have chosen the key. */
 export function refuseOpenDoor({ bind, auth }: { bind: string; auth: { token?: string; password?: string } }): void {
-  if (bind === "localhost" || isLoopback(bind) || auth.token || auth.password) return;
+  if (isOwnMachine(bind) || auth.token || auth.password) return;
   throw new PorticoError(
     "config_error",
     `gateway.bind is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first.`,

@@ -14,11 +14,11 @@ import { createPluginHost } from "../extensions/plugins/host.ts";
 import { rootsOf } from "../extensions/roots.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
-import { createHome } from "../files/paths.ts";
+import { absolutePath, createHome } from "../files/paths.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import type { Management } from "../types.ts";
-import { checkAtStart, refuseOpenDoor } from "./checks.ts";
+import { checkAtStart, exposureNotices, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
 import { createServers } from "./servers.ts";
@@ -123,6 +123,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     checkAtStart(config, log);
     logBook.setLevel(config.kernel.log.level);
     refuseOpenDoor(settings());
+    for (const notice of exposureNotices(settings())) log.warn({}, notice);
+    contributions.add("notice", { name: "gateway", list: () => exposureNotices(settings()) });
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
     services.provide("host", management);
@@ -201,7 +203,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   /** Lets the command line find this gateway, whatever port it was started on. */
   function leaveTrace(): () => void {
     const file = join(paths.state, "gateway.json");
-    const trace = { pid: process.pid, port: server.port, url: servers.url() };
+    const { tls } = settings();
+    const cert = tls && absolutePath(tls.cert);
+    const trace = { pid: process.pid, port: server.port, url: servers.url(), cert };
     try {
       rmSync(file, { force: true }); // an earlier one may be another user's
       writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });

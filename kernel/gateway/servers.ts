@@ -24,8 +24,10 @@ export function createServers({ config, contributions, log, access, opens }: Ser
     log,
   });
   const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
+  // a change of it takes effect at the next start
+  const { tls } = settings();
   let wantedPort = 0;
-  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens });
+  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens, tls });
   const pool = createServerPool({
     create: ({ name, origins }) =>
       createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
@@ -36,7 +38,7 @@ export function createServers({ config, contributions, log, access, opens }: Ser
     own,
     pool,
     /** Where the gateway is reached from this machine. */
-    url: () => `http://${hostForUrl(settings().bind)}:${own.port}`,
+    url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
     ports: () => [own.port, ...pool.ports()],
     /** `port` 0: any free one, for the others too. */
     listen(port: number): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** The HTTP server that routes are mounted on: its port, its connections, its end. What a request meets is in requests.ts. */
 import http, { type IncomingMessage } from "node:http";
+import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
@@ -13,6 +14,7 @@ import { createRequests, type RequestCounts } from "./requests.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./settings.ts";
+import { serveCertificate, type TlsFiles } from "./tls.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
 
 export interface HttpServerOptions {
@@ -28,6 +30,8 @@ export interface HttpServerOptions {
   loopbackOnly?: boolean;
   /** Origins that may call, beside `allowedOrigins`. */
   origins?: readonly string[];
+  /** HTTPS instead of HTTP. */
+  tls?: TlsFiles | undefined;
   /** Requests that come before this has resolved wait for it. */
   opens?: Promise<unknown>;
 }
@@ -56,6 +60,8 @@ export interface HttpServer extends Mount {
 // Longer than the pools of common clients keep a connection, so that it is they who close it.
 const KEEP_ALIVE_MS = 75_000;
 
+const HANDSHAKE_MS = 10_000;
+
 /** A peer that is there answers a farewell within this. */
 const FAREWELL_MS = 1_500;
 
@@ -82,14 +88,18 @@ export function createServer(options: HttpServerOptions): HttpServer {
     else void opening?.then(() => socket.destroyed || work());
   }
 
-  const server = http.createServer(
-    { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 },
-    (req, res) => onceOpen(req, () => requests.take(req, res)),
-  );
+  const take = (req: IncomingMessage, res: http.ServerResponse) => onceOpen(req, () => requests.take(req, res));
+  const httpOptions = { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 };
+  const secure = options.tls && https.createServer({ ...httpOptions, handshakeTimeout: HANDSHAKE_MS }, take);
+  const server = secure ?? http.createServer(httpOptions, take);
+  /** What announces a connection that requests come over. */
+  const connected = secure ? "secureConnection" : "connection";
+  let stopTls = (): void => {};
 
   function drain(graceMs: number): Promise<void> {
     drained ??= (async () => {
       closing.abort();
+      stopTls();
       if (!server.listening) return;
       closed = new Promise((resolve) => server.close(resolve));
       await connections.end(graceMs);
@@ -97,7 +107,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
     return drained;
   }
 
-  server.on("connection", (socket: Socket) => {
+  server.on(connected, (socket: Socket) => {
     server.headersTimeout = settings().headersTimeoutMs;
     connections.add(socket);
   });
@@ -108,7 +118,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (req.headers.upgrade?.toLowerCase() !== "websocket") {
       ignoreUpgrade(req, socket, head);
-      server.emit("connection", socket);
+      server.emit(connected, socket);
       return;
     }
     connections.handOver(socket);
@@ -131,10 +141,11 @@ export function createServer(options: HttpServerOptions): HttpServer {
     route: requests.add,
     upgrade: (path, options, handler) => upgrades.add("GET", path, { ...options, handler }),
     errors: forms.add,
-    connect: (socket) => void server.emit("connection", socket),
+    connect: (socket) => void server.emit(connected, socket),
 
     listen(wantedPort, wantedHost) {
       return new Promise((resolve, reject) => {
+        if (secure && options.tls) stopTls = serveCertificate(secure, options.tls, log);
         const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, wantedHost, wantedPort));
         server.once("error", onError);
         server.listen(wantedPort, wantedHost, () => {

@@ -205,9 +205,9 @@ test("a broken authenticator harms neither the others nor the owner", async () =
   };
   const good: Authenticator = { name: "good", authenticate: (token) => (token === "k" ? { kind: "key" } : undefined) };
   const one = await doors({ authenticators: () => [broken, good] });
-  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer k" })).status, 200);
-  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer right-token" })).status, 200);
-  assert.is((await ask(one, "GET", "/keys", { authorization: "Bearer other" })).status, 503);
+  assert.is((await ask(one, "GET", "/client", { authorization: "Bearer k" })).status, 200);
+  assert.is((await ask(one, "GET", "/client", { authorization: "Bearer right-token" })).status, 200);
+  assert.is((await ask(one, "GET", "/client", { authorization: "Bearer other" })).status, 503);
   assert.ok(one.lines.some(({ level, fields }) => level === "error" && fields["authenticator"] === "broken"));
 });
 
