@@ -51,7 +51,8 @@ test("as many as are allowed may come at once, and one more is told so", async (
 test("in a browser that runs elsewhere all tabs stay, and only windows of pages are held back", async () => {
   const far = await startBrowser();
   await openAll(far, ["/a", "/b", "/windows"]);
-  const { cdpUrl } = (await far.get("/")).body;
+  const { cdpPort } = (await far.get("/")).body;
+  const cdpUrl = `http://127.0.0.1:${cdpPort}/?token=${far.gateway.token}`;
   const near = await startBrowser({ defaultProfile: "far", profiles: { far: { cdpUrl } }, maxTabs: 2 });
   try {
     await near.post("/start");

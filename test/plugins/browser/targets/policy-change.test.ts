@@ -15,7 +15,8 @@ test.before(async () => {
   site = await startSite({ "/": "<title>Here</title>here", "/x": "x" });
   far = await startBrowser();
   await far.visit(site.url);
-  ({ cdpUrl } = (await far.get("/")).body);
+  const { cdpPort } = (await far.get("/")).body;
+  cdpUrl = `http://127.0.0.1:${cdpPort}/?token=${far.gateway.token}`;
 });
 test.after(async () => {
   await far.stop();
