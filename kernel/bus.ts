@@ -245,7 +245,7 @@ export function createBus(log: Logger) {
 export type Bus = ReturnType<typeof createBus>;
 
 /** A handler was still running at its deadline; its signal has been aborted. */
-export class DeadlineError extends Error {
+class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 

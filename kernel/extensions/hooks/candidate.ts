@@ -27,7 +27,7 @@ export interface Reading {
   whole: boolean;
 }
 
-export const handlerNames = sourceNames("handler", "index");
+const handlerNames = sourceNames("handler", "index");
 export const hookEntryNames = ["HOOK.md", ...handlerNames];
 
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */

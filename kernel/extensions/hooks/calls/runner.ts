@@ -13,7 +13,7 @@ const limitAfterBlockMs = 250;
 
 export interface RunnerParts {
   version: HookVersion;
-  /** The deadline in force, in ms. */
+  /** The deadline of each call, in ms. */
   timeoutMs: number;
   health: Health;
   bus: Pick<Bus, "spec" | "emit">;
