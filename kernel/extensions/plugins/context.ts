@@ -103,8 +103,10 @@ export function createPluginContext(options: ContextOptions): PluginContext {
       };
     },
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
-    on: (event, handler, on) =>
-      stage.effect(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !options.bundled })),
+    on(event, handler, on) {
+      checkHandler(`on ${event}`, handler);
+      return stage.effect(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !options.bundled }));
+    },
     onAny: (observer) => stage.effect("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
@@ -136,11 +138,24 @@ type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) =>
 
 function ownedMount(mount: Mount, effect: Stage["effect"], owned: Wrap): Mount {
   return {
-    route: (method, path, options, handler) =>
-      effect(`route ${method} ${path}`, () => mount.route(method, path, options, owned(handler))),
-    upgrade: (path, options, handler) => effect(`upgrade ${path}`, () => mount.upgrade(path, options, owned(handler))),
+    route(method, path, options, handler) {
+      const label = `route ${method} ${path}`;
+      checkHandler(label, handler);
+      return effect(label, () => mount.route(method, path, options, owned(handler)));
+    },
+    upgrade(path, options, handler) {
+      const label = `upgrade ${path}`;
+      checkHandler(label, handler);
+      return effect(label, () => mount.upgrade(path, options, owned(handler)));
+    },
     errors: (prefix, form) => effect(`errors ${prefix}`, () => mount.errors(prefix, form)),
   };
+}
+
+/** At once, and not when it takes effect: then the stack names the line. */
+function checkHandler(label: string, handler: unknown): void {
+  if (typeof handler !== "function")
+    throw new PorticoError("internal_error", `${label}: its handler must be a function`);
 }
 
 interface Task {

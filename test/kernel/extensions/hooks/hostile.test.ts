@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import * as assert from "uvu/assert";
+import { porticoHere } from "../../../support/portico.ts";
 import { suite } from "../../../support/suite.ts";
 import { answering, descriptor, type HookHome, type HookHomeOptions, makeHookHome, rejects } from "./hook-home.ts";
 
@@ -154,6 +155,17 @@ test("no command evaluates what is not approved", async ({ make }) => {
   await home.host.enable("w");
   await home.host.reload("w");
   await isUnapproved(home);
+});
+
+test("a check without a gateway evaluates nothing that is not approved", async ({ make }) => {
+  g.evil = undefined;
+  const home = await make({ files: workspace(evil("evil")) });
+  writeFileSync(home.paths.config, '{ hooks: { trust: "approved" } }');
+  for (const name of ["w", join(home.dir, "workspace/hooks/w")]) {
+    const { code, stderr } = await porticoHere(home.dir, ["hooks", "check", name]);
+    assert.equal([code, /its content is not approved/.test(stderr)], [1, true], stderr);
+  }
+  assert.is(g.evil, undefined);
 });
 
 test("every hook that does not run says why, whatever becomes of the others", async ({ make }) => {

@@ -44,6 +44,11 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     'ctx.tool({ name: "a b", description: "d", parameters: Type.Object({}), handler: () => 1 });',
     /letters, digits/,
   ],
+  [
+    "a route without a handler",
+    'ctx.route("GET", "/x", { access: "public" }, undefined as never);',
+    /route GET \/x: its handler/,
+  ],
   ["a throw", 'throw new Error("no luck");', /no luck/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
 ];
