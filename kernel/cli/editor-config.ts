@@ -10,6 +10,8 @@ export function editorConfig(packageDir: string): string {
     module: "esnext",
     // As the loader resolves: with or without an ending.
     moduleResolution: "bundler",
+    allowJs: true,
+    checkJs: true,
     strict: true,
     noEmit: true,
     skipLibCheck: true,

@@ -171,7 +171,10 @@ export interface HookCheckReport {
 }
 
 /** An event as its declaration describes it. */
-export type EventOutline = Pick<EventSpec, "mode" | "description"> & { changes?: readonly string[]; sample?: unknown };
+export type EventOutline = Pick<EventSpec, "mode" | "description" | "effects"> & {
+  changes?: readonly string[];
+  sample?: unknown;
+};
 
 /** Why the configuration file on disk is not in force. */
 export interface ReloadProblem {

@@ -93,13 +93,16 @@ function readBudget(text: string): { usd: number; per: string } {
 }
 
 function readExpiry(text: string): string {
-  const span = /^(\d+)([hdw])$/.exec(text);
-  if (!span) {
-    if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-    throw new Error(`--expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w): ${text}`);
+  const span = /^(\d{1,5})([hdw])$/.exec(text);
+  if (span) {
+    const hours = Number(span[1]) * { h: 1, d: 24, w: 168 }[span[2] as "h" | "d" | "w"];
+    return new Date(Date.now() + hours * 3_600_000).toISOString();
   }
-  const hours = Number(span[1]) * { h: 1, d: 24, w: 168 }[span[2] as "h" | "d" | "w"];
-  return new Date(Date.now() + hours * 3_600_000).toISOString();
+  if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;
+  const unit = /^\d+([a-z]+)$/i.exec(text)?.[1];
+  const reason =
+    unit && !/^[hdw]$/.test(unit) ? `${unit} is no unit of time here: take h, d or w` : `"${text}" is no time`;
+  throw new Error(`${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`);
 }
 
 function budgetOf({ budget, spentUsd }: KeyView): string {

@@ -1,4 +1,5 @@
 /** What hooks' commands need to know: from the gateway where one runs, else from the disk. */
+import { realpathSync } from "node:fs";
 import type { CommandIO, EventOutline } from "portico";
 
 /** The gateway that runs from this home may have been started with another workspace. */
@@ -6,20 +7,29 @@ export async function workspaceOf(io: CommandIO): Promise<string> {
   const { home, workspace } = io.home().paths;
   try {
     const status = await io.gateway.request<{ home: string; workspace: string }>("GET", "/kernel/status");
-    return status.home === home ? status.workspace : workspace;
+    return isSamePlace(status.home, home) ? status.workspace : workspace;
   } catch {
     return workspace;
   }
 }
 
-/** Event → its declaration. */
+/** Links count as what they point to. */
+export function isSamePlace(one: string, other: string): boolean {
+  try {
+    return realpathSync(one) === realpathSync(other);
+  } catch {
+    return false;
+  }
+}
+
+/** Event → its declaration. What a plugin declares counts, also while it does not run. */
 export async function declaredEvents(io: CommandIO): Promise<Record<string, EventOutline>> {
   try {
     const { events } = await io.gateway.request<{ events: (EventOutline & { name: string })[] }>(
       "GET",
       "/kernel/events",
     );
-    return Object.fromEntries(events.map((event) => [event.name, event]));
+    return { ...(await io.home().events()), ...Object.fromEntries(events.map(({ name, ...rest }) => [name, rest])) };
   } catch {
     return io.home().events();
   }

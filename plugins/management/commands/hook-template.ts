@@ -7,11 +7,13 @@ export interface NewHook {
   name: string;
   events: readonly { name: string; outline?: EventOutline }[];
   description?: string;
+  /** JavaScript with JSDoc instead of TypeScript. */
+  script?: boolean;
 }
 
 /** File name → text of a working hook. */
 export function hookFiles(hook: NewHook): Record<string, string> {
-  return { "HOOK.md": descriptorText(hook), "handler.ts": handlerText(hook) };
+  return { "HOOK.md": descriptorText(hook), [hook.script ? "handler.js" : "handler.ts"]: handlerText(hook) };
 }
 
 /** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
@@ -52,12 +54,11 @@ What this hook is for. Its options stand in portico.json, under hooks.entries.${
 `;
 }
 
-function handlerText({ name, events }: NewHook): string {
+function handlerText({ name, events, script }: NewHook): string {
   const typed = events.every((event) => event.outline);
   const union = events.map((event) => JSON.stringify(event.name)).join(" | ");
   const type = typed ? `HookHandler<${union}>` : "HookHandler";
-  return `import type { HookHandler } from "portico";
-
+  return `${script ? "// @ts-check\n" : 'import type { HookHandler } from "portico";\n'}
 /**
 ${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an event that no plugin has described."}`).join("\n")}
  *
@@ -66,8 +67,8 @@ ${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an e
  * event: name, sessionKey, timestamp, context, messages
  * ctx:   log, config, env, signal (aborted at the deadline), unloaded (aborted when this version is replaced),
  *        paths, kv (get, set, delete, list), chat(text) asks a model, emit(name, context)
- */
-const handler: ${type} = async (event, ctx) => {
+${script ? ` *\n * @type {import("portico").${type}}\n` : ""} */
+const handler${script ? "" : `: ${type}`} = async (event, ctx) => {
   ctx.log.info({ session: event.sessionKey, context: event.context }, \`saw \${event.name}\`);
 ${events
   .map(({ outline }) => hints(outline))
@@ -90,13 +91,8 @@ function hints(outline: EventOutline | undefined): string {
       );
     } else if (first === "request") lines.push("  event.context.request.temperature = 0;");
   }
-  if (outline?.mode === "answer") {
-    lines.push(
-      "You can answer at once, without any model:",
-      '  return { reply: "Hello." };',
-      "or refuse, with the reason:",
-      '  return { block: "Not today." };',
-    );
-  }
+  const ends = outline?.effects ?? (outline?.mode === "answer" ? ["reply", "block"] : []);
+  if (ends.includes("reply")) lines.push("You can answer at once, without any model:", '  return { reply: "Hello." };');
+  if (ends.includes("block")) lines.push("You can refuse, with the reason:", '  return { block: "Not today." };');
   return lines.map((line) => `  // ${line}\n`).join("");
 }

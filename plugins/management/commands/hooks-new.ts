@@ -1,7 +1,8 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
-import { type Command, type CommandIO, didYouMean, type HookRecord, isHookName } from "portico";
-import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
+import { type Command, type CommandIO, type HookRecord, isHookName } from "portico";
+import { unknownEvent } from "./hooks-events.ts";
+import { declaredEvents, isSamePlace, workspaceOf } from "./gateway-or-disk.ts";
 import { writeHook } from "./hook-template.ts";
 
 export const newHook: Command = {
@@ -13,6 +14,7 @@ export const newHook: Command = {
   options: {
     event: { type: "list", value: "E", description: "An event that it handles; may be given again" },
     workspace: { type: "boolean", description: "Into the workspace instead of the home" },
+    js: { type: "boolean", description: "In plain JavaScript, typed by JSDoc" },
     description: { type: "string", value: "TEXT", description: "One line about it" },
   },
   examples: ["portico hooks new hello --event EVENT"],
@@ -27,29 +29,27 @@ async function run(io: CommandIO): Promise<void> {
   const events = await declaredEvents(io);
   const names = Object.keys(events);
   if (wanted.length === 0) throw new Error(`Say which event it handles: --event E, with E one of ${names.join(", ")}.`);
-  const warnings: string[] = [];
   for (const event of wanted) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
       throw new Error(`"${event}" is no event name: events are called noun:verb, such as gateway:startup.`);
-    if (Object.hasOwn(events, event)) continue;
-    const near = didYouMean(event, names);
-    warnings.push(`Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""}`);
+    if (!Object.hasOwn(events, event)) throw unknownEvent(event, names);
   }
   const home = io.home();
   const root = join(io.options["workspace"] ? await workspaceOf(io) : home.paths.home, "hooks");
+  const script = io.options["js"] === true;
   const dir = writeHook(root, home.editorConfig(), {
     name: hook,
     events: wanted.map((name) => ({ name, outline: events[name] })),
     description: io.options["description"] as string | undefined,
+    script,
   });
   const record = await stateOf(io, hook, dir);
   const state = record?.state;
   const later = home.isRunning()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
-  io.show({ hook, dir, events: wanted, warnings, state }, () => [
-    `Wrote ${join(dir, "handler.ts")}${state ? ` (${state})` : ""}.`,
-    ...warnings,
+  io.show({ hook, dir, events: wanted, state }, () => [
+    `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
     record
       ? `It runs now. Edit it: a save is live at once. Try it: portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`
       : later,
@@ -61,7 +61,7 @@ async function stateOf(io: CommandIO, hook: string, dir: string): Promise<HookRe
   try {
     await io.gateway.request("POST", "/kernel/hooks/rescan");
     const record = await io.gateway.request<HookRecord>("GET", `/kernel/hooks/${encodeURIComponent(hook)}`);
-    return record.dir === dir ? record : undefined;
+    return isSamePlace(record.dir, dir) ? record : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,7 @@
 /** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
 import { checkHooks } from "./hooks-check.ts";
+import { removeCommand } from "./extension-rm.ts";
+import { hookEvents } from "./hooks-events.ts";
 import { newHook } from "./hooks-new.ts";
 import type { Command, CommandIO, HookLogLine, HookRecord, HookRunReport } from "portico";
 
@@ -27,6 +29,8 @@ const hooks: Command = {
     },
     checkHooks,
     newHook,
+    hookEvents,
+    removeCommand("hooks"),
     action("enable", "Switch a hook on, or wake one that rests"),
     action("disable", "Switch a hook off"),
     action("reload", "Load a hook anew"),

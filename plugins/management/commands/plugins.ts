@@ -1,3 +1,4 @@
+import { removeCommand } from "./extension-rm.ts";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -51,6 +52,7 @@ const plugins: Command = {
       examples: ["portico plugins new my-plugin"],
       run: makePlugin,
     },
+    removeCommand("plugins"),
     {
       name: "enable",
       summary: "Switch a plugin on",

@@ -26,8 +26,8 @@ export function mountGatewayRoutes(mount: Mount, gateway: Management, notices: (
     return { problem: gateway.config.problem() ?? null };
   });
   mount.route("GET", "/kernel/events", { ...owner, summary: "All events, with what handlers may do" }, () => ({
-    events: [...gateway.events()].map(([name, { mode, description, changes, sample }]) => {
-      return { name, mode, description, changes: changes ?? [], sample };
+    events: [...gateway.events()].map(([name, { mode, description, changes, effects, sample }]) => {
+      return { name, mode, description, changes: changes ?? [], effects, sample };
     }),
   }));
   mount.route("GET", "/kernel/logs", { ...owner, summary: "The last lines; ?follow=true sends further ones" }, (call) =>

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -154,13 +154,57 @@ test("new says what is wrong with what it was given", async ({ run }) => {
     [["../x", "--event", "message:received"], /no hook name/],
     [["x"], /Say which event.*message:received/],
     [["x", "--event", "message"], /no event name/],
+    [["x", "--event", "message:recieved"], /Nobody emits message:recieved\. Did you mean message:received\?/],
+    [["x", "--event", "gateway:startup,agent:complete"], /Did you mean agent:completed\?/],
   ] as const) {
     const { code, stderr } = await run("hooks", "new", ...argv);
     assert.is(code, 1);
     assert.match(stderr, message);
   }
-  const odd = await run("hooks", "new", "odd", "--event", "message:recieved", "--json");
-  assert.match(JSON.parse(odd.stdout).warnings[0], /Did you mean message:received/);
+});
+
+test("events shows every declared event, one of them, or a table", async ({ run }) => {
+  const { events } = JSON.parse((await run("hooks", "events", "--json")).stdout);
+  const received = events.find((one: { name: string }) => one.name === "message:received");
+  assert.equal(received.changes, ["content"]);
+  assert.equal(received.effects, ["reply", "block"]);
+  assert.equal(received.fields, Object.keys(received.sample));
+  const one = await run("hooks", "events", "agent:bootstrap");
+  assert.match(
+    one.stdout,
+    /^agent:bootstrap \(change\)\n {2}A turn begins.*\n {2}Fields .*\n {2}May change {2}bootstrapFiles, /,
+  );
+  assert.match((await run("hooks", "events", "agent:bootstrp")).stderr, /Did you mean agent:bootstrap\?/);
+});
+
+test("rm removes what the user made, and the one that it replaced is back; a bundled one stays", async ({
+  gateway,
+  run,
+}) => {
+  await run("hooks", "new", "gone", "--event", "gateway:startup");
+  await run("hooks", "new", "gone", "--event", "gateway:startup", "--workspace", "--js");
+  assert.ok(existsSync(join(gateway.home, "workspace/hooks/gone/handler.js")));
+  const top = await run("hooks", "rm", "gone");
+  assert.match(top.stdout, /^Removed .*workspace\/hooks\/gone\. gone is now the one in .*\/hooks\/gone \(\w+\)\.\n$/);
+  assert.match((await run("hooks", "rm", "gone")).stdout, /^Removed .*\/hooks\/gone\.\n$/);
+  assert.not.ok(existsSync(join(gateway.home, "hooks/gone")));
+  assert.match((await run("hooks", "rm", "gone")).stderr, /There is no hook gone/);
+  assert.match((await run("hooks", "rm", "boot-md")).stderr, /Switch it off: portico hooks disable boot-md/);
+  assert.match((await run("hooks", "rm", "../hooks")).stderr, /There is no hook/);
+  assert.match((await run("plugins", "rm", "chat")).stderr, /Switch it off: portico plugins disable chat/);
+});
+
+test("a hook whose root is a link, or a gateway that cannot be asked, is told as it is", async ({ gateway, run }) => {
+  const asked = await run("hooks", "new", "later", "--event", "gateway:startup", "--token", "wrong");
+  assert.match(asked.stdout, /The gateway that runs from this home takes it up at once/);
+  await untilRight(
+    () => run("hooks", "info", "later"),
+    ({ stdout }) => /State +active/.test(stdout),
+  );
+  const link = join(temporaryDir("portico-link-"), "home");
+  symlinkSync(gateway.home, link);
+  const linked = await porticoHere(link, ["hooks", "new", "linked", "--event", "gateway:startup"]);
+  assert.match(linked.stdout, /\(active\)\.\nIt runs now\./);
 });
 
 test("a hook can be made and checked without a gateway", async () => {

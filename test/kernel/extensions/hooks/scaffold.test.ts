@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { editorConfig } from "../../../../kernel/cli/editor-config.ts";
 import { test } from "../../../support/suite.ts";
@@ -18,7 +18,9 @@ function typeCheck(root: string): string[] {
     cwd: root,
     encoding: "utf8",
   });
-  const errors = stdout.split("\n").filter((line) => /^[\w./-]*handler\.ts/.test(line) && !line.includes("/kernel/"));
+  const errors = stdout
+    .split("\n")
+    .filter((line) => /^[\w./-]*handler\.[tj]s/.test(line) && !line.includes("/kernel/"));
   assert.is(status === 0, errors.length === 0, stdout);
   return errors;
 }
@@ -55,6 +57,32 @@ test("types are found where Portico is an installed package, without any paths i
   assert.equal(typeCheck(root), []);
   writeFileSync(join(root, "handler.ts"), hook("contents"));
   assert.match(typeCheck(root).join("\n"), /'contents' does not exist/);
+});
+
+test("a hook in plain JavaScript has the same types, by JSDoc", () => {
+  const root = temporaryDir("portico-scaffold-");
+  for (const [event, outline] of Object.entries(knownEvents)) {
+    const hook = { name: event.replace(":", "-"), events: [{ name: event, outline }], script: true };
+    writeHook(root, editorConfig(packageDir), hook);
+  }
+  assert.equal(typeCheck(root), []);
+  const text = readFileSync(join(root, "message-received/handler.js"), "utf8");
+  const wrong: [name: string, line: string, message: string][] = [
+    ["unknown", "event.context.contents;", "contents"],
+    ["type", "event.context.content = 42;", "number"],
+    ["fixed", "event.context.source = 'x';", "read-only"],
+    ["effect", "return { answer: 'x' };", "answer"],
+  ];
+  for (const [name, line] of wrong) {
+    mkdirSync(join(root, name));
+    writeFileSync(join(root, name, "handler.js"), text.replace("  ctx.log.info", `  ${line}\n  ctx.log.info`));
+  }
+  const errors = typeCheck(root);
+  for (const [name, , message] of wrong)
+    assert.ok(
+      errors.some((error) => error.startsWith(`${name}/`) && error.includes(message)),
+      `${name}: ${errors.join("\n")}`,
+    );
 });
 
 test("each event has a context type of its own", () => {

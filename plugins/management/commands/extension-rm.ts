@@ -1,0 +1,59 @@
+/** `portico hooks rm` and `portico plugins rm`. */
+import { existsSync, lstatSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Command, CommandIO } from "portico";
+import { isSamePlace, workspaceOf } from "./gateway-or-disk.ts";
+
+export function removeCommand(kind: "hooks" | "plugins"): Command {
+  const one = kind.slice(0, -1);
+  return {
+    name: "rm",
+    summary: `Remove a ${one}'s directory from the home or the workspace`,
+    description: `A built-in ${one} cannot be removed, only switched off. Settings in the configuration stay.`,
+    args: [{ name: "name", description: `The ${one}'s name, as in \`portico ${kind} list\`` }],
+    async run(io) {
+      const name = io.args["name"] ?? "";
+      const dir = await directoryOf(io, kind, name);
+      const isLink = lstatSync(dir).isSymbolicLink();
+      rmSync(dir, { recursive: !isLink });
+      const next = await stateOf(io, kind, name);
+      io.show({ name, dir, state: next?.state ?? null }, () =>
+        next ? `Removed ${dir}. ${name} is now the one in ${next.dir} (${next.state}).` : `Removed ${dir}.`,
+      );
+    },
+  };
+}
+
+interface Place {
+  dir: string;
+  state: string;
+}
+
+/** The one that runs, or is meant to: a gateway knows, else the higher root wins. Throws where it is not the user's. */
+async function directoryOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<string> {
+  const { paths } = io.home();
+  const roots = [join(await workspaceOf(io), kind), join(paths.home, kind)];
+  const told = await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined);
+  const dir =
+    told?.dir ?? roots.map((root) => join(root, name)).find((path) => /^[\w.-]+$/.test(name) && existsSync(path));
+  const one = kind.slice(0, -1);
+  if (dir === undefined)
+    throw new Error(`There is no ${one} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`);
+  if (!existsSync(dir)) throw new Error(`${dir} is not on this machine: remove it where the gateway runs.`);
+  if (!roots.some((root) => isSamePlace(root, dirname(dir))))
+    throw new Error(`${name} lies in ${dir}, which is not removed. Switch it off: portico ${kind} disable ${name}`);
+  return dir;
+}
+
+async function stateOf(io: CommandIO, kind: string, name: string): Promise<Place | undefined> {
+  try {
+    await io.gateway.request("POST", `/kernel/${kind}/rescan`);
+    return await io.gateway.request<Place>("GET", pathOf(kind, name));
+  } catch {
+    return undefined;
+  }
+}
+
+function pathOf(kind: string, name: string): string {
+  return `/kernel/${kind}/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,75 @@
+/** `portico hooks events`: what hooks can handle, as it is declared. */
+import { type Command, didYouMean, type EventOutline } from "portico";
+import { declaredEvents } from "./gateway-or-disk.ts";
+
+export const hookEvents: Command = {
+  name: "events",
+  summary: "Every event: its mode, its fields, what may be changed, and a sample",
+  description:
+    "`notify` is told to hooks and waits for none; `change` lets them change fields; `answer` also lets one reply or block. Needs no gateway.",
+  args: [{ name: "event", description: "Only this one", optional: true }],
+  options: { markdown: { type: "boolean", description: "As a table of Markdown" } },
+  examples: ["portico hooks events", "portico hooks events gateway:startup"],
+  async run(io) {
+    const all = await declaredEvents(io);
+    const wanted = io.args["event"];
+    if (wanted !== undefined && !Object.hasOwn(all, wanted)) throw unknownEvent(wanted, Object.keys(all));
+    const names = wanted === undefined ? Object.keys(all).sort() : [wanted];
+    const events = names.map((name) => viewOf(name, all[name] as EventOutline));
+    io.show({ events }, () =>
+      io.options["markdown"] === true
+        ? markdownOf(events)
+        : events.flatMap((event) => [...linesOf(event), ...(wanted === undefined ? [""] : [])]),
+    );
+  },
+};
+
+export function unknownEvent(event: string, known: readonly string[]): Error {
+  const near = didYouMean(event, known);
+  return new Error(`Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`);
+}
+
+interface EventView {
+  name: string;
+  mode: string;
+  description: string;
+  fields: string[];
+  changes: string[];
+  effects: string[];
+  sample: unknown;
+}
+
+function viewOf(name: string, { mode, description, changes = [], effects, sample }: EventOutline): EventView {
+  const fields = Object.keys((sample ?? {}) as object);
+  const ends = effects ?? (mode === "answer" ? ["reply", "block"] : []);
+  return { name, mode, description, fields, changes: [...changes], effects: [...ends], sample };
+}
+
+function linesOf({ name, mode, description, fields, changes, effects, sample }: EventView): string[] {
+  const rows = [
+    ["Fields", fields.join(", ") || "none"],
+    ["May change", changes.join(", ")],
+    ["May return", effects.map((effect) => `{ ${effect}: "…" }`).join(" or ")],
+    ["Sample", JSON.stringify(sample)],
+  ];
+  return [
+    `${name} (${mode})`,
+    `  ${description}`,
+    ...rows.filter(([, text]) => text).map(([label = "", text]) => `  ${label.padEnd(10)}  ${text}`),
+  ];
+}
+
+/** The table of the README. */
+export function markdownOf(events: readonly EventView[]): string[] {
+  const rows = events.map(({ name, mode, description, fields, changes, effects }) => [
+    `\`${name}\``,
+    mode,
+    description,
+    fields.map((field) => `\`${field}\``).join(", "),
+    [...changes.map((field) => `change \`${field}\``), ...effects].join(", "),
+  ]);
+  const head = ["event", "mode", "when", "fields", "a hook may"];
+  return [head, head.map(() => "---"), ...rows].map(
+    (cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`,
+  );
+}
