@@ -162,8 +162,8 @@ test("a check without a gateway evaluates nothing that is not approved", async (
   const home = await make({ files: workspace(evil("evil")) });
   writeFileSync(home.paths.config, '{ hooks: { trust: "approved" } }');
   for (const name of ["w", join(home.dir, "workspace/hooks/w")]) {
-    const { code, stderr } = await porticoHere(home.dir, ["hooks", "check", name]);
-    assert.equal([code, /its content is not approved/.test(stderr)], [1, true], stderr);
+    const { code, stdout } = await porticoHere(home.dir, ["hooks", "check", name]);
+    assert.equal([code, /its content is not approved/.test(stdout)], [1, true], stdout);
   }
   assert.is(g.evil, undefined);
 });
