@@ -10,6 +10,7 @@ import { formatDuration, type GivenSchedule, parseDuration, type ScheduleSpec } 
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 
+const DAY_MS = 86_400_000;
 const KEPT_PATTERNS = 5_000;
 const KEPT_DATES = 20_000;
 const patterns = new Map<string, Cron>();
@@ -64,42 +65,48 @@ function offsetAt(tz: string, at: number): number {
   return local - Math.floor(at / 1000) * 1000;
 }
 
-const DATE_LINE_MS = 20 * 3_600_000;
-
 /**
- * A zone that crosses the date line skips a whole day (Apia, 30 December 2011), which croner leaves out. The instant
- * of such a jump, where a fixed time of the schedule lay in the skipped day and `after` is before it.
+ * The instant of a local time (read as if it were UTC): of its first pass where it comes twice, the end of the gap where
+ * it does not exist, be the gap an hour at midnight or the whole day that a zone skips at the date line.
  */
-function skippedDay({ expr, tz = "UTC" }: CronSpec, after: number, next: number | undefined): number | undefined {
-  const [minute, hour] = expr.trim().split(/\s+/).slice(-5) as [string, string];
-  if (expr.startsWith("@") ? expr === "@hourly" : /[*?]/.test(minute + hour)) return undefined;
-  // Without a further date the jump can only be looked for nearby.
-  let high = next ?? after + 366 * 86_400_000;
-  const before = offsetAt(tz, after);
-  if (offsetAt(tz, high) - before < DATE_LINE_MS) return undefined;
-  let low = after;
-  while (high - low > 1_000) {
-    const middle = Math.floor((low + high) / 2);
-    if (offsetAt(tz, middle) - before < DATE_LINE_MS) low = middle;
-    else high = middle;
+function instantOf(tz: string, local: number): number {
+  const [before, after] = [offsetAt(tz, local - DAY_MS), offsetAt(tz, local + DAY_MS)];
+  const [low, high] = [local - Math.max(before, after), local - Math.min(before, after)];
+  if (local - offsetAt(tz, low) === low) return low;
+  if (local - offsetAt(tz, high) === high) return high;
+  // In a gap: the offset changes between the two.
+  const first = offsetAt(tz, low);
+  let [from, to] = [low, high];
+  while (to - from > 1_000) {
+    const middle = Math.floor((from + to) / 2);
+    if (offsetAt(tz, middle) === first) from = middle;
+    else to = middle;
   }
-  const jump = Math.floor(high / 1_000) * 1_000;
-  if (jump <= after) return undefined;
-  // The skipped local times, read as if the zone were UTC.
-  const [from, to] = [jump + offsetAt(tz, jump - 1_000), jump + offsetAt(tz, jump)];
-  const inside = pattern(expr, "UTC")
-    .nextRun(new Date(from - 1))
-    ?.getTime();
-  return inside !== undefined && inside < to ? jump : undefined;
+  return Math.floor(to / 1_000) * 1_000;
 }
 
-function nextCron(schedule: CronSpec, after: number): number | undefined {
-  const tz = schedule.tz ?? "UTC";
-  const key = `${after} ${tz} ${schedule.expr}`;
+/** Fixed times are dates of the calendar, put into the zone here; those with a wildcard follow real time, which croner knows. */
+function isFixed(expr: string): boolean {
+  const [minute, hour] = expr.trim().split(/\s+/).slice(-5) as [string, string];
+  return expr.startsWith("@") ? expr !== "@hourly" : !/[*?]/.test(minute + hour);
+}
+
+function nextCron({ expr, tz = "UTC" }: CronSpec, after: number): number | undefined {
+  const key = `${after} ${tz} ${expr}`;
   if (dates.has(key)) return dates.get(key);
-  const next = pattern(schedule.expr, tz).nextRun(new Date(after))?.getTime();
-  const jump = tz === "UTC" ? undefined : skippedDay(schedule, after, next);
-  return remember(dates, KEPT_DATES, key, jump !== undefined && (next === undefined || jump < next) ? jump : next);
+  return remember(dates, KEPT_DATES, key, isFixed(expr) ? nextFixed(expr, tz, after) : nextRun(expr, tz, after));
+}
+
+const nextRun = (expr: string, tz: string, after: number): number | undefined =>
+  pattern(expr, tz).nextRun(new Date(after))?.getTime();
+
+/** Local times only go forward with the instants that they stand for, so the first one that lies ahead is the next. */
+function nextFixed(expr: string, tz: string, after: number): number | undefined {
+  for (let local: number | undefined = after + offsetAt(tz, after); ; ) {
+    local = nextRun(expr, "UTC", local);
+    const at = local === undefined ? undefined : instantOf(tz, local);
+    if (local === undefined || at === undefined || at > after) return at;
+  }
 }
 
 /** The first date after `after` (epoch ms), `undefined` where none comes. `every` counts from `anchor`. */
@@ -172,13 +179,11 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
     return new Date(ms).toISOString();
   }
   const local = iso.length === 10 ? `${iso}T00:00:00` : iso.length === 16 ? `${iso}:00` : iso.slice(0, 19);
-  // The day and time as if in UTC, then moved by the zone's offset at that moment (twice: the offset may change there).
   const wall = Date.parse(`${local}Z`);
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
     fail(`${JSON.stringify(at)} is not a date that exists.`, param);
   }
-  const guess = wall - offsetAt(tz, wall - offsetAt(tz, wall));
-  return new Date(guess).toISOString();
+  return new Date(instantOf(tz, wall)).toISOString();
 }
 
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
