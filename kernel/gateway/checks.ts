@@ -1,4 +1,4 @@
-/** What is looked at before a gateway opens its door. */
+/** What is checked before a gateway listens. */
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import { PorticoError } from "../errors.ts";
