@@ -25,8 +25,16 @@ export function maskPayload(payload: string, secrets: readonly string[]): string
   try {
     return JSON.stringify(maskNamed(JSON.parse(text)));
   } catch {
-    return text.replace(/[^&\s]+/g, maskField);
+    return /^\s*</.test(text) ? text.replace(ELEMENT, maskElement) : text.replace(/[^&\s]+/g, maskField);
   }
+}
+
+// A name is taken whole or not at all, so that nothing is tried twice.
+const ELEMENT = /<([\w:.-]+)(?![\w:.-])([^<>]*)>([^<]+)/g;
+
+/** An element of XML with a text. */
+function maskElement(all: string, name: string, attributes: string, text: string): string {
+  return isSecretName(name) && text.trim() !== "" ? `<${name}${attributes}>${MASK}` : all;
 }
 
 /** `name=value` of a form; in linear time, whatever the text. */

@@ -4,6 +4,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { readForm } from "../../../plugins/webhooks/bodies/forms.ts";
 import { createVerifier } from "../../../plugins/webhooks/intake/signatures.ts";
+import { readXml } from "../../../plugins/webhooks/bodies/xml.ts";
 import { maskPayload } from "../../../plugins/webhooks/log/mask.ts";
 import { lookUp, readPath } from "../../../plugins/webhooks/mappings/paths.ts";
 import { readTemplate } from "../../../plugins/webhooks/mappings/template.ts";
@@ -161,6 +162,18 @@ test("whatever is read from outside takes time in line with its size", () => {
   );
   assertLinear("a form of one name", 15_000, (size) => "a=1&".repeat(size / 4), readForm);
   assertLinear("a form's payload", 15_000, (size) => `payload=${"[".repeat(size)}`, readForm);
+  for (const [what, piece] of [
+    ["elements", "<b c='1'>x</b>"],
+    ["open elements", "<a"],
+    ["long names", "abcdefghij"],
+    ["ends", "]]>"],
+    ["entities", "&amp;"],
+    ["attributes", " b"],
+  ] as const) {
+    const make = (size: number) => `<a>${piece.startsWith("abc") ? "<" : ""}${piece.repeat(size / piece.length)}</a>`;
+    assertLinear(`XML of ${what}`, 15_000, make, readXml);
+    assertLinear(`the mask of XML of ${what}`, 15_000, make, (text) => maskPayload(text, []));
+  }
   assertLinear(
     "a path",
     15_000,
@@ -223,6 +236,16 @@ test("thousands of signatures on one request cost no more than a few", async () 
   const began = performance.now();
   verifier.problem({ headers: headers("v1,abc ".repeat(2000)), body, now: 1000 });
   assert.ok(performance.now() - began < 500, `${performance.now() - began} ms`);
+});
+
+test("secrets are masked by name in forms, JSON and XML", () => {
+  for (const payload of [
+    "a=1&api_key=hunter2&b=2",
+    '{"a":{"password":"hunter2"}}',
+    '<x><password kind="a">hunter2</password><b>1</b></x>',
+  ])
+    assert.not.match(maskPayload(payload, []), "hunter2");
+  assert.is(maskPayload("<x><name>Ada</name></x>", []), "<x><name>Ada</name></x>");
 });
 
 test("names that JavaScript has a meaning for are names like any other", async () => {

@@ -1,4 +1,4 @@
-/** What came in by webhooks, and doing it again. */
+/** What came in by webhooks, what goes out to URLs, and doing it again. */
 import { attempt, get, post } from "../api.js";
 import { action, ago, badge, h, json, problem, section, table } from "../dom.js";
 
@@ -6,19 +6,24 @@ export const deliveries = {
   id: "webhooks",
   title: "Webhooks",
   async load(id) {
-    const [setup, list, one] = await Promise.all([
+    const out = id?.startsWith("dlv_");
+    const [setup, list, outgoing, one] = await Promise.all([
       attempt(get("/webhooks")),
       attempt(get("/webhooks/deliveries?limit=100")),
-      id === undefined ? undefined : attempt(get(`/webhooks/deliveries/${encodeURIComponent(id)}`)),
+      attempt(get("/deliveries?limit=50")),
+      id === undefined
+        ? undefined
+        : attempt(get(`${out ? "/deliveries" : "/webhooks/deliveries"}/${encodeURIComponent(id)}`)),
     ]);
-    return { setup, list, one };
+    return { setup, list, outgoing, one };
   },
-  render({ setup, list, one }, id) {
+  render({ setup, list, outgoing, one }, id) {
     return h(
       "div",
       {},
       section("Endpoints", setup, endpoints),
       section("Deliveries", list, ({ deliveries: all }) => [deliveryTable(all)]),
+      section("Results that go out", outgoing, ({ deliveries: all }) => [outgoingTable(all)]),
       one ? section(id, one, (delivery) => [json(delivery)]) : null,
     );
   },
@@ -84,5 +89,43 @@ function deliveryTable(all) {
     ],
     all,
     "Nothing has come in yet.",
+  );
+}
+
+function outgoingTable(all) {
+  return table(
+    [
+      ["when", ({ createdAt }) => ago(createdAt)],
+      [
+        "to",
+        ({ id, url }) => [
+          h("a", { href: `#/webhooks/${encodeURIComponent(id)}`, "data-key": `outgoing-${id}` }, url),
+          h("div", { class: "muted small" }, id),
+        ],
+      ],
+      [
+        "state",
+        ({ state, attempts, maxAttempts, status, error }) => [
+          badge(state),
+          ` ${status ?? `${attempts} of ${maxAttempts}`}`,
+          problem(error?.message),
+        ],
+      ],
+      [
+        "",
+        ({ id, state }) =>
+          state !== "done" && state !== "dead"
+            ? null
+            : action(
+                "Replay",
+                `replay-${id}`,
+                async () =>
+                  `Goes out again as ${(await post(`/deliveries/${encodeURIComponent(id)}/replay`)).deliveryId}`,
+                { "aria-label": `Replay ${id}` },
+              ),
+      ],
+    ],
+    all,
+    "No result goes out: give a webhook, a job or a turn `delivery: {url}`.",
   );
 }
