@@ -1,9 +1,8 @@
 /** Where results may be posted. */
 import type { PluginContext } from "portico";
-import { createGuard, type Guard } from "portico/egress";
+import { createGuard, type Guard, writtenOrigins } from "portico/egress";
 import type { DeliveryTarget } from "./message.ts";
 import type { DeliveriesConfig } from "./schema.ts";
-import { looksPrivate } from "./target.ts";
 
 /**
  * Public addresses only, with one exception: the owner may write down a private one, and that origin is then allowed. A
@@ -11,13 +10,13 @@ import { looksPrivate } from "./target.ts";
  * gateway's own ports.
  */
 export function guardOf(ctx: PluginContext, settings: DeliveriesConfig, { url, publicOnly }: DeliveryTarget): Guard {
-  const written = publicOnly !== true && looksPrivate(url);
+  const allowedOrigins = publicOnly === true ? [] : writtenOrigins(url);
   return createGuard({
     policy: () => ({
       allowPrivate: settings.allowPrivateNetwork,
       allowedHostnames: settings.allowedHostnames,
       hostnameAllowlist: settings.hostnameAllowlist,
-      allowedOrigins: written ? [new URL(url).origin] : [],
+      allowedOrigins,
     }),
     ownPorts: () => ctx.ports(),
     code: "address_blocked",

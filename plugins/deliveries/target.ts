@@ -1,5 +1,5 @@
 /** Whether a result may be posted somewhere, as far as can be said before anything is sent. */
-import { isPorticoError, PorticoError } from "portico";
+import { PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import type { DeliveryTarget } from "./message.ts";
 import { checkSecret } from "./sign.ts";
@@ -11,17 +11,6 @@ const guard = (allowPrivate: boolean) =>
   createGuard({ policy: () => ({ allowPrivate }), ownPorts: () => [], code: "address_blocked" });
 const publicOnly = guard(false);
 const anywhere = guard(true);
-
-/** True for an address that is private as it stands there, whatever the settings. */
-export function looksPrivate(url: string): boolean {
-  try {
-    publicOnly.precheck(url);
-    return false;
-  } catch (error) {
-    const reason = isPorticoError(error) ? error.details?.["reason"] : undefined;
-    return reason === "private_address" || reason === "private_name";
-  }
-}
 
 /**
  * Throws `invalid_request_error` for what is no target, and `address_blocked` for an address that is never delivered to;
