@@ -1,12 +1,16 @@
 /** What outsiders put into names must not reach the terminal, and one Ctrl-C is one signal. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { createTerminal, withoutControls } from "../../../kernel/cli/terminal.ts";
-import { type InProcessGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
+import { type InProcessGateway, packageDir, spawnGateway, startGateway } from "../../support/gateway.ts";
 import { porticoHere } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite<{ gateway: InProcessGateway }>("hostile names and signals");
@@ -126,6 +130,24 @@ test("signals within a second are one, and the stream that runs ends; a later on
     await Promise.all([patient.stop(), hasty.stop()]);
     upstream.close();
   }
+});
+
+// A terminal's Ctrl-C reaches npm, its shell and the gateway; npm passes it on once more.
+test("npm start ends with 0 on one Ctrl-C", async () => {
+  const home = temporaryDir("portico-npm-");
+  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0 }, browser: { enabled: false } }");
+  const npm = spawn("npm", ["start"], {
+    cwd: packageDir,
+    env: { ...process.env, PORTICO_HOME: home },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  let output = "";
+  for (const stream of [npm.stdout, npm.stderr]) stream.on("data", (chunk) => (output += chunk));
+  const exited = once(npm, "exit");
+  await until("the start", () => output.includes("portico is running"));
+  process.kill(-(npm.pid as number), "SIGINT");
+  assert.equal(await exited, [0, null], output);
 });
 
 test.run();
