@@ -2,6 +2,16 @@
 import type { PluginDefinition } from "portico";
 
 export const events: PluginDefinition["events"] = {
+  "channel:resting": {
+    mode: "notify",
+    description: "A model of a channel failed three times in a row, or its probe failed: it is not asked for a while.",
+    sample: {
+      channel: "main",
+      model: "gpt-4o",
+      until: "2026-11-22T08:00:05.000Z",
+      error: "The upstream answered status 500.",
+    },
+  },
   "message:received": {
     mode: "answer",
     description: "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",

@@ -43,7 +43,9 @@ export default definePlugin({
       channels: (all["channels.*"] ?? {}) as unknown as Channels,
       aliases: (all["models.*"] ?? {}) as unknown as Aliases,
     });
-    const channels = createChannelSet();
+    const channels = createChannelSet(({ until, ...rest }) => {
+      void ctx.emit("channel:resting", { ...rest, until: new Date(until).toISOString() });
+    });
     let { aliases } = sections(config);
     channels.configure(sections(config).channels);
     channels.provide(ctx.list("provider"));

@@ -27,6 +27,8 @@ declare module "portico" {
     "chat:request": { changes: "request" };
   }
   interface Events {
+    /** `until`: ISO time. */
+    "channel:resting": { channel: string; model: string; until: string; error: string };
     "message:received": {
       /** Changeable: the text of the last user message. */
       content: string;

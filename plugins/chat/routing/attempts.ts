@@ -36,7 +36,7 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
   let last: unknown;
   for (const candidate of candidates) {
     const { channel } = candidate;
-    if (!forced && channel.cooldownUntil() !== 0 && last !== undefined) continue;
+    if (!forced && cooldownOf(candidate) !== 0 && last !== undefined) continue;
     const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
     const place = placing instanceof Promise ? await placing : placing;
     if (job.cancelled) {
@@ -61,12 +61,16 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
 
 /** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. */
 function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boolean } {
-  if (all.length === 1) return { candidates: all, forced: all[0]!.channel.cooldownUntil() !== 0 };
-  const ready = all.filter((candidate) => candidate.channel.cooldownUntil() === 0);
+  if (all.length === 1) return { candidates: all, forced: cooldownOf(all[0]!) !== 0 };
+  const ready = all.filter((candidate) => cooldownOf(candidate) === 0);
   if (ready.length > 0) return { candidates: ready, forced: false };
   let first = all[0]!;
-  for (const candidate of all) if (candidate.channel.cooldownUntil() < first.channel.cooldownUntil()) first = candidate;
+  for (const candidate of all) if (cooldownOf(candidate) < cooldownOf(first)) first = candidate;
   return { candidates: [first], forced: true };
+}
+
+function cooldownOf({ channel, model }: Candidate): number {
+  return channel.cooldownUntil(model);
 }
 
 /** An error that no other target is asked about. */
@@ -95,8 +99,9 @@ async function tryChannel(
   }
   const retries = forced ? 0 : (channel.config.maxRetries ?? DEFAULT_RETRIES);
   let keysLeft = channel.keyCount - 1;
+  let counted = false;
   for (let tried = 0; ; ) {
-    const key = channel.takeKey();
+    const key = channel.takeKey(model);
     const target = new AttemptTarget(
       channel,
       model,
@@ -111,7 +116,7 @@ async function tryChannel(
     trace.model = model;
     trace.attempts++;
     trace.dropped = [];
-    channel.begin();
+    channel.begin(model);
     const startedAt = performance.now();
     try {
       const hold = new Hold(place);
@@ -121,26 +126,28 @@ async function tryChannel(
         throw clientDisconnected();
       }
       hold.begin(response);
-      channel.succeeded(key.index, performance.now() - startedAt);
+      channel.succeeded(model, key.index, performance.now() - startedAt);
       return response;
     } catch (caught) {
       const error = target.hide(caught);
       if (job.cancelled) {
-        channel.noted();
+        channel.noted(model);
         throw error;
       }
       if (askedForUsage(channel, provider, job) && refusesUsageOption(error)) {
-        channel.noted();
+        channel.noted(model);
         channel.noStreamUsage = true;
         trace.attempts--;
         continue;
       }
-      const next = judge(channel, key.index, error, {
+      const next = judge(channel, model, key.index, error, {
+        counted,
         retriesLeft: retries - tried,
         tried,
         keysLeft,
         random: engine.routing.random,
       });
+      counted ||= isUpstreamError(error) && error.kind !== "auth";
       if (!isUpstreamError(error)) trace.attempts--;
       engine.log.debug({ channel: channel.name, model, attempt: trace.attempts, err: error, next }, "attempt failed");
       if (next === "give up") throw new Final(error);
@@ -165,7 +172,7 @@ function attemptOnce(
   hold: Hold,
 ): Promise<ChatResponse> {
   const { config } = channel;
-  const onBroken = (message: string) => channel.noted(message);
+  const onBroken = (message: string) => channel.noted(target.model, message);
   if (provider.wire === undefined) {
     // What asks other models waits as long as they may take.
     const patient = provider.composite === true;

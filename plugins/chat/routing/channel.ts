@@ -6,6 +6,20 @@ const FIRST_COOLDOWN_MS = 5_000;
 const LONGEST_COOLDOWN_MS = 300_000;
 const KEY_COOLDOWN_MS = 30_000;
 
+/** How one model of a channel does; those that do well are not kept. */
+interface Health {
+  failures: number;
+  cooldownMs: number;
+  cooldownUntil: number;
+  /** One request finds out whether the cooldown may end. */
+  probing: boolean;
+  /** Key → until when the upstream limits it for this model. */
+  limited: Map<number, number>;
+}
+
+/** Model names may be a caller's own invention. */
+const MOST_MODELS = 500;
+
 interface Key {
   value: string | undefined;
   cooldownUntil: number;
@@ -19,7 +33,9 @@ export interface ChannelState {
   state: "ok" | "failing" | "resting" | "disabled";
   failures: number;
   /** ISO time, while it cools down. */
-  restingUntil?: string;
+  restingUntil?: string | undefined;
+  /** Those that cool down while others may do well; all of them where the keys do. */
+  restingModels?: string[] | undefined;
   inFlight: number;
   queued: number;
   keys: number;
@@ -32,6 +48,15 @@ export interface ChannelState {
   latencyMs?: number;
 }
 
+/** Told when a model of a channel begins to cool down; `until` is the time of the clock. */
+export type CooldownListener = (cooldown: { channel: string; model: string; until: number; error: string }) => void;
+
+interface ChannelOptions {
+  now?: (() => number) | undefined;
+  builtin?: boolean;
+  onCooldown?: CooldownListener | undefined;
+}
+
 /** Times are milliseconds of the clock that was handed in. */
 export class Channel {
   readonly name: string;
@@ -40,10 +65,8 @@ export class Channel {
   noStreamUsage = false;
   readonly builtin: boolean;
   inFlight = 0;
-  #failures = 0;
-  #cooldownMs = 0;
-  #cooldownUntil = 0;
-  #probing = false;
+  readonly #health = new Map<string, Health>();
+  readonly #onCooldown: CooldownListener | undefined;
   #keys: Key[];
   #nextKey = 0;
   #waiting: ((granted: boolean) => void)[] = [];
@@ -53,11 +76,12 @@ export class Channel {
   #lastError: { message: string; at: number } | undefined;
   #latency: number | undefined;
 
-  constructor(name: string, config: ChannelConfig, options: { now?: () => number; builtin?: boolean } = {}) {
+  constructor(name: string, config: ChannelConfig, options: ChannelOptions = {}) {
     this.name = name;
     this.config = config;
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
+    this.#onCooldown = options.onCooldown;
     const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
@@ -72,50 +96,76 @@ export class Channel {
     return this.config.weight ?? 1;
   }
 
-  /** When it may be tried again: 0 where it may now. A channel cools down as a whole, or because all its keys do. */
-  cooldownUntil(): number {
+  /** When the model may be tried again: 0 where it may now. It cools down by itself, or because all keys do. */
+  cooldownUntil(model: string): number {
     const now = this.#now();
-    if (this.#cooldownUntil > now) return this.#cooldownUntil;
-    // The cooldown is over, but only one request at a time may find out.
-    if (this.#cooldownUntil > 0 && this.#probing) return now + 1;
+    const health = this.#health.size === 0 ? undefined : this.#health.get(model);
+    if (health !== undefined) {
+      if (health.cooldownUntil > now) return health.cooldownUntil;
+      // The cooldown is over, but only one request at a time may find out.
+      if (health.cooldownUntil > 0 && health.probing) return now + 1;
+    }
     let earliest = Number.POSITIVE_INFINITY;
-    for (const key of this.#keys) {
-      if (key.cooldownUntil <= now) return 0;
-      if (key.cooldownUntil < earliest) earliest = key.cooldownUntil;
+    for (let index = 0; index < this.#keys.length; index++) {
+      const until = this.#keyUntil(index, health);
+      if (until <= now) return 0;
+      if (until < earliest) earliest = until;
     }
     return earliest;
   }
 
+  #keyUntil(index: number, health: Health | undefined): number {
+    const refused = this.#keys[index]!.cooldownUntil;
+    return health === undefined ? refused : Math.max(refused, health.limited.get(index) ?? 0);
+  }
+
+  #healthOf(model: string): Health {
+    let health = this.#health.get(model);
+    if (health === undefined) {
+      if (this.#health.size >= MOST_MODELS) this.#health.delete(this.#health.keys().next().value!);
+      health = { failures: 0, cooldownMs: 0, cooldownUntil: 0, probing: false, limited: new Map() };
+      this.#health.set(model, health);
+    }
+    return health;
+  }
+
   /** The next key in turn that does not cool down; of those that do, the one whose cooldown ends first. Its index names it to `keyRefused`. */
-  takeKey(): { index: number; value: string | undefined } {
+  takeKey(model: string): { index: number; value: string | undefined } {
     const now = this.#now();
+    const health = this.#health.get(model);
     const count = this.#keys.length;
     let best = this.#nextKey % count;
     for (let i = 0; i < count; i++) {
       const index = (this.#nextKey + i) % count;
-      const key = this.#keys[index]!;
-      if (key.cooldownUntil <= now) {
+      const until = this.#keyUntil(index, health);
+      if (until <= now) {
         best = index;
         break;
       }
-      if (key.cooldownUntil < this.#keys[best]!.cooldownUntil) best = index;
+      if (until < this.#keyUntil(best, health)) best = index;
     }
     this.#nextKey = (best + 1) % count;
     return { index: best, value: this.#keys[best]!.value };
   }
 
   /** Another key than the refused or limited ones is ready. */
-  hasFreshKey(): boolean {
+  hasFreshKey(model: string): boolean {
     const now = this.#now();
-    return this.#keys.some((key) => key.cooldownUntil <= now);
+    const health = this.#health.get(model);
+    return this.#keys.some((_, index) => this.#keyUntil(index, health) <= now);
   }
 
-  /** The upstream refused this key (401, 403), or limited it: it cools down, for `ms` or a doubling time. */
-  keyRefused(index: number, ms?: number): void {
+  /** The upstream refused this key (401, 403): it cools down for a doubling time, whatever the model. */
+  keyRefused(index: number): void {
     const key = this.#keys[index];
     if (key === undefined) return;
-    key.cooldownMs = ms ?? Math.min(LONGEST_COOLDOWN_MS, key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2);
+    key.cooldownMs = Math.min(LONGEST_COOLDOWN_MS, key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2);
     key.cooldownUntil = this.#now() + key.cooldownMs;
+  }
+
+  /** The upstream limited this key for the model. */
+  keyLimited(model: string, index: number, ms: number): void {
+    this.#healthOf(model).limited.set(index, this.#now() + ms);
   }
 
   get keyCount(): number {
@@ -123,16 +173,14 @@ export class Channel {
   }
 
   /** An attempt begins: after a cooldown, it is the probe that may end it. */
-  begin(): void {
+  begin(model: string): void {
     this.#requests++;
-    if (this.#cooldownUntil > 0) this.#probing = true;
+    const health = this.#health.size === 0 ? undefined : this.#health.get(model);
+    if (health !== undefined && health.cooldownUntil > 0) health.probing = true;
   }
 
-  succeeded(keyIndex: number, firstByteMs: number): void {
-    this.#failures = 0;
-    this.#cooldownMs = 0;
-    this.#cooldownUntil = 0;
-    this.#probing = false;
+  succeeded(model: string, keyIndex: number, firstByteMs: number): void {
+    if (this.#health.size > 0) this.#health.delete(model);
     const key = this.#keys[keyIndex];
     if (key !== undefined && key.cooldownUntil !== 0) {
       key.cooldownUntil = 0;
@@ -141,20 +189,25 @@ export class Channel {
     this.#latency = this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
   }
 
-  /** The channel did not do its work: three times in a row and it cools down, twice as long each time. */
-  failed(message: string): void {
-    this.noted(message);
-    this.#failures++;
-    const wasProbe = this.#probing;
-    this.#probing = false;
-    if (this.#failures < FAILURES_TO_COOL_DOWN && !wasProbe) return;
-    this.#cooldownMs = this.#cooldownMs === 0 ? FIRST_COOLDOWN_MS : Math.min(LONGEST_COOLDOWN_MS, this.#cooldownMs * 2);
-    this.#cooldownUntil = this.#now() + this.#cooldownMs;
+  /** The model failed a request: three in a row and it cools down, twice as long each time. */
+  failed(model: string, message: string): void {
+    const health = this.#healthOf(model);
+    const wasProbe = health.probing;
+    this.noted(model, message);
+    health.failures++;
+    if (health.failures < FAILURES_TO_COOL_DOWN && !wasProbe) return;
+    // Requests that ran side by side with the one that began the cooldown tell nothing new.
+    if (health.cooldownUntil > this.#now() && !wasProbe) return;
+    health.cooldownMs =
+      health.cooldownMs === 0 ? FIRST_COOLDOWN_MS : Math.min(LONGEST_COOLDOWN_MS, health.cooldownMs * 2);
+    health.cooldownUntil = this.#now() + health.cooldownMs;
+    this.#onCooldown?.({ channel: this.name, model, until: health.cooldownUntil, error: message });
   }
 
-  /** An error that says nothing about the channel's health (a refused key, an unknown model), or a client that disconnected. */
-  noted(message?: string): void {
-    this.#probing = false;
+  /** An error that says nothing about the model's health (a refused key, an unknown model), or a client that disconnected. */
+  noted(model: string, message?: string): void {
+    const health = this.#health.size === 0 ? undefined : this.#health.get(model);
+    if (health !== undefined) health.probing = false;
     if (message === undefined) return;
     this.#errors++;
     this.#lastError = { message, at: this.#now() };
@@ -196,16 +249,15 @@ export class Channel {
   describe(): ChannelState {
     const now = this.#now();
     const restingKeys = this.#keys.filter((key) => key.cooldownUntil > now).length;
-    const until =
-      this.#cooldownUntil > now
-        ? this.#cooldownUntil
-        : restingKeys === this.#keys.length
-          ? Math.min(...this.#keys.map((key) => key.cooldownUntil))
-          : 0;
+    const resting = [...this.#health.keys()].filter((model) => this.cooldownUntil(model) > now + 1);
+    const untils = resting.map((model) => this.cooldownUntil(model));
+    if (restingKeys === this.#keys.length) untils.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
+    const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     return {
-      state: !this.enabled ? "disabled" : until > 0 ? "resting" : this.#failures > 0 ? "failing" : "ok",
-      failures: this.#failures,
-      restingUntil: until > 0 ? new Date(until).toISOString() : undefined,
+      state: !this.enabled ? "disabled" : untils.length > 0 ? "resting" : failures > 0 ? "failing" : "ok",
+      failures,
+      restingUntil: untils.length > 0 ? new Date(Math.max(...untils)).toISOString() : undefined,
+      restingModels: resting.length > 0 ? resting : undefined,
       inFlight: this.inFlight,
       queued: this.#waiting.length,
       keys: this.#keys.filter((key) => key.value !== undefined).length,

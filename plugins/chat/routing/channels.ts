@@ -1,6 +1,6 @@
 /** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
 import type { ChatProvider } from "portico/chat";
-import { Channel } from "./channel.ts";
+import { Channel, type CooldownListener } from "./channel.ts";
 import type { Channels } from "../schema.ts";
 
 export interface ChannelSet {
@@ -11,7 +11,7 @@ export interface ChannelSet {
   provider(name: string): ChatProvider | undefined;
 }
 
-export function createChannelSet(now?: () => number): ChannelSet {
+export function createChannelSet(onCooldown?: CooldownListener, now?: () => number): ChannelSet {
   let configured: Channels = {};
   let providers = new Map<string, ChatProvider>();
   let channels = new Map<string, Channel>();
@@ -22,7 +22,7 @@ export function createChannelSet(now?: () => number): ChannelSet {
       const old = channels.get(name);
       const same =
         old !== undefined && old.builtin === builtin && JSON.stringify(old.config) === JSON.stringify(config);
-      next.set(name, same ? old : new Channel(name, config, { builtin, now }));
+      next.set(name, same ? old : new Channel(name, config, { builtin, now, onCooldown }));
     };
     for (const [name, config] of Object.entries(configured))
       put(name, config, providers.get(config.provider)?.builtinChannel === name);

@@ -14,6 +14,8 @@ const LIMITED_KEY_COOLDOWN_MS = 5_000;
 export type Next = { again: number } | "another key" | "next target" | "give up";
 
 export interface Chances {
+  /** The request has counted as a failure of this target already. */
+  counted: boolean;
   retriesLeft: number;
   tried: number;
   keysLeft: number;
@@ -21,48 +23,54 @@ export interface Chances {
 }
 
 /** Tells the channel what an attempt's failure says of it, and says what to do next. */
-export function judge(channel: Channel, key: number, error: unknown, chances: Chances): Next {
+export function judge(channel: Channel, model: string, key: number, error: unknown, chances: Chances): Next {
   if (!isUpstreamError(error)) {
     // A fault of the caller's says nothing of the channel.
-    channel.noted(isPorticoError(error) && error.status >= 500 ? error.message : undefined);
+    channel.noted(model, isPorticoError(error) && error.status >= 500 ? error.message : undefined);
     // What one target cannot express another may; a bug of ours would only be repeated.
     return isPorticoError(error) ? "next target" : "give up";
   }
   switch (error.kind) {
     case "request":
-      channel.noted();
+      channel.noted(model);
       return error.upstreamStatus === 404 ? "next target" : "give up";
     case "auth":
-      channel.noted(error.message);
+      channel.noted(model, error.message);
       channel.keyRefused(key);
-      return chances.keysLeft > 0 && channel.hasFreshKey() ? "another key" : "next target";
+      return chances.keysLeft > 0 && channel.hasFreshKey(model) ? "another key" : "next target";
     case "rate_limit":
-      return judgeLimit(channel, key, error, chances);
+      return judgeLimit(channel, model, key, error, chances);
     default:
-      channel.failed(error.message);
-      return error instanceof ProviderFailed ? "next target" : retry(channel, error, chances);
+      fail(channel, model, error, chances);
+      return error instanceof ProviderFailed ? "next target" : retry(channel, model, error, chances);
   }
 }
 
 /** Spent credit does not come back by waiting. */
 const SPENT = new Set(["insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached"]);
 
-function judgeLimit(channel: Channel, key: number, error: UpstreamError, chances: Chances): Next {
-  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
-  if (channel.keyCount > 1 || long) {
-    channel.keyRefused(key, Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000));
-    channel.noted(error.message);
-    if (chances.keysLeft > 0 && channel.hasFreshKey()) return "another key";
-    if (long) return "next target";
-  } else channel.failed(error.message);
-  return SPENT.has(error.code) ? "next target" : retry(channel, error, chances);
+/** Attempts of one request are one failure. */
+function fail(channel: Channel, model: string, { message }: UpstreamError, { counted }: Chances): void {
+  if (counted) channel.noted(model, message);
+  else channel.failed(model, message);
 }
 
-function retry(channel: Channel, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
+function judgeLimit(channel: Channel, model: string, key: number, error: UpstreamError, chances: Chances): Next {
+  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
+  if (channel.keyCount > 1 || long) {
+    channel.keyLimited(model, key, Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000));
+    channel.noted(model, error.message);
+    if (chances.keysLeft > 0 && channel.hasFreshKey(model)) return "another key";
+    if (long) return "next target";
+  } else fail(channel, model, error, chances);
+  return SPENT.has(error.code) ? "next target" : retry(channel, model, error, chances);
+}
+
+function retry(channel: Channel, model: string, error: UpstreamError, { retriesLeft, tried, random }: Chances): Next {
   if (retriesLeft <= 0) return "next target";
   const wait = error.retryAfterMs;
   if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
-  if (wait === undefined && channel.cooldownUntil() !== 0) return "next target";
+  if (wait === undefined && channel.cooldownUntil(model) !== 0) return "next target";
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
   // Jitter goes upwards from a time that was named, and both ways from ours.
   return { again: wait !== undefined ? wait + random() * Math.min(250, wait / 10) : backoff * (0.5 + random() * 0.5) };

@@ -73,7 +73,7 @@ export function createListings(options: ListingOptions) {
     const provider = options.provider(channel.config.provider);
     if (provider === undefined)
       throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
-    const target = new AttemptTarget(channel, "", channel.takeKey().value, {
+    const target = new AttemptTarget(channel, "", channel.takeKey("").value, {
       log: options.log,
       masks: options.masks,
       ownPorts: options.ownPorts,

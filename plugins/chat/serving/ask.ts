@@ -5,6 +5,7 @@ import type { ChatCompletion, Usage } from "portico/chat";
 import { converse, type Engine } from "../routing/attempts.ts";
 import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job } from "../job.ts";
+import { estimatedUsage, Outgoing } from "./estimate.ts";
 import { type End, usageOf } from "./metering.ts";
 import { readCompletion, newCompletionId } from "../openai/completion.ts";
 import { readRequest } from "../openai/read-request.ts";
@@ -73,8 +74,11 @@ async function askAndReport(
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
     meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
   } else {
-    watchStream(response, job, (status, error) => {
-      const { usage, finishReason } = stream;
+    watchStream(response, job, (status, error, outgoing) => {
+      const { finishReason } = stream;
+      // The upstream tells its usage last: whoever left before is charged for what it got.
+      const left = status === 499 && !job.trace.composite;
+      const usage = left ? estimatedUsage(stream.usage, job.request, outgoing) : stream.usage;
       meter?.({ status, firstByteMs, usage });
       done?.({
         status,
@@ -89,18 +93,26 @@ async function askAndReport(
   return response;
 }
 
-function watchStream(response: ChatResponse, job: Job, done: (status: number, error?: string) => void): void {
+function watchStream(
+  response: ChatResponse,
+  job: Job,
+  done: (status: number, error: string | undefined, outgoing: Outgoing) => void,
+): void {
   const stream = response.stream!;
   let told = false;
+  const outgoing = new Outgoing();
   const tell = (status: number, error?: string) => {
     if (told) return;
     told = true;
-    done(status, error);
+    done(status, error, outgoing);
   };
   response.stream = onTopOf(stream, {
     start: (sink) =>
       stream.start({
-        write: (bytes) => sink.write(bytes),
+        write(bytes) {
+          outgoing.add(bytes);
+          return sink.write(bytes);
+        },
         end() {
           sink.end();
           tell(200);

@@ -149,6 +149,33 @@ test("half a character in the model's or a member's name leaks no place", async 
   });
 });
 
+test("a stream that its client leaves is charged for what it got", async () => {
+  const texts = Array.from({ length: 40 }, () => "some words of it ");
+  for (const finish of [[], [chunk({}, "stop")]]) {
+    up.answer = (_, res) => {
+      res.writeHead(200, { "content-type": "text/event-stream" });
+      for (const event of [
+        chunk({ role: "assistant", content: "" }),
+        ...texts.map((content) => chunk({ content })),
+        ...finish,
+      ])
+        res.write(event);
+    };
+    const before = await spent();
+    const response = await raw(`{"model":"dear","stream":true,${rest}}`);
+    const reader = response.body!.getReader();
+    let got = "";
+    while (!got.includes(finish.length > 0 ? '"finish_reason":"stop"' : texts.join("").slice(-5)) || got.length < 5000)
+      got += Buffer.from((await reader.read()).value!).toString();
+    await reader.cancel();
+    await until("the request is counted", async () => (await spent()) > before + 40);
+  }
+});
+const spent = async (): Promise<number> => {
+  const { total } = await gateway.json("GET", "/usage");
+  return total.completionTokens;
+};
+
 test("a client that goes away gives its place back", async () => {
   up.answer = (_, res) => void stream(res, chunk({ role: "assistant", content: "x" }));
   const response = await raw(`{"model":"one/only","stream":true,${rest},"user":"u"}`);

@@ -7,21 +7,21 @@ function make(config: object = {}) {
   return { clock, channel: new Channel("c", { provider: "openai", ...config }, { now: () => clock.now }) };
 }
 const failOnce = (channel: Channel) => {
-  channel.begin();
-  channel.failed("boom");
+  channel.begin("m");
+  channel.failed("m", "boom");
 };
 
 test("three failures in a row rest it for 5 s; a success in between starts the count anew", () => {
   const { channel, clock } = make();
   failOnce(channel);
   failOnce(channel);
-  channel.begin();
-  channel.succeeded(0, 1);
+  channel.begin("m");
+  channel.succeeded("m", 0, 1);
   failOnce(channel);
   failOnce(channel);
-  assert.is(channel.cooldownUntil(), 0);
+  assert.is(channel.cooldownUntil("m"), 0);
   failOnce(channel);
-  assert.is(channel.cooldownUntil(), clock.now + 5000);
+  assert.is(channel.cooldownUntil("m"), clock.now + 5000);
   assert.is(channel.describe().state, "resting");
 });
 
@@ -29,47 +29,60 @@ test("the rest ends with one probe; a failed one doubles it up to 5 min, a good 
   const { channel, clock } = make();
   for (let i = 0; i < 3; i++) failOnce(channel);
   for (const rest of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
-    clock.now = channel.cooldownUntil();
-    assert.is(channel.cooldownUntil(), 0);
-    channel.begin();
-    assert.not.equal(channel.cooldownUntil(), 0, "only one probe at a time");
-    channel.failed("boom");
-    assert.is(channel.cooldownUntil(), clock.now + rest);
+    clock.now = channel.cooldownUntil("m");
+    assert.is(channel.cooldownUntil("m"), 0);
+    channel.begin("m");
+    assert.not.equal(channel.cooldownUntil("m"), 0, "only one probe at a time");
+    channel.failed("m", "boom");
+    assert.is(channel.cooldownUntil("m"), clock.now + rest);
   }
-  clock.now = channel.cooldownUntil();
-  channel.begin();
-  channel.succeeded(0, 1);
-  assert.is(channel.cooldownUntil(), 0);
+  clock.now = channel.cooldownUntil("m");
+  channel.begin("m");
+  channel.succeeded("m", 0, 1);
+  assert.is(channel.cooldownUntil("m"), 0);
   failOnce(channel);
-  assert.is(channel.cooldownUntil(), 0);
+  assert.is(channel.cooldownUntil("m"), 0);
 });
 
 test("a probe whose caller left makes room for the next one", () => {
   const { channel, clock } = make();
   for (let i = 0; i < 3; i++) failOnce(channel);
   clock.now += 5000;
-  channel.begin();
-  channel.noted();
-  assert.is(channel.cooldownUntil(), 0);
+  channel.begin("m");
+  channel.noted("m");
+  assert.is(channel.cooldownUntil("m"), 0);
 });
 
 test("keys take turns; a refused one rests, and the channel with the last", () => {
   const { channel, clock } = make({ apiKey: ["a", "b", "c"] });
   assert.equal(
-    [1, 2, 3, 4].map(() => channel.takeKey().value),
+    [1, 2, 3, 4].map(() => channel.takeKey("m").value),
     ["a", "b", "c", "a"],
   );
   channel.keyRefused(1);
   assert.equal(
-    [1, 2, 3].map(() => channel.takeKey().value),
+    [1, 2, 3].map(() => channel.takeKey("m").value),
     ["c", "a", "c"],
   );
-  channel.keyRefused(0, 1000);
-  channel.keyRefused(2, 2000);
-  assert.is(channel.cooldownUntil(), clock.now + 1000);
-  assert.is(channel.takeKey().value, "a");
+  channel.keyLimited("m", 0, 1000);
+  channel.keyLimited("m", 2, 2000);
+  assert.is(channel.cooldownUntil("m"), clock.now + 1000);
+  assert.is(channel.takeKey("m").value, "a");
   clock.now += 1000;
-  assert.is(channel.cooldownUntil(), 0);
+  assert.is(channel.cooldownUntil("m"), 0);
+});
+
+test("a model cools down by itself; what a key is limited for is one model too", () => {
+  const { channel, clock } = make({ apiKey: ["a", "b"] });
+  for (let i = 0; i < 3; i++) failOnce(channel);
+  assert.is(channel.cooldownUntil("m"), clock.now + 5000);
+  assert.is(channel.cooldownUntil("other"), 0);
+  assert.equal(channel.describe().restingModels, ["m"]);
+  channel.keyLimited("other", 0, 1000);
+  assert.equal([channel.takeKey("other").value, channel.takeKey("other").value], ["b", "b"]);
+  assert.equal([channel.takeKey("third").value, channel.takeKey("third").value].sort(), ["a", "b"]);
+  for (let i = 0; i < 5000; i++) channel.failed(`invented-${i}`, "boom");
+  assert.is(channel.describe().state, "failing");
 });
 
 test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {
