@@ -1,4 +1,7 @@
 /** Names and texts that nobody should trust. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import { hasSubstance, isSilent } from "../../../plugins/agent/heartbeat/checklist.ts";
 import { cleanSessionName } from "../../../plugins/agent/session-name.ts";
@@ -45,6 +48,43 @@ for (const session of UNSEEN) {
 test("a name of nothing but what cannot be seen is refused", () => {
   assert.throws(() => cleanSessionName("\u001b\u0007\u200b"), /no character that can be seen/);
 });
+
+for (const status of [400, 401, 403, 500]) {
+  test(`a key that an upstream echoes with ${status} is in no turn, session, event or log`, async () => {
+    const key = `sk-echoed-${status}-0123456789abcdef`;
+    const upstream = createServer((req, res) => {
+      res.writeHead(status, { "content-type": "application/json" });
+      res.end(JSON.stringify({ error: { message: `What is ${req.headers.authorization} good for?` } }));
+    }).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    const { port } = upstream.address() as AddressInfo;
+    const main = {
+      provider: "openai",
+      baseUrl: `http://127.0.0.1:${port}/v1`,
+      apiKey: key,
+      models: ["m"],
+      maxRetries: 0,
+    };
+    const home = await startGateway({ config: { channels: { main }, agents: { defaults: { maxAttempts: 1 } } } });
+    const events: unknown[] = [];
+    const undo = home.gateway.bus.onAny((event) => events.push(event.context));
+    await home.request("POST", "/agent", { message: "x", session: "s", wait: true });
+    const chat = { model: "agent", messages: [{ role: "user", content: "x" }] };
+    const response = await home.request("POST", "/v1/chat/completions", chat);
+    const shown = [
+      await response.text(),
+      await home.json("GET", "/turns"),
+      await home.json("GET", "/sessions/s"),
+      events,
+      home.lines,
+    ];
+    assert.match(JSON.stringify(shown[1]), /good for/);
+    assert.not(JSON.stringify(shown).includes(key));
+    await undo();
+    await home.stop();
+    upstream.close();
+  });
+}
 
 /** How much longer sixteen times the text takes: about 16 where the work is linear, 256 where it is quadratic. */
 function growth(make: (n: number) => string, work: (text: string) => unknown): number {
