@@ -40,6 +40,7 @@ const importers: Record<string, string[]> = {
   pino: ["kernel/log/log.ts"],
   esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
+  pg: ["plugins/store/postgres/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "ipaddr.js": ["plugins/egress/", "kernel/http/address.ts"],

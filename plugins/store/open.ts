@@ -3,21 +3,23 @@ import { statSync } from "node:fs";
 import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
+import { postgresEngine } from "./postgres/engine.ts";
 import { sqliteEngine } from "./sqlite/engine.ts";
 import { makePrivateDir } from "./private-files.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./types.ts";
 
 export interface StoreOptions {
-  /** `file:<absolute path>` or an absolute path. */
+  /** `file:<absolute path>`, an absolute path, or `postgres://…`. */
   url: string;
   log: Logger;
-  /** Milliseconds since 1970; tests hand in their own. */
+  /** Milliseconds since 1970, in the place of the engine's own; for tests. */
   clock?: () => number;
 }
 
 /** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
-export function openStore({ url, log, clock = Date.now }: StoreOptions): Store {
+export function openStore({ url, log, clock }: StoreOptions): Store {
+  if (isPostgres(url)) return createStore(postgresEngine({ url, log, clock }));
   const file = fileOf(url);
   try {
     makePrivateDir(dirname(file));
@@ -25,20 +27,24 @@ export function openStore({ url, log, clock = Date.now }: StoreOptions): Store {
     throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
-  return createStore(sqliteEngine({ file, log, clock }));
+  return createStore(sqliteEngine({ file, log, clock: clock ?? Date.now }));
+}
+
+export function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url);
 }
 
 function fileOf(url: string): string {
   const path = url.startsWith("file://") ? pathOf(url) : url.replace(/^file:/, "");
   if (isAbsolute(path)) return path;
-  throw wrongUrl("use file:<absolute path>");
+  throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");
 }
 
 function pathOf(url: string): string {
   try {
     return fileURLToPath(url);
   } catch {
-    throw wrongUrl("use file:<absolute path>");
+    throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");
   }
 }
 

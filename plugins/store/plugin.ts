@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
-import { openStore } from "./open.ts";
+import { isPostgres, openStore } from "./open.ts";
 import { applyRetention } from "./retention.ts";
 import { mountRoutes } from "./routes.ts";
 import { storeSchema } from "./schema.ts";
@@ -18,10 +18,12 @@ export default definePlugin({
   hookContext: { kv: "get, set, delete, list: a small durable store of the hook's own" },
   commands: { store: () => import("./cli.ts") },
   checks: { store: () => import("./check.ts") },
-  setup(ctx, config) {
+  async setup(ctx, config) {
     const url = config.store.url ?? `file:${join(ctx.paths.state, "portico.db")}`;
     const store = openStore({ url, log: ctx.log });
     ctx.defer(() => store.close());
+    // a file is opened at its first use, and cannot be wrong in many ways
+    if (isPostgres(url)) await store.open();
     ctx.provide("store", store);
     ctx.add("hookContext", { name: "kv", create: ({ hook }) => createHookKv(store, hook) });
     mountRoutes(ctx);

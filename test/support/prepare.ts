@@ -1,6 +1,6 @@
 /** Brings what the suite needs and the registry cannot, from the system's package manager. */
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 interface Need {
@@ -23,15 +23,25 @@ const chromium: Need = {
   package: "chromium",
   for: /^plugins\/(browser|dashboard|nodes)\//,
 };
+const postgres: Need = { programs: ["initdb"], package: "postgresql", for: /^plugins\/store\/postgres/ };
 const needs: readonly Need[] = [
   chromium,
-  { programs: ["strace"], package: "strace", for: /^kernel\/store\// },
-  { programs: ["prlimit"], package: "util-linux", for: /^(kernel\/store|plugins\/agent)\// },
+  { programs: ["strace"], package: "strace", for: /^plugins\/store\// },
+  { programs: ["prlimit"], package: "util-linux", for: /^plugins\/(store|agent)\// },
 ];
+
+/** The directory of PostgreSQL's server programs: Debian keeps them out of the way of the path. */
+export function findPostgres(): string | undefined {
+  const versions = "/usr/lib/postgresql";
+  const dirs = existsSync(versions) ? readdirSync(versions).map((version) => join(versions, version, "bin")) : [];
+  const all = [...dirs.sort().reverse(), ...(process.env["PATH"] ?? "").split(delimiter)];
+  return all.find((dir) => existsSync(join(dir, "initdb")) && existsSync(join(dir, "postgres")));
+}
 
 /** Installs what these test files (paths below `test/`) need and the machine lacks. */
 export function prepareMachine(files: readonly string[]): void {
   for (const need of needs) if (files.some((file) => need.for.test(file)) && !find(need)) install(need);
+  if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
 /** The program of a browser of that kind. */

@@ -79,7 +79,7 @@ export function* updateDelivery(
   id: string,
   change: { outcome?: string; meta?: Record<string, unknown> },
 ): Operation<boolean> {
-  const row = yield* first<DeliveryRow>("SELECT * FROM deliveries WHERE id = ?", id);
+  const row = yield* first<DeliveryRow>("SELECT * FROM deliveries WHERE id = ? {hold}", id);
   if (!row) return false;
   const meta = change.meta ? mergeMeta(fromJson(row.meta) as Record<string, unknown>, change.meta) : undefined;
   yield* run(

@@ -27,7 +27,8 @@ export function* getSession(id: string): Operation<Session | undefined> {
 }
 
 export function* putSession(tx: Transaction, id: string, meta: Record<string, unknown>): Operation<Session> {
-  const known = yield* getSession(id);
+  const row = yield* first<SessionRow>("SELECT * FROM sessions WHERE id = ? {hold}", id);
+  const known = row && toSession(row);
   const merged = mergeMeta(known?.meta, meta);
   yield* run(
     `INSERT INTO sessions (id, created_at, updated_at, meta) VALUES (?, ?, ?, ?)

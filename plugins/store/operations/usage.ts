@@ -9,8 +9,8 @@ const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as 
 export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
   for (const record of records) {
     const at = record.at ?? tx.now;
-    yield* run(
-      `INSERT INTO usage_minutes
+    yield {
+      sql: `INSERT INTO usage_minutes
          (minute, client, channel, model, requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost,
           unmetered, unpriced)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -23,19 +23,22 @@ export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Ope
          cost = usage_minutes.cost + excluded.cost,
          unmetered = usage_minutes.unmetered + excluded.unmetered,
          unpriced = usage_minutes.unpriced + excluded.unpriced`,
-      at - (at % MINUTE),
-      record.key ?? "",
-      record.channel ?? "",
-      record.model ?? "",
-      record.requests ?? 1,
-      record.errors ?? 0,
-      record.promptTokens ?? 0,
-      record.completionTokens ?? 0,
-      record.cachedTokens ?? 0,
-      record.cost ?? 0,
-      record.unmetered ?? 0,
-      record.unpriced ?? 0,
-    );
+      params: [
+        at - (at % MINUTE),
+        record.key ?? "",
+        record.channel ?? "",
+        record.model ?? "",
+        record.requests ?? 1,
+        record.errors ?? 0,
+        record.promptTokens ?? 0,
+        record.completionTokens ?? 0,
+        record.cachedTokens ?? 0,
+        record.cost ?? 0,
+        record.unmetered ?? 0,
+        record.unpriced ?? 0,
+      ],
+      fractions: true,
+    };
   }
 }
 

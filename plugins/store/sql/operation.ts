@@ -1,7 +1,8 @@
 /**
  * The store's logic is written once, as generators that yield SQL and get rows: SQLite runs them without waiting,
- * an engine over the network awaits each step. Placeholders are `?`; `{lock}` stands where rows are to be locked and
- * `{serial}` for a counting primary key, and each engine puts its own words there.
+ * an engine over the network awaits each step. Placeholders are `?`; `{serial}` stands for a counting primary key,
+ * `{lock}` where rows are to be locked and those that are locked already passed over, `{hold}` where such are waited for;
+ * each engine puts its own words there.
  */
 export type Param = string | number | null;
 export interface Query {
@@ -11,6 +12,10 @@ export interface Query {
   one?: boolean;
   /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
   apart?: boolean;
+  /** Does nothing but lock: for engines that run several transactions at a time. */
+  locks?: boolean;
+  /** Among the numbers are some that need not be whole. */
+  fractions?: boolean;
 }
 export interface Result {
   rows: Record<string, unknown>[];

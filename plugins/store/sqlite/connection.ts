@@ -48,6 +48,7 @@ const BUSY_INSIDE_MS = 5;
 const LONGEST_LOG = 16_000;
 
 const NO_ROWS: Row[] = [];
+const NOTHING: Result = { rows: NO_ROWS, changes: 0 };
 
 /** Opens the file and brings its tables up to date. */
 export async function connect(file: string): Promise<Connection> {
@@ -79,7 +80,7 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
   function statementOf(sql: string): { statement: Statement; reader: boolean } {
     let known = statements.get(sql);
     if (!known) {
-      const statement = db.prepare(sql.replace("{lock}", ""));
+      const statement = db.prepare(sql.replace(/\{(lock|hold)\}/, ""));
       known = { statement, reader: statement.reader };
       statements.set(sql, known);
     }
@@ -96,7 +97,8 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
       if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
       synchronous = how;
     },
-    execute({ sql, params, one }) {
+    execute({ sql, params, one, locks }) {
+      if (locks) return NOTHING;
       const { statement, reader } = statementOf(sql);
       if (!reader) return { rows: NO_ROWS, changes: statement.run(params).changes };
       if (!one) return { rows: statement.all(params), changes: 0 };

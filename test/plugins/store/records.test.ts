@@ -6,8 +6,9 @@ import { openStore } from "../../../plugins/store/open.ts";
 import type { Store } from "../../../plugins/store/types.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
-import { random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { isInFile, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
+const testOfFile = isInFile() ? test : () => {};
 let t: TemporaryStore;
 let store: Store;
 test.before.each(() => {
@@ -16,7 +17,7 @@ test.before.each(() => {
 });
 test.after.each(() => t.remove());
 
-test("nothing is opened before it is used", async () => {
+testOfFile("nothing is opened before it is used", async () => {
   assert.not(existsSync(t.file));
   await store.kv.get("n", "k");
   assert.ok(existsSync(t.file));
@@ -229,7 +230,7 @@ test("usage is summed by time, channel, model and key", async () => {
   );
 });
 
-test("a copy holds what was written, and the original goes on", async () => {
+testOfFile("a copy holds what was written, and the original goes on", async () => {
   await store.kv.set("n", "k", 1);
   const copy = join(t.dir, "copy.db");
   assert.ok((await store.backup(copy)).bytes > 0);
@@ -246,7 +247,7 @@ async function fill(): Promise<void> {
   for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
 }
 
-test("copies and checks are made beside running work", async () => {
+testOfFile("copies and checks are made beside running work", async () => {
   await fill();
   for (const work of [() => store.backup(join(t.dir, "copy.db")), () => store.check()]) {
     let running = true;
@@ -259,7 +260,7 @@ test("copies and checks are made beside running work", async () => {
   }
 });
 
-test("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
+testOfFile("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
   await fill();
   for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
   const order: string[] = [];
@@ -279,7 +280,7 @@ test("while the file is rewritten, reads go on; writes wait for its end and none
   assert.is((await store.kv.list("large")).length, 16);
 });
 
-test("a copy that cannot be written says so, and leaves the store well", async () => {
+testOfFile("a copy that cannot be written says so, and leaves the store well", async () => {
   await store.kv.set("n", "k", 1);
   const refusal = (target: string) =>
     store.backup(target).then(
@@ -297,7 +298,7 @@ test("a copy that cannot be written says so, and leaves the store well", async (
   assert.ok((await store.health()).ok);
 });
 
-test("nobody reads what is not durable yet", async () => {
+testOfFile("nobody reads what is not durable yet", async () => {
   let durable = 0;
   for (let n = 1; n <= 100; n++) {
     // two, since a commit for one alone stops the event loop and nobody can look
@@ -313,7 +314,7 @@ test("nobody reads what is not durable yet", async () => {
   }
 });
 
-test("the log is moved into the file beside running work, and begins anew", async () => {
+testOfFile("the log is moved into the file beside running work, and begins anew", async () => {
   let written = 0;
   const fill = async () => {
     for (let n = 0; n < 20; n++) await store.kv.set("n", `k${written++}`, "x".repeat(500));

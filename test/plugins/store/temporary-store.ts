@@ -17,12 +17,25 @@ export interface TemporaryStore {
   remove(): Promise<void>;
 }
 
+let urlOf: ((file: string) => string) | undefined;
+
+/** From now on stores of tests are made there, and not in files of their own: the same tests for another engine. */
+export function storesElsewhere(emptyUrl: () => string): void {
+  urlOf = emptyUrl;
+}
+
+/** For a test of what only a file has. */
+export function isInFile(): boolean {
+  return urlOf === undefined;
+}
+
 export function temporaryStore(start = 1_800_000_000_000): TemporaryStore {
   const dir = mkdtempSync(join(tmpdir(), "portico-store-"));
   const file = join(dir, "portico.db");
   const clock = { now: start };
   const lines: unknown[][] = [];
-  const open = () => openStore({ url: `file:${file}`, log: quietLog(lines), clock: () => clock.now });
+  const url = urlOf?.(file) ?? `file:${file}`;
+  const open = () => openStore({ url, log: quietLog(lines), clock: () => clock.now });
   const stores = [open()];
   return {
     store: stores[0] as Store,

@@ -6,8 +6,9 @@ import { perform } from "../../../plugins/store/sqlite/batch.ts";
 import { type Connection, connect } from "../../../plugins/store/sqlite/connection.ts";
 import { SharedTransaction } from "../../../plugins/store/sql/transaction.ts";
 import type { Claim, Store } from "../../../plugins/store/types.ts";
-import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { isInFile, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
+const testOfFile = isInFile() ? test : () => {};
 const LEASE = 30_000;
 const error = { code: "boom", message: "it failed" };
 const turn = (id: string, lane = "a", rest = {}) => ({ id, lane, kind: "turn", body: { n: id }, ...rest });
@@ -276,7 +277,7 @@ test("new work is signalled after it is durable", async () => {
   assert.equal(seen, ["a1"]);
 });
 
-test("claiming and finishing go through indexes, however many items wait", async () => {
+testOfFile("claiming and finishing go through indexes, however many items wait", async () => {
   const items = Array.from({ length: 1000 }, (_, n) => turn(`i${n}`, `l${n % 100}`));
   await store.enqueue({ items: [...items, turn("later", "l1", { runAt: t.clock.now + 1 })] });
   t.clock.now += 1;
@@ -284,6 +285,7 @@ test("claiming and finishing go through indexes, however many items wait", async
   const steps: { sql: string; detail: string }[] = [];
   const explained: Connection = Object.assign(Object.create(connection) as Connection, {
     execute(query: Query) {
+      if (query.locks) return connection.execute(query);
       const sql = query.sql.replace("{lock}", "");
       for (const { detail } of connection.once(`EXPLAIN QUERY PLAN ${sql}`, ...query.params))
         steps.push({ sql, detail: String(detail) });

@@ -1,0 +1,133 @@
+/** Connections to the server. The only importer of `pg`. */
+import { PorticoError } from "portico";
+import type { Param, Query, Result } from "../sql/operation.ts";
+
+interface QueryResult {
+  rows: Record<string, unknown>[];
+  rowCount: number | null;
+}
+interface QueryConfig {
+  text: string;
+  name?: string;
+  values?: readonly (string | number | null)[];
+}
+/** The part of pg's interface that is used. */
+export interface Client {
+  query(query: string | QueryConfig): Promise<QueryResult>;
+  on(event: "error" | "end", listener: (error?: Error) => void): void;
+  on(event: "notification", listener: (message: { payload?: string }) => void): void;
+  /** With an error: it is not used again. */
+  release(error?: Error): void;
+}
+export interface Pool {
+  connect(): Promise<Client>;
+  on(event: "error", listener: (error: Error) => void): void;
+  on(event: "connect", listener: (client: Client) => void): void;
+  end(): Promise<void>;
+}
+
+const INT8 = 20;
+const NUMERIC = 1700;
+/** Numbers of a store are times and counts: they fit into a double. */
+const types = {
+  getTypeParser: (oid: number) => (oid === INT8 || oid === NUMERIC ? Number : (text: string) => parseOther(oid, text)),
+};
+const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? Number(text) : text);
+/** int2, int4, float4, float8. */
+const NUMBERS = new Set([21, 23, 700, 701]);
+
+const CONNECT_MS = 5000;
+const MOST_CONNECTIONS = 10;
+/** A lock that is waited for this long may be part of a circle: everything is undone and tried anew. */
+const LOCK_MS = 1000;
+/** A gateway that sleeps within a transaction (a paused machine) loses it, so that nobody waits for it. */
+const IDLE_MS = 15_000;
+const SETTINGS = `SET lock_timeout = ${LOCK_MS}; SET idle_in_transaction_session_timeout = ${IDLE_MS}`;
+
+export async function openPool(url: string): Promise<Pool> {
+  const { Pool: Pg } = await importPg();
+  const pool = new Pg({
+    connectionString: url,
+    max: MOST_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    application_name: "portico",
+    types,
+  });
+  // what runs on a connection hears of its end too; without a listener this would end the process
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return pool;
+}
+
+async function importPg(): Promise<{ Pool: new (options: object) => Pool }> {
+  const name = "pg";
+  try {
+    return ((await import(name)) as { default: { Pool: new (options: object) => Pool } }).default;
+  } catch (error) {
+    throw new PorticoError("config_error", "store.url names PostgreSQL, which needs the package pg: npm install pg", {
+      param: "store.url",
+      cause: error,
+    });
+  }
+}
+
+const prepared = new WeakSet<Client>();
+
+/** A connection of the pool with the store's settings. */
+export async function connect(pool: Pool): Promise<Client> {
+  const client = await pool.connect();
+  if (prepared.has(client)) return client;
+  try {
+    await client.query(SETTINGS);
+  } catch (error) {
+    client.release(error as Error);
+    throw error;
+  }
+  prepared.add(client);
+  return client;
+}
+
+const statements = new Map<string, { text: string; name: string }>();
+
+/** `?` → `$1`, the words for locks, and a name: each connection prepares a statement once. */
+function statementOf(sql: string): { text: string; name: string } {
+  let known = statements.get(sql);
+  if (!known) {
+    let n = 0;
+    const text = sql
+      .replace("{lock}", "FOR UPDATE SKIP LOCKED")
+      .replace("{hold}", "FOR UPDATE")
+      .replace(/\?/g, () => `$${++n}`);
+    known = { text, name: `s${statements.size}` };
+    statements.set(sql, known);
+  }
+  return known;
+}
+
+export async function execute(client: Client, { sql, params, fractions }: Query): Promise<Result> {
+  const values = params.map((param) => encode(param, fractions === true));
+  const { rows, rowCount } = await client.query({ ...statementOf(sql), values });
+  return { rows: rows.some(hasEscape) ? rows.map(unescaped) : rows, changes: rowCount ?? 0 };
+}
+
+/** PostgreSQL's texts hold every character but NUL: this one, which Unicode keeps from being one, stands for it. */
+const NUL = "\u{10FFFE}";
+
+function encode(param: Param, fractions: boolean): Param {
+  if (typeof param === "string") return param.includes("\0") ? param.replaceAll("\0", NUL) : param;
+  // times may be computed with fractions, and columns of times take none
+  return typeof param === "number" && !fractions && !Number.isInteger(param) ? Math.round(param) : param;
+}
+
+function hasEscape(row: Record<string, unknown>): boolean {
+  for (const key in row) if (typeof row[key] === "string" && (row[key] as string).includes(NUL)) return true;
+  return false;
+}
+
+function unescaped(row: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(row).map(([key, value]) => [
+    key,
+    typeof value === "string" ? value.replaceAll(NUL, "\0") : value,
+  ]);
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,205 @@
+/** The distributed engine: any number of gateways over one PostgreSQL. Locks, replication and time are the server's. */
+import type { Logger } from "portico";
+import { PorticoError } from "portico";
+import type { Engine } from "../sql/engine.ts";
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { SharedTransaction } from "../sql/transaction.ts";
+import { type Client, connect, openPool, type Pool } from "./connection.ts";
+import { isBroken, isWrong, problemOf, storeUnavailable } from "./failures.ts";
+import { migrate, schemaVersion } from "./migrate.ts";
+import { Notifications } from "./notifications.ts";
+import { CLOCK, perform, Writer } from "./writer.ts";
+
+export interface PostgresOptions {
+  url: string;
+  log: Logger;
+  /** Of tests: in the place of the server's. */
+  clock: (() => number) | undefined;
+}
+
+interface Opened {
+  pool: Pool;
+  writer: Writer;
+}
+
+/** How long a first connection is waited for: the server may be starting too. */
+const START_MS = 8000;
+const READ_PATIENCE_MS = 3000;
+const RETRY_MS = 100;
+
+/** Opens at the first use; `open()` does it at once, and throws `config_error` for what waiting does not mend. */
+export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
+  let opened: Promise<Opened> | undefined;
+  let closed = false;
+  let problem: string | undefined;
+  /** Of the server's clock before ours. */
+  let aheadMs = 0;
+  let notifications: Notifications | undefined;
+  const subscriptions = new Set<{ kind: string; wake: () => void; undo?: () => void }>();
+
+  const now = clock ?? (() => Math.round(Date.now() + aheadMs));
+  const note = (serverNow: number) => {
+    aheadMs = serverNow - Date.now();
+  };
+
+  function unavailable(error: unknown): unknown {
+    const found = problemOf(error);
+    if (found === undefined) return error;
+    if (problem !== found) log.error({ err: error }, `store: ${found}`);
+    problem = found;
+    return storeUnavailable(found, error);
+  }
+
+  function use(): Promise<Opened> {
+    if (closed) throw storeUnavailable("it is closed: the gateway is stopping", undefined);
+    opened ??= openAll().catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  }
+
+  async function openAll(): Promise<Opened> {
+    const pool = await openPool(url);
+    pool.on("error", (error) => log.debug({ err: error }, "store: an idle connection broke"));
+    try {
+      await prepare(pool);
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+    const heard = new Notifications(pool, log);
+    notifications = heard;
+    for (const each of subscriptions) each.undo = heard.onWork(each.kind, each.wake);
+    await heard.start();
+    const succeeded = () => {
+      problem = undefined;
+    };
+    const writer = new Writer({ pool, notifications: heard, clock: { note, own: clock }, unavailable, succeeded });
+    return { pool, writer };
+  }
+
+  /** Connects, reads the clock and brings the tables up to date. */
+  async function prepare(pool: Pool): Promise<void> {
+    const until = performance.now() + START_MS;
+    for (;;) {
+      try {
+        return await withClient(pool, async (client) => {
+          await migrate(client);
+          note(Number((await client.query(CLOCK)).rows[0]?.["now"]));
+        });
+      } catch (error) {
+        if (error instanceof PorticoError) throw error;
+        if (isWrong(error) || problemOf(error) === undefined) throw wrongUrl(error);
+        if (performance.now() > until || closed) throw unavailable(error);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 3));
+      }
+    }
+  }
+
+  async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+    const until = performance.now() + READ_PATIENCE_MS;
+    for (;;) {
+      try {
+        const { pool } = await use();
+        return await withClient(pool, (client) => perform(client, new SharedTransaction().perform(operation, now())));
+      } catch (error) {
+        if (!isBroken(error) || closed || performance.now() > until) throw unavailable(error);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  const withOpen = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
+    try {
+      return await withClient((await use()).pool, work);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  };
+
+  return {
+    now,
+    read,
+    async write(operation, options) {
+      const { writer } = await use();
+      return writer.write(operation, options?.soft === true);
+    },
+    onWork(kind, wake) {
+      const subscription: { kind: string; wake: () => void; undo?: () => void } = { kind, wake };
+      subscriptions.add(subscription);
+      if (notifications) subscription.undo = notifications.onWork(kind, wake);
+      return () => {
+        subscriptions.delete(subscription);
+        subscription.undo?.();
+      };
+    },
+    open: async () => void (await use()),
+    async health() {
+      try {
+        return await withOpen(async (client) => {
+          const { rows } = await client.query("SELECT pg_database_size(current_database()) AS bytes");
+          const version = await schemaVersion(client);
+          problem = undefined;
+          return { ok: true, engine: "postgresql", bytes: Number(rows[0]?.["bytes"]), schemaVersion: version };
+        });
+      } catch (error) {
+        return { ok: false, engine: "postgresql", problem: error instanceof Error ? error.message : String(error) };
+      }
+    },
+    check: () =>
+      withOpen(async (client) => {
+        const { rows } = await client.query(
+          `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+           JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid`,
+        );
+        return rows.map(({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`);
+      }),
+    backup: () => {
+      throw new PorticoError(
+        "not_implemented",
+        "A store in PostgreSQL is copied with PostgreSQL's own tools (pg_dump, pg_basebackup), which keep what they copy consistent.",
+        { status: 501 },
+      );
+    },
+    compact: () =>
+      withOpen(async (client) => {
+        const size = async () =>
+          Number((await client.query("SELECT pg_database_size(current_database()) AS bytes")).rows[0]?.["bytes"]);
+        const before = await size();
+        await client.query("VACUUM (ANALYZE)");
+        return { before, after: await size() };
+      }),
+    async close() {
+      if (closed) return;
+      const current = await opened?.catch(() => undefined);
+      await current?.writer.ended();
+      if (closed) return;
+      closed = true;
+      notifications?.stop();
+      await current?.pool.end();
+    },
+  };
+}
+
+async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connect(pool);
+  let failure: Error | undefined;
+  try {
+    return await work(client);
+  } catch (error) {
+    failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure && isBroken(failure) ? failure : undefined);
+  }
+}
+
+/** Without the address: a password stands in it. */
+function wrongUrl(error: unknown): PorticoError {
+  const why = problemOf(error) ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
+  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, {
+    param: "store.url",
+    cause: error,
+  });
+}

@@ -1,0 +1,62 @@
+/** What goes wrong with the server, in plain words. */
+import { PorticoError } from "portico";
+
+const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
+const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
+
+const reasons: [RegExp, string][] = [
+  [/^28/, "the server refuses the user or its password"],
+  [/^3D000/, "the server has no database of that name"],
+  [/^42501/, "the user may not create or change the store's tables"],
+  [/^53100/, "the server's disk is full"],
+  [/^53300/, "the server has no connection left"],
+  [/^57P03/, "the server is starting or stopping"],
+  [/^(ENOTFOUND|EAI_)/, "its host is not known"],
+  [/^(ECONNREFUSED|ENOENT)/, "nobody listens there"],
+  [/^(EHOST|ENETUN|ETIMEDOUT)/, "its host cannot be reached"],
+];
+
+/** The connection is of no use any more, or there was none. */
+export function isBroken(error: unknown): boolean {
+  return BROKEN.test(codeOf(error)) || /^(Connection terminated|timeout exceeded|Client has)/.test(messageOf(error));
+}
+
+/** Two transactions were in each other's way: the same may go well a moment later. */
+export function isConflict(error: unknown): boolean {
+  return IN_CIRCLES.has(codeOf(error));
+}
+
+/** What an error of the server or the way there means; `undefined` for any other. */
+export function problemOf(error: unknown): string | undefined {
+  const code = codeOf(error);
+  const known = reasons.find(([pattern]) => pattern.test(code));
+  if (known) return known[1];
+  if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
+  if (isBroken(error)) return "the connection is broken";
+  return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
+}
+
+/** At the start: true for what waiting does not mend. */
+export function isWrong(error: unknown): boolean {
+  return /^(28|3D000|42501|ENOTFOUND)/.test(codeOf(error)) || /certificate|SSL|TLS/i.test(messageOf(error));
+}
+
+export function storeUnavailable(problem: string, cause: unknown): PorticoError {
+  return new PorticoError(
+    "store_unavailable",
+    `the store (PostgreSQL): ${problem}: nothing was accepted, try again later`,
+    {
+      headers: { "retry-after": "5" },
+      cause,
+    },
+  );
+}
+
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : "";
+}

@@ -1,0 +1,44 @@
+/** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
+import { PorticoError } from "portico";
+import { migrations } from "../sql/migrations.ts";
+import type { Client } from "./connection.ts";
+
+const OLDEST_SERVER = 130_000;
+
+export async function migrate(client: Client): Promise<void> {
+  const [server] = (await client.query("SELECT current_setting('server_version_num')::int AS version")).rows;
+  if (Number(server?.["version"]) < OLDEST_SERVER)
+    throw wrong(`the server is older than PostgreSQL 13 (${String(server?.["version"])})`);
+  await client.query("BEGIN");
+  try {
+    await client.query("SET LOCAL lock_timeout = 0");
+    await client.query("SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))");
+    await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
+    const found = await schemaVersion(client);
+    if (found > migrations.length)
+      throw wrong(
+        `it was written by a newer portico (schema ${found}, known here: ${migrations.length}): update portico`,
+      );
+    for (const sql of migrations.slice(found).flat()) await client.query(translated(sql));
+    if (found === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
+    if (found < migrations.length) await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+export async function schemaVersion(client: Client): Promise<number> {
+  const [row] = (await client.query("SELECT MAX(version) AS version FROM portico_schema")).rows;
+  return Number(row?.["version"] ?? 0);
+}
+
+/** Texts are compared byte by byte, as SQLite does it: ranges of keys and their order depend on it. */
+function translated(sql: string): string {
+  return sql.replace("{serial}", "BIGSERIAL PRIMARY KEY").replace(/ TEXT\b/g, ' TEXT COLLATE "C"');
+}
+
+function wrong(why: string): PorticoError {
+  return new PorticoError("config_error", `store.url is no place for the store: ${why}.`, { param: "store.url" });
+}

@@ -1,0 +1,102 @@
+/** Work that other gateways have put in: told by the server, with a slow look of our own where it could not tell. */
+import type { Logger } from "portico";
+import { type Client, connect, type Pool } from "./connection.ts";
+
+const SHORTEST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5000;
+const SLOW_LOOK_MS = 15_000;
+
+export class Notifications {
+  readonly #listeners = new Map<string, Set<() => void>>();
+  readonly #pool: Pool;
+  readonly #log: Logger;
+  readonly #origin = Math.random().toString(36).slice(2, 10);
+  #client: Client | undefined;
+  #channel: string | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #slowLook: NodeJS.Timeout | undefined;
+  #waitMs = SHORTEST_WAIT_MS;
+  #stopped = false;
+  #wasLost = false;
+
+  constructor(pool: Pool, log: Logger) {
+    this.#pool = pool;
+    this.#log = log;
+  }
+
+  onWork(kind: string, wake: () => void): () => void {
+    const set = this.#listeners.get(kind) ?? new Set();
+    this.#listeners.set(kind, set.add(wake));
+    return () => void set.delete(wake);
+  }
+
+  /** In this process. */
+  wake(kinds: Iterable<string>): void {
+    for (const kind of kinds) for (const each of this.#listeners.get(kind) ?? []) each();
+  }
+
+  /** Within a transaction: others hear of it once that is committed. */
+  async tell(client: Client, kinds: ReadonlySet<string>): Promise<void> {
+    if (kinds.size === 0 || this.#channel === undefined) return;
+    const values = [this.#channel, JSON.stringify({ from: this.#origin, kinds: [...kinds] })];
+    await client.query({ text: "SELECT pg_notify($1, $2)", name: "notify", values });
+  }
+
+  async start(): Promise<void> {
+    this.#slowLook ??= setInterval(() => this.wake(this.#listeners.keys()), SLOW_LOOK_MS).unref();
+    await this.#listen();
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#stopped) return;
+    let client: Client | undefined;
+    try {
+      client = await connect(this.#pool);
+      const current = client;
+      const [row] = (await client.query("SELECT 'portico:' || current_schema() AS channel")).rows;
+      this.#channel = String(row?.["channel"]);
+      client.on("notification", ({ payload }) => this.#hear(payload));
+      client.on("error", (error) => this.#lost(current, error));
+      client.on("end", () => this.#lost(current));
+      await client.query(`LISTEN "${this.#channel.replaceAll('"', '""')}"`);
+      this.#client = client;
+      this.#waitMs = SHORTEST_WAIT_MS;
+      if (this.#stopped) return this.stop();
+      // whatever was told while nobody listened
+      if (this.#wasLost) this.wake(this.#listeners.keys());
+      this.#wasLost = false;
+    } catch (error) {
+      client?.release(error as Error);
+      this.#again(error);
+    }
+  }
+
+  #hear(payload: string | undefined): void {
+    const { from, kinds } = JSON.parse(payload ?? "{}") as { from?: string; kinds?: string[] };
+    if (from !== this.#origin) this.wake(kinds ?? []);
+  }
+
+  #lost(client: Client, error?: Error): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    client.release(error ?? new Error("the connection has ended"));
+    this.#again(error);
+  }
+
+  #again(error: unknown): void {
+    if (this.#stopped) return;
+    this.#wasLost = true;
+    this.#log.debug({ err: error }, "store: other gateways are not heard; connecting again");
+    this.#retry = setTimeout(() => void this.#listen(), this.#waitMs * (0.5 + Math.random())).unref();
+    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    clearInterval(this.#slowLook);
+    const client = this.#client;
+    this.#client = undefined;
+    client?.release(new Error("the store is closed"));
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * Writes, as few transactions: those that wait when one has ended go into the next together, share its way to the
+ * server and its commit; one that fails takes nobody with it.
+ *
+ * What can have been written is never tried again: a failure before the commit undoes everything, so that is.
+ */
+import type { Operation, Transaction } from "../sql/operation.ts";
+import { SharedTransaction } from "../sql/transaction.ts";
+import { type Client, connect, execute, type Pool } from "./connection.ts";
+import { isBroken, isConflict } from "./failures.ts";
+import type { Notifications } from "./notifications.ts";
+
+interface Write {
+  operation: (tx: Transaction) => Operation<unknown>;
+  soft: boolean;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+export interface WriterOptions {
+  pool: Pool;
+  notifications: Notifications;
+  /** Told of the server's clock; or where tests have their own, that. */
+  clock: { note(serverNow: number): void; own: (() => number) | undefined };
+  /** Makes the caller's error of one of the server's. */
+  unavailable(error: unknown): unknown;
+  succeeded(): void;
+}
+
+/** Statements of one transaction are sent one by one: enough to share a commit, and soon done. */
+const BATCH = 128;
+/** Operations of one gateway that wait for each other's locks would stand still: few at a time. */
+const TRANSACTIONS = 1;
+const PATIENCE_MS = 5000;
+const RETRY_MS = 50;
+const LONGEST_RETRY_MS = 1000;
+
+/** Broke off at its commit: whether it was written nobody knows. */
+class Uncertain extends Error {}
+
+export class Writer {
+  readonly #options: WriterOptions;
+  #waiting: Write[] = [];
+  #running = 0;
+  #scheduled = false;
+  #idle: (() => void)[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  write<T>(operation: (tx: Transaction) => Operation<T>, soft: boolean): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ operation, soft, resolve: resolve as (value: unknown) => void, reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#start();
+      });
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  async ended(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle.push(resolve);
+        this.#start();
+      });
+    }
+  }
+
+  #start(): void {
+    while (this.#running < TRANSACTIONS && this.#waiting.length > 0) {
+      this.#running++;
+      void this.#settle(this.#waiting.splice(0, BATCH)).finally(() => {
+        this.#running--;
+        for (const told of this.#idle.splice(0)) told();
+        this.#start();
+      });
+    }
+  }
+
+  /** Never rejects. */
+  async #settle(batch: readonly Write[]): Promise<void> {
+    try {
+      await this.#patiently(batch);
+    } catch (error) {
+      if (batch.length === 1 || error instanceof Uncertain || isBroken(error)) {
+        const known = this.#options.unavailable(error instanceof Uncertain ? error.cause : error);
+        for (const one of batch) one.reject(known);
+      } else for (const one of batch) await this.#settle([one]);
+    }
+  }
+
+  async #patiently(batch: readonly Write[]): Promise<void> {
+    const until = performance.now() + PATIENCE_MS;
+    for (let waitMs = RETRY_MS; ; waitMs = Math.min(waitMs * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await this.#transact(batch);
+      } catch (error) {
+        const isLate = performance.now() + waitMs > until;
+        // of several, one alone is less in the way of others
+        if (isLate || !(isBroken(error) || (isConflict(error) && batch.length === 1))) throw error;
+        await new Promise((resolve) => setTimeout(resolve, waitMs * (0.5 + Math.random())));
+      }
+    }
+  }
+
+  async #transact(batch: readonly Write[]): Promise<void> {
+    const { pool, notifications, succeeded } = this.#options;
+    const client = await connect(pool);
+    let failure: Error | undefined;
+    let values: unknown[];
+    const shared = new SharedTransaction();
+    try {
+      const now = await this.#begin(
+        client,
+        batch.every(({ soft }) => soft),
+      );
+      values = [];
+      for (const { operation } of batch) values.push(await perform(client, shared.perform(operation, now())));
+      await perform(client, shared.end());
+      await notifications.tell(client, shared.touched);
+      await this.#commit(client);
+    } catch (error) {
+      failure = error as Error;
+      if (!(error instanceof Uncertain)) await client.query("ROLLBACK").catch(() => {});
+      throw error;
+    } finally {
+      client.release(failure && (failure instanceof Uncertain || isBroken(failure)) ? failure : undefined);
+    }
+    succeeded();
+    for (const [i, { resolve }] of batch.entries()) resolve(values[i]);
+    notifications.wake(shared.touched);
+  }
+
+  async #begin(client: Client, soft: boolean): Promise<() => number> {
+    const { own, note } = this.#options.clock;
+    const begin = soft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";
+    const sent = performance.now();
+    const results = (await client.query(`${begin}; ${CLOCK}`)) as unknown as { rows: Record<string, unknown>[] }[];
+    const serverNow = Number(results.at(-1)?.rows[0]?.["now"]);
+    note(serverNow);
+    const back = performance.now();
+    // operations of a long batch see time go on
+    return own ?? (() => Math.round(serverNow + performance.now() - Math.max(sent, back)));
+  }
+
+  async #commit(client: Client): Promise<void> {
+    try {
+      await client.query("COMMIT");
+    } catch (error) {
+      throw isBroken(error) ? new Uncertain("the commit was not answered", { cause: error }) : error;
+    }
+  }
+}
+
+/** Milliseconds since 1970, by the server. */
+export const CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
+
+export async function perform<T>(client: Client, operation: Operation<T>): Promise<T> {
+  let step = operation.next();
+  while (!step.done) {
+    let result: Awaited<ReturnType<typeof execute>>;
+    try {
+      result = await execute(client, step.value);
+    } catch (error) {
+      operation.return(undefined as T);
+      throw error;
+    }
+    step = operation.next(result);
+  }
+  return step.value;
+}

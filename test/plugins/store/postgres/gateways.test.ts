@@ -1,0 +1,196 @@
+/** Several gateways over one PostgreSQL, which goes away and comes back. */
+import * as assert from "uvu/assert";
+import { openStore } from "../../../../plugins/store/open.ts";
+import type { Store } from "../../../../plugins/store/types.ts";
+import { startGateway } from "../../../support/gateway.ts";
+import { startPostgres, type TestPostgres } from "../../../support/postgres.ts";
+import { quietLog } from "../../../support/quiet-log.ts";
+import { suite } from "../../../support/suite.ts";
+import { until } from "../../../support/until.ts";
+
+const test = suite("stores over one PostgreSQL");
+let server: TestPostgres;
+let stores: Store[] = [];
+test.before(async () => {
+  server = await startPostgres();
+});
+test.after(() => server.stop());
+test.after.each(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+});
+
+async function open(count: number, url = server.emptyUrl()): Promise<Store[]> {
+  stores = Array.from({ length: count }, () => openStore({ url, log: quietLog() }));
+  await Promise.all(stores.map((store) => store.open()));
+  return stores;
+}
+const turn = (id: string, lane = "a") => ({ id, lane, kind: "turn", body: { id } });
+
+test("four that start at once make the tables once", async () => {
+  const all = await open(4);
+  await Promise.all(all.map((store, n) => store.kv.set("n", `k${n}`, n)));
+  assert.equal(await all[0]?.kv.list("n"), ["k0", "k1", "k2", "k3"]);
+  assert.equal(await all[0]?.check(), []);
+});
+
+test("one hears at once of work that another has put in", async () => {
+  const [a, b] = (await open(2)) as [Store, Store];
+  const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));
+  await a.enqueue({ items: [turn("t1")] });
+  await heard;
+  assert.is((await b.claim("b", 1, 1000, ["turn"]))[0]?.item.id, "t1");
+});
+
+test("a limit is exact over all, and what is known to one is known to all", async () => {
+  const all = await open(4);
+  const limit = { key: "k", max: 25, windowMs: 60_000 };
+  const accepted = await Promise.all(
+    Array.from({ length: 100 }, (_, n) =>
+      (all[n % 4] as Store).enqueue({ items: [turn(`t${n}`, `l${n % 7}`)], limit }),
+    ),
+  );
+  assert.is(accepted.filter((each) => each.limit?.allowed).length, 25);
+  const dedup = { key: "d", ttlMs: 60_000, answer: 1 };
+  const first = await Promise.all(all.map((store, n) => store.enqueue({ items: [turn(`once${n}`)], dedup })));
+  assert.is(first.filter(({ duplicate }) => duplicate === undefined).length, 1);
+});
+
+test("lanes keep their order, each item is finished once, and a slot fires once, with four at work", async () => {
+  const all = await open(4);
+  const ids = Array.from({ length: 120 }, (_, n) => `t${String(n).padStart(3, "0")}`);
+  for (const id of ids) await (all[0] as Store).enqueue({ items: [turn(id, `l${Number(id.slice(1)) % 6}`)] });
+  const nextAt = (all[0] as Store).now() - 1;
+  await (all[0] as Store).schedules.put({ kind: "cron", id: "j", enabled: true, nextAt, body: {} });
+  const slot = { kind: "cron", id: "j", expectedNext: nextAt, next: nextAt + 60_000 };
+  const finished: string[] = [];
+  const work = async (store: Store, n: number) => {
+    const fired = await store.tick(slot, { items: [turn(`fired${n}`, "fired")] });
+    for (let idle = 0; idle < 20; ) {
+      const claims = await store.claim(`w${n}`, 3, 30_000, ["turn"]);
+      idle = claims.length === 0 ? idle + 1 : 0;
+      if (claims.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await Promise.all(
+        claims.map(async (claim) => {
+          const messages = [{ session: claim.item.lane, messages: [{ role: "assistant", body: claim.item.id }] }];
+          if (await store.finish(claim, { state: "done" }, { messages })) finished.push(claim.item.id);
+        }),
+      );
+    }
+    return fired;
+  };
+  const fired = await Promise.all(all.map(work));
+  assert.is(fired.filter((rev) => rev !== undefined).length, 1);
+  assert.equal(finished.filter((id) => id.startsWith("t")).sort(), ids);
+  assert.is(finished.filter((id) => id.startsWith("fired")).length, 1);
+  for (let lane = 0; lane < 6; lane++) {
+    const told = (await (all[1] as Store).sessions.transcript(`l${lane}`)).map(({ body }) => body as string);
+    assert.equal(told, [...told].sort(), "out of order");
+    assert.is(told.length, 20);
+  }
+  assert.equal(await (all[2] as Store).check(), []);
+});
+
+test("connections that are cut under load: nothing acknowledged is lost, nothing is there twice", async () => {
+  const all = await open(2);
+  const acknowledged: string[] = [];
+  let over = false;
+  const callers = Array.from({ length: 16 }, async (_, caller) => {
+    for (let n = 0; !over; n++) {
+      const id = `c${caller}-${n}`;
+      await (all[caller % 2] as Store).enqueue({ items: [turn(id, `l${caller}`)] }).then(
+        () => acknowledged.push(id),
+        (error: { code?: string }) => assert.is(error.code, "store_unavailable"),
+      );
+    }
+  });
+  for (let cuts = 0; cuts < 4; cuts++) {
+    const before = acknowledged.length;
+    await until("more writes", () => acknowledged.length > before + 20);
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
+  }
+  over = true;
+  await Promise.all(callers);
+  for (const id of acknowledged) assert.ok(await (all[0] as Store).items.get(id), `${id} is lost`);
+  assert.equal(await (all[1] as Store).check(), []);
+});
+
+test("a server that crashes and comes back: writes wait for it, others are heard again", async () => {
+  const [a, b] = (await open(2)) as [Store, Store];
+  await a.kv.set("n", "before", 1);
+  await server.stop("immediate");
+  const waiting = a.kv.set("n", "meanwhile", 2);
+  await server.start();
+  await waiting;
+  assert.equal(await b.kv.list("n"), ["before", "meanwhile"]);
+  let heard = 0;
+  b.onWork("turn", () => heard++);
+  await until("b to hear of a's work", async () => {
+    await a.enqueue({ items: [turn(`t${Math.random()}`)] });
+    return heard > 0;
+  });
+});
+
+test("a server that stays away: 503 in time, health says so, and all is well when it is back", async () => {
+  const [store] = (await open(1)) as [Store];
+  await server.stop();
+  const error = await store.kv.set("n", "k", 1).then(
+    () => undefined,
+    (thrown: { code?: string; status?: number; message?: string }) => thrown,
+  );
+  assert.equal([error?.code, error?.status], ["store_unavailable", 503]);
+  assert.not((await store.health()).ok);
+  await server.start();
+  await store.kv.set("n", "k", 1);
+  assert.ok((await store.health()).ok);
+});
+
+for (const [what, url, says] of [
+  ["a wrong password", () => server.tcpUrl({ password: "guess" }), /refuses the user or its password/],
+  ["a user that is not there", () => server.tcpUrl({ user: "nobody" }), /refuses the user or its password/],
+  ["a database that is not there", () => server.tcpUrl({ database: "nowhere" }), /no database of that name/],
+  ["a host that is not there", () => "postgres://u:secret-word@host.invalid/db", /host is not known/],
+  ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
+] as const) {
+  test(`a gateway does not start with ${what} in store.url, and says so without the password`, async () => {
+    try {
+      await (await startGateway({ config: { store: { url: url() } } })).stop();
+    } catch (error) {
+      const { message } = error as Error;
+      assert.match(message, says);
+      assert.not.match(message, /guess|secret-word|correct/);
+      return;
+    }
+    assert.unreachable("it has started");
+  });
+}
+
+test("a store that a newer portico wrote is refused", async () => {
+  const url = server.emptyUrl();
+  const [store] = (await open(1, url)) as [Store];
+  await store.close();
+  const schema = /search_path%3D(\w+)/.exec(url)?.[1];
+  server.sql(`UPDATE ${schema}.portico_schema SET version = 9999`);
+  const newer = openStore({ url, log: quietLog() });
+  await newer.open().then(
+    () => assert.unreachable(),
+    (error: Error) => assert.match(error.message, /newer portico/),
+  );
+  await newer.close();
+});
+
+test("two gateways share a turn's queue: what one takes in, either runs, and both show it", async () => {
+  const url = server.tcpUrl();
+  const gateways = await Promise.all([1, 2].map(() => startGateway({ config: { store: { url } } })));
+  const [a, b] = gateways as [(typeof gateways)[0], (typeof gateways)[0]];
+  const { turnId } = await a.json("POST", "/agent", { message: "hello", session: "shared" });
+  const done = await until("its end, seen from the other", async () => {
+    const turn = await b.json("GET", `/turns/${turnId}`);
+    return turn.state === "done" ? turn : undefined;
+  });
+  assert.is(done.result, "hello");
+  assert.is((await b.json("GET", "/store")).engine, "postgresql");
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+});
+
+test.run();

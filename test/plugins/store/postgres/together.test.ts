@@ -1,0 +1,2 @@
+import "./server.ts";
+import "../together.test.ts";

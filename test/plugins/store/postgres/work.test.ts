@@ -1,0 +1,2 @@
+import "./server.ts";
+import "../work.test.ts";

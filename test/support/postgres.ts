@@ -1,0 +1,115 @@
+/** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort } from "./free-port.ts";
+import { findPostgres } from "./prepare.ts";
+import { temporaryDir } from "./temporary.ts";
+import { until } from "./until.ts";
+
+export interface TestPostgres {
+  readonly port: number;
+  /** Of an empty place for a store: a schema of its own in one database. */
+  emptyUrl(): string;
+  /** The address with other parts; `password` is asked for over TCP. */
+  tcpUrl(parts?: { user?: string; password?: string; database?: string }): string;
+  sql(text: string): string;
+  /** `immediate` is a crash. */
+  stop(how?: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+}
+
+const PASSWORD = "correct horse";
+/** `nobody`: the server refuses to run as root. */
+const NOBODY = 65_534;
+
+export async function startPostgres({ settings = [] as string[] } = {}): Promise<TestPostgres> {
+  const bin = findPostgres();
+  if (bin === undefined) throw new Error("These tests need PostgreSQL: install it and run the tests again.");
+  const dir = temporaryDir("portico-pg-");
+  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  if (user.uid !== undefined) chownSync(dir, NOBODY, NOBODY);
+  const data = join(dir, "data");
+  const run = (program: string, args: string[], input = "") =>
+    execFileSync(join(bin, program), args, {
+      ...user,
+      cwd: dir,
+      input,
+      encoding: "utf8",
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+  execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
+  run("initdb", [
+    "-D",
+    data,
+    "-U",
+    "portico",
+    "--auth-local=trust",
+    "--auth-host=scram-sha-256",
+    `--pwfile=${dir}/pw`,
+    "-N",
+    "-E",
+    "UTF8",
+  ]);
+  const port = await freePort();
+  let child: ChildProcess | undefined;
+  let schemas = 0;
+  process.on("exit", () => child?.kill("SIGQUIT"));
+
+  async function start(): Promise<void> {
+    const options = [
+      "listen_addresses=127.0.0.1",
+      `port=${port}`,
+      `unix_socket_directories=${dir}`,
+      "max_connections=60",
+      ...settings,
+    ];
+    child = spawn(join(bin as string, "postgres"), ["-D", data, ...options.flatMap((each) => ["-c", each])], {
+      ...user,
+      cwd: dir,
+      stdio: "ignore",
+    });
+    child.unref();
+    await until("PostgreSQL to answer", async () => {
+      try {
+        run("psql", ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"]);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  const sql = (text: string) =>
+    run(
+      "psql",
+      ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-tAqX", "-v", "ON_ERROR_STOP=1"],
+      text,
+    );
+  const server: TestPostgres = {
+    port,
+    sql,
+    start,
+    emptyUrl() {
+      const schema = `store_${++schemas}`;
+      sql(`CREATE SCHEMA ${schema}`);
+      const options = encodeURIComponent(`-c search_path=${schema}`);
+      return `postgres://portico@/postgres?host=${encodeURIComponent(dir)}&port=${port}&options=${options}`;
+    },
+    tcpUrl: ({ user: name = "portico", password = PASSWORD, database = "postgres" } = {}) =>
+      `postgres://${name}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`,
+    async stop(how = "fast") {
+      if (child === undefined || child.exitCode !== null) return;
+      child.ref();
+      const ended = once(child, "exit");
+      process.kill(
+        Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]),
+        how === "fast" ? "SIGINT" : "SIGQUIT",
+      );
+      await ended;
+    },
+  };
+  await start();
+  return server;
+}
