@@ -2,9 +2,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { HealthCheck } from "portico";
+import { isPostgres } from "./open.ts";
 
 const check: HealthCheck = async ({ config, gateway, paths }) => {
   const { url } = (config["store"] ?? {}) as { url?: string };
+  if (gateway === undefined && url !== undefined && isPostgres(url)) {
+    // without the address: a password stands in it
+    return [{ level: "warning", message: "PostgreSQL is not looked at: no gateway runs", mend: "start a gateway" }];
+  }
   if (gateway === undefined) {
     const file = (url ?? join(paths.state, "portico.db")).replace(/^file:/, "");
     const mend = "start a gateway, then: portico store check";

@@ -1,2 +1,3 @@
 import "./server.ts";
-import "../model.test.ts";
+
+await import("../model.test.ts");

@@ -1,2 +1,3 @@
 import "./server.ts";
-import "../records.test.ts";
+
+await import("../records.test.ts");

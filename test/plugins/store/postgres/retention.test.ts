@@ -1,2 +1,3 @@
 import "./server.ts";
-import "../retention.test.ts";
+
+await import("../retention.test.ts");

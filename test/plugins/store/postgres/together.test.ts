@@ -1,2 +1,3 @@
 import "./server.ts";
-import "../together.test.ts";
+
+await import("../together.test.ts");

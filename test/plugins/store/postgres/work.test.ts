@@ -1,2 +1,3 @@
 import "./server.ts";
-import "../work.test.ts";
+
+await import("../work.test.ts");
