@@ -17,7 +17,7 @@ export interface Router<R> {
   find(method: string, path: string): Found<R> | undefined;
   /** The methods that a path has, for `Allow`. */
   methods(path: string): string[];
-  list(): readonly Entry<R>[];
+  list(): readonly { method: string; path: string; route: R }[];
 }
 
 interface Entry<R> {
@@ -25,6 +25,11 @@ interface Entry<R> {
   method: string;
   path: string;
   route: R;
+  pattern: RegExp;
+  /** Of the pattern's groups. */
+  names: readonly string[];
+  /** One digit a segment, the more literal the lower: sorts routes by how specific they are. */
+  rank: string;
 }
 
 export function createRouter<R>(): Router<R> {
@@ -39,16 +44,14 @@ export function createRouter<R>(): Router<R> {
     table ??= build(entries);
     const literal = table.literal.get(`${method} ${path}`);
     if (literal !== undefined) return { route: literal, params: {} };
-    const { handlers, params } = table.app.find(method as "GET", path);
-    const route = table.routes.get(handlers[0]);
-    const { [REST]: rest, ...named } = params;
-    return route && { route, params: rest === undefined ? named : { ...named, "*": rest } };
+    const entry = table.byHandler.get(table.app.find(method as "GET", path).handlers[0]);
+    return entry && { route: entry.route, params: paramsOf(entry, path) };
   }
 
   return {
     add(method, path, route) {
       if (!path.startsWith("/")) throw new TypeError(`a route's path begins with "/": ${path}`);
-      const entry = { method, path, route };
+      const entry = { method, path, route, ...patternOf(path) };
       change([entry, ...entries]);
       return () => {
         if (entries.includes(entry)) change(entries.filter((other) => other !== entry));
@@ -60,42 +63,47 @@ export function createRouter<R>(): Router<R> {
   };
 }
 
-/** What a trailing `*` stands for, under a name that a pattern can have. */
-const REST = "$rest";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 function build<R>(entries: readonly Entry<R>[]) {
   const app = polka();
-  const routes = new Map<unknown, R>();
+  const byHandler = new Map<unknown, Entry<R>>();
   // A path without parameters is the most literal match there can be: one look-up finds it.
   const literal = new Map<string, R>();
-  const sorted = entries.map((entry) => ({ ...entry, rank: rankOf(entry.path) }));
-  sorted.sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
-  for (const { method, path, route, rank } of sorted) {
+  const sorted = [...entries].sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
+  for (const entry of sorted) {
     const handler = (): void => {};
-    routes.set(handler, route);
-    app.add(method as "GET", patternOf(path), handler);
-    const key = `${method} ${path}`;
-    if (/^0*$/.test(rank) && !literal.has(key)) literal.set(key, route);
+    byHandler.set(handler, entry);
+    app.add(entry.method as "GET", entry.pattern, handler);
+    const key = `${entry.method} ${entry.path}`;
+    if (entry.names.length === 0 && !literal.has(key)) literal.set(key, entry.route);
   }
-  return { app, routes, literal };
+  return { app, byHandler, literal };
 }
 
-/** One digit a segment, the more literal the lower: sorts routes by how specific they are. */
-function rankOf(path: string): string {
-  const ranks = segmentsOf(path).map((one) => (one[0] === "*" ? 3 : one[0] !== ":" ? 0 : one.endsWith("?") ? 2 : 1));
-  return ranks.join("");
+function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<string, string> {
+  const params: Record<string, string> = {};
+  const values = pattern.exec(path) ?? [];
+  for (const [i, name] of names.entries()) if (values[i + 1] !== undefined) params[name] = values[i + 1]!;
+  return params;
 }
 
 /** polka's own patterns ignore the case of paths and take a dot for any character. */
-function patternOf(path: string): RegExp {
-  const pattern = segmentsOf(path).map((segment) => {
-    const name = segment.slice(1).replace("?", "");
-    if (segment[0] === "*") return `/(?<${REST}>.*)`;
-    if (segment[0] === ":") return segment.endsWith("?") ? `(?:/(?<${name}>[^/]+))?` : `/(?<${name}>[^/]+)`;
-    return `/${segment.replace(/[.+?^${}()|[\]\\]/g, "\\$&")}`;
+function patternOf(path: string): Pick<Entry<unknown>, "pattern" | "names" | "rank"> {
+  const names: string[] = [];
+  let rank = "";
+  const segments = path.split("/").filter(Boolean);
+  const pattern = segments.map((segment) => {
+    const [, name, optional, ending = ""] = /^:([^.?]+)(\?)?(\..*)?$/.exec(segment) ?? [];
+    const isRest = segment.startsWith("*");
+    rank += isRest ? 3 : name === undefined ? 0 : optional ? 2 : 1;
+    if (isRest) names.push("*");
+    else if (name !== undefined) names.push(name);
+    if (isRest) return "/(.*)";
+    if (name === undefined) return `/${escaped(segment)}`;
+    return optional ? `(?:/([^/]+?)${escaped(ending)})?` : `/([^/]+?)${escaped(ending)}`;
   });
-  return new RegExp(`^${pattern.join("")}/?$`);
+  return { pattern: new RegExp(`^${pattern.join("")}/?$`), names, rank };
 }
 
-const segmentsOf = (path: string): string[] => path.split("/").filter(Boolean);
+const escaped = (text: string): string => text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");

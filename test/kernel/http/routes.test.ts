@@ -122,6 +122,13 @@ test("path, parameters and query", async () => {
   });
   assert.equal((await get("/files/a/b.txt")).params, { "*": "a/b.txt" });
   assert.equal((await get("/exact.json?")).params, {});
+  one.server.route("GET", "/odd/:user-id/:file.json", open, seen);
+  one.server.route("GET", "/odd/:__proto__", open, seen);
+  one.server.route("GET", "/maybe/:a?", open, seen);
+  assert.equal((await get("/odd/7/x.json")).params, { "user-id": "7", file: "x" });
+  assert.is((await ask(one, "GET", "/odd/7/x.txt")).status, 404);
+  assert.equal((await get("/maybe")).params, {});
+  assert.equal((await get("/maybe/1")).params, { a: "1" });
   assert.is((await ask(one, "GET", "/exactxjson")).status, 404, "a dot is a dot");
   assert.is((await ask(one, "GET", "/exact.json/")).status, 200);
   for (const path of ["/files/%", "/files/%zz", "/files/%E0%A4%A", "/files/a%00b", "/none/%ff"]) {
