@@ -1,6 +1,7 @@
 /** Jobs in the store: made, changed, refused, ended well and badly. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { PorticoError } from "../../../kernel/errors.ts";
 import { KIND } from "../../../plugins/cron/job.ts";
 import { until } from "../../support/until.ts";
 import { makeCron } from "./fake-gateway.ts";
@@ -236,6 +237,24 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
     failures.map(({ name, status, consecutiveErrors, disabled }) => [name, status, consecutiveErrors, disabled]),
     [["a", "error", 1, false]],
   );
+  await cron.close();
+});
+
+test("what can never be delivered fails its run, and does not come again and again", async () => {
+  const cron = makeCron(START);
+  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
+  const agent = cron.ctx.use("agent");
+  const { turnItem } = agent;
+  agent.turnItem = () => {
+    throw new PorticoError("not_found", "There is no agent of that name.");
+  };
+  await cron.walk("2026-05-01T08:30:00Z");
+  agent.turnItem = turnItem;
+  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
+  const [run] = (await cron.operations.runs("a", null)).runs;
+  assert.is(run!["error"], "There is no agent of that name.");
+  await cron.walk("2026-05-01T09:30:00Z");
+  assert.is((await cron.operations.runs("a", null)).runs[0]!["status"], "running", "the next slot is its own");
   await cron.close();
 });
 
