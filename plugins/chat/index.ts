@@ -38,6 +38,7 @@ export { hasForeignFields, withoutForeignFields } from "./kit/request/foreign-fi
 // Sending it.
 export { filled, filledObject, postJson } from "./kit/request/post-json.ts";
 export { fitToolNames, PLAIN_TOOL_NAME, type ToolNames, UNCHANGED_NAMES } from "./kit/request/tool-names.ts";
+export { API_ROUTES, forwardRoutes } from "./kit/forward-routes.ts";
 export { bearerHeaders, withHeaders } from "./kit/request/headers.ts";
 export { pathSegment, pathSegments } from "./kit/request/url-path.ts";
 

@@ -1,4 +1,5 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
+import type { IncomingHttpHeaders } from "node:http";
 import { type Client, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
 
@@ -131,6 +132,8 @@ export interface ChatResponse {
   stream?: ResponseStream;
   /** `application/json` for a whole response that is too large to be held, else an event stream. */
   streamType?: "sse" | "json";
+  /** The upstream's headers, of a stream. */
+  headers?: IncomingHttpHeaders;
   /** `body` and `stream` are in the form of the job's native request; `completion` is in OpenAI's all the same. */
   native?: boolean;
   firstByteMs: number;

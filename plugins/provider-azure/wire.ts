@@ -1,4 +1,6 @@
 import {
+  API_ROUTES,
+  forwardRoutes,
   pathSegment,
   readModelList,
   readOpenAiProblem,
@@ -26,6 +28,10 @@ export const azure: WireProvider = {
     encode: (target) => ({ method: "GET", url: modelsAddress(target), headers: headersFor(target), dropped: [] }),
     decode: readModelList,
   },
+  routes: forwardRoutes(
+    API_ROUTES.filter((route) => route !== "moderations" && route !== "rerank"),
+    (route, target) => ({ url: addressOf(route, target), headers: headersFor(target) }),
+  ),
   embeddings: {
     encode: (request, target) => post("embeddings", { ...request, model: target.model }, target),
     decode: parse,

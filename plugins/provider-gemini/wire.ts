@@ -1,4 +1,4 @@
-import type { Target, WireProvider, WireRequest } from "portico/chat";
+import { bearerHeaders, forwardRoutes, type Target, type WireProvider, type WireRequest } from "portico/chat";
 import { headersFor, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { embeddings } from "./embeddings.ts";
@@ -16,6 +16,11 @@ export const gemini: WireProvider = {
   error: (status, _headers, body) => readProblem(status, body),
   listModels: { encode: encodeModelList, decode: decodeModelList },
   embeddings,
+  // Google's own endpoint of OpenAI's format.
+  routes: forwardRoutes(["images/generations"], (route, target) => ({
+    url: `${target.baseUrl}/v1beta/openai/${route}`,
+    headers: bearerHeaders(target),
+  })),
 };
 
 function encodeModelList(target: Target): WireRequest {

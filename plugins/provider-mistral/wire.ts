@@ -11,6 +11,7 @@ import {
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import { encodeChat } from "./request.ts";
+import { routes } from "./routes.ts";
 import { decodeStream } from "./stream.ts";
 
 /** OpenAI's form to Mistral's, which is near it but strict, and back. */
@@ -28,6 +29,7 @@ export const mistral: WireProvider = {
     }),
     decode: readModelList,
   },
+  routes,
   embeddings: { encode: encodeEmbeddings, decode: decodeEmbeddings },
 };
 

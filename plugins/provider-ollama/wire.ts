@@ -1,5 +1,6 @@
 import {
   bearerHeaders,
+  forwardRoutes,
   parseObject,
   postJson,
   readOpenAiProblem,
@@ -28,6 +29,10 @@ export const ollama: WireProvider = {
     }),
     decode: decodeModelList,
   },
+  routes: forwardRoutes(["completions"], (route, target) => ({
+    url: `${target.baseUrl}/v1/${route}`,
+    headers: bearerHeaders(target),
+  })),
   embeddings: { encode: encodeEmbed, decode: decodeEmbed },
 };
 

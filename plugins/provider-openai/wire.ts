@@ -1,6 +1,8 @@
 /** The way to a server of OpenAI's format: bytes pass as they are wherever that is right. */
 import {
+  API_ROUTES,
   type ChatProvider,
+  forwardRoutes,
   parseObject,
   readModelList,
   readOpenAiProblem,
@@ -40,6 +42,10 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
           decode: readModelList,
         },
       }),
+      routes: forwardRoutes(API_ROUTES, (route, target) => ({
+        url: `${target.baseUrl}/${route}`,
+        headers: { ...headersOf(target), accept: "*/*" },
+      })),
       embeddings: {
         encode: (request, target) => post(target, "/embeddings", { ...request, model: target.model }, []),
         decode(body) {

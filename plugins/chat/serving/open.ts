@@ -169,7 +169,7 @@ function setCompletion(response: ChatResponse, completion: ChatCompletion): void
  * `message:received` with the last user message. A hook may change the text, answer (the text is returned), or refuse.
  * Else what hooks pushed on `event.messages` is returned: it goes in front of the response.
  */
-async function offerMessage(events: Emitter, job: Job): Promise<string[] | string> {
+export async function offerMessage(events: Emitter, job: Job): Promise<string[] | string> {
   const at = lastUserIndex(job.request.messages);
   if (at === -1) return NONE;
   const content = textOf(job.request.messages[at]);

@@ -2,6 +2,7 @@
 import type { Client, PorticoError } from "portico";
 import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, OpenedChat } from "portico/chat";
 import { ask, completionOf, offerRequest, reportResponse } from "./ask.ts";
+import { forward } from "./forward.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
 import type { Endpoint } from "./access.ts";
@@ -134,6 +135,7 @@ export function createChatService(
       });
     },
 
+    forward: (call, request) => forward(endpoint, call, request),
     models: endpoint.models,
     defaultModel,
   };

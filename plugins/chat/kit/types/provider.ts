@@ -92,6 +92,8 @@ export interface WireProvider {
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
   /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
   streamUsage?: boolean;
+  /** Further routes that the upstream has, or has the like of. */
+  routes?: Partial<Record<ApiRoute, RouteForm>>;
   /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
   embeddings?: {
     encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
@@ -100,11 +102,43 @@ export interface WireProvider {
 }
 
 /** One HTTP request to an upstream. */
+/** Routes of OpenAI's API beside chat and embeddings, by their path behind `/v1/`. */
+export type ApiRoute =
+  | "completions"
+  | "images/generations"
+  | "images/edits"
+  | "audio/speech"
+  | "audio/transcriptions"
+  | "audio/translations"
+  | "moderations"
+  | "rerank";
+
+/**
+ * `forward`: the upstream has the route in OpenAI's form; request and response go on as they are (the headers are without
+ * a content type). Else it has the like, and both are translated: the members of the request's JSON in, JSON out.
+ */
+export type RouteForm =
+  | { forward(target: Target): { url: string; headers: Record<string, string> } }
+  | {
+      encode(fields: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
+      decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
+    };
+
+/** A body that is not held in memory: opened anew for each attempt. */
+export interface BodySource {
+  /** In bytes. */
+  readonly length: number;
+  /** Each chunk is good until the next one is asked for: its memory may be used again. */
+  open(): AsyncIterable<Buffer>;
+}
+
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;
   headers: Record<string, string>;
-  body?: string | Buffer;
+  body?: string | Buffer | BodySource;
+  /** A 2xx response goes on as it comes, whatever it is. */
+  raw?: boolean;
   /** Parameter paths that were dropped. */
   dropped: string[];
   /** Whatever `decode`/`decoder` wants to remember of this one request. */

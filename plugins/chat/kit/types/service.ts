@@ -1,6 +1,6 @@
 /** Asking models from inside. */
 import type { ChatChunk, ChatCompletion, ChatRequest } from "./format.ts";
-import type { NativeRequest } from "./provider.ts";
+import type { ApiRoute, BodySource, NativeRequest } from "./provider.ts";
 import type { Call, Client, PorticoError } from "portico";
 
 /** Asking a model from inside: the agent, hooks, other plugins. Routing and fail-over as for HTTP callers. */
@@ -18,11 +18,36 @@ export interface ChatService {
    * where no channel is configured; with `channel` that one's first. Throws where there are channels, and none of them can be asked for its models.
    */
   defaultModel(channel?: string): Promise<string | undefined>;
+  /**
+   * For OpenAI's routes that are not chat: the same keys, limits, routing, fail-over, usage and events. Writes the
+   * response by itself, or throws before anything was written: 400 `unsupported_endpoint` where no channel of the model
+   * has the route.
+   */
+  forward(call: Call, request: ForwardRequest): Promise<void>;
   /** Everything `GET /v1/models` lists. */
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }
 
 /** What a route for another format tells of its request. */
+/** A request to one of OpenAI's routes beside chat. */
+export interface ForwardRequest {
+  route: ApiRoute;
+  model: string;
+  /** Models to go on to after it. */
+  fallbacks?: readonly string[];
+  /** An event stream is asked for. */
+  stream: boolean;
+  /** What `message:received` shows, and may change or refuse; absent where the request has no text. */
+  text?: string | undefined;
+  contentType: string;
+  /** The body for one target's model. `text` is what hooks made of it; undefined where they changed nothing. */
+  body(model: string, text: string | undefined): string | Buffer | BodySource;
+  /** The members of a JSON body, for providers that translate; absent for other bodies. */
+  fields?(text: string | undefined): Record<string, unknown>;
+  /** The response with a hook's text in place of a model's; absent where there is no such form: refused then. */
+  reply?(text: string): { contentType: string; body: string };
+}
+
 export interface OpenOptions {
   stream: boolean;
   /** The caller's body as it was parsed: its members are checked like those of a chat request, and its `models` heeded. */

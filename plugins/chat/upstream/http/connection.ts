@@ -1,6 +1,7 @@
 /** One kept-alive connection to an upstream: a request goes out, its response comes back, then the next. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
+import type { BodySource } from "portico/chat";
 import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
 
 /** Whom a response is for. After `end` or `fail` nothing more is told. */
@@ -29,6 +30,8 @@ export class Connection implements ResponseEvents {
   readonly #reader: ResponseReader = new ResponseReader(this);
   #taker: Taker | undefined;
   #error: Error | undefined;
+  /** A body that is not held is on its way. */
+  #pouring = false;
 
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
@@ -47,12 +50,23 @@ export class Connection implements ResponseEvents {
   }
 
   /** `head`: the request's lines up to the empty one, which is left to `send`. A string goes out as UTF-8. */
-  send(head: string, body: string | Buffer | undefined, taker: Taker): void {
+  send(head: string, body: string | Buffer | BodySource | undefined, taker: Taker): void {
     this.#taker = taker;
     this.#reader.expect();
     const socket = this.#socket;
     if (body === undefined) {
       socket.write(`${head}\r\n`, "latin1");
+      return;
+    }
+    if (isSource(body)) {
+      socket.write(`${head}content-length: ${body.length}\r\n\r\n`, "latin1");
+      this.#pouring = true;
+      pour(body, socket).then(
+        () => {
+          this.#pouring = false;
+        },
+        (error: Error) => this.destroy(error),
+      );
       return;
     }
     const text = typeof body === "string";
@@ -117,12 +131,25 @@ export class Connection implements ResponseEvents {
     this.#taker = undefined;
     const socket = this.#socket;
     // A response that came before its request had gone out leaves the rest of it on the way.
-    if (!reusable || socket.writableLength > 0 || socket.destroyed) socket.destroy();
+    if (!reusable || this.#pouring || socket.writableLength > 0 || socket.destroyed) socket.destroy();
     else {
       if (socket.isPaused()) socket.resume();
       this.#events.idle(this);
     }
     taker?.end();
+  }
+}
+
+function isSource(body: string | Buffer | BodySource): body is BodySource {
+  return typeof body !== "string" && !Buffer.isBuffer(body);
+}
+
+/** As fast as the other side reads, a chunk at a time. Resolves early where it has closed. */
+async function pour(source: BodySource, socket: Socket): Promise<void> {
+  for await (const bytes of source.open()) {
+    if (socket.destroyed) return;
+    // Called with an error where the socket closes meanwhile: whoever waits for the response hears of that.
+    await new Promise((resolve) => socket.write(bytes, resolve));
   }
 }
 

@@ -6,6 +6,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
 import { inBurst } from "portico";
+import type { BodySource } from "portico/chat";
 import type { Connection, Taker } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
@@ -13,7 +14,7 @@ export interface UpstreamCall {
   method: "GET" | "POST";
   url: string;
   headers: Record<string, string>;
-  body?: string | Buffer | undefined;
+  body?: string | Buffer | BodySource | undefined;
 }
 
 /** Called in this order: head, data…, then end or fail; nothing after `abort()`. */
@@ -136,7 +137,7 @@ class Exchange implements Taker, Sending {
     this.#receiver = receiver;
   }
 
-  begin(pool: Pool, head: string, body: string | Buffer | undefined): void {
+  begin(pool: Pool, head: string, body: UpstreamCall["body"]): void {
     inBurst(() => {
       if (this.#over) return;
       this.#connection = pool.take();

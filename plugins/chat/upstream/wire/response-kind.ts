@@ -27,3 +27,9 @@ export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
 export function onlyComments(bytes: Buffer): boolean {
   return bytes[0] === 58 && !bytes.includes("data:");
 }
+
+/** JSON that says nothing but what went wrong, under a status that says all went well. */
+export function beginsAsError(headers: IncomingHttpHeaders, bytes: Buffer): boolean {
+  if (headers["content-type"]?.toLowerCase().startsWith("application/json") !== true) return false;
+  return /^\s{0,64}\{\s{0,64}"error"\s{0,8}:\s{0,8}[{"[]/.test(bytes.toString("latin1", 0, 256));
+}

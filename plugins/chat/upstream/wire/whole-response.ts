@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
+  errorInResponse,
   readOpenAiProblem,
   type UpstreamError,
   upstreamError,
@@ -52,6 +53,8 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
 
 /** What a response with a status of 300 and above says. */
 export function refusal(wire: WireProvider, target: AttemptTarget, { status, headers, body }: Received): UpstreamError {
+  // An error dressed as a response.
+  if (status < 300) return errorInResponse(readOpenAiProblem(status, body));
   if (status < 400) {
     return upstreamError(
       {

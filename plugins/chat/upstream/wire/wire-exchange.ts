@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
-import { type ResponseKind, kindOf, onlyComments, sniff } from "./response-kind.ts";
+import { type ResponseKind, beginsAsError, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
@@ -68,7 +68,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    this.#mode = kindOf(status, headers, this.#a.job.stream);
+    this.#mode = this.#call.raw === true && status < 300 ? "raw" : kindOf(status, headers, this.#a.job.stream);
   }
 
   data(bytes: Buffer): void {
@@ -88,7 +88,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
         this.#collect(bytes);
         return;
       case "raw":
-        this.#passRaw(bytes);
+        if (this.#call.raw === true && this.#delivery.open && beginsAsError(this.#headers, bytes)) {
+          this.#mode = "error";
+          this.#collect(bytes);
+        } else this.#passRaw(bytes);
         return;
     }
   }
@@ -178,6 +181,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
     return {
       stream: this,
       streamType: this.#mode === "raw" ? "json" : "sse",
+      headers: this.#headers,
       firstByteMs: this.#firstByteMs,
       native: this.#a.native !== undefined,
     };

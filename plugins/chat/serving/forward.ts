@@ -1,0 +1,179 @@
+/** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies go through as they are. */
+import { type Call, PorticoError } from "portico";
+import type { ApiRoute, ChatProvider, ForwardRequest, Usage, WireRequest } from "portico/chat";
+import type { Channel } from "../routing/channel.ts";
+import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
+import { checkMembers } from "../openai/read-request.ts";
+import { textOf } from "../openai/request.ts";
+import { ask, errorEvent, reportResponse } from "./ask.ts";
+import { type End, meterFor } from "./metering.ts";
+import { admit, type Endpoint, usable } from "./access.ts";
+import { withNearest } from "./model-routes.ts";
+import { markFailure, offerMessage, traceOf } from "./open.ts";
+import { writeStream } from "./write-stream.ts";
+
+export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
+  const { model, text, stream, route } = request;
+  if (request.fields !== undefined) checkMembers(request.fields(undefined), await call.body());
+  const job = new Job({
+    request: { model, messages: text === undefined ? [] : [{ role: "user", content: text }] },
+    stream,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: route,
+  });
+  call.onLeave(() => job.cancel());
+  try {
+    await admit(endpoint, call, model);
+    job.fallbacks = await usable(endpoint, call.client, request.fallbacks ?? []);
+    const { events } = endpoint;
+    const reply = events.hasListeners("message:received") ? await offerMessage(events, job) : [];
+    if (job.cancelled) throw clientDisconnected();
+    if (typeof reply === "string") writeReply(call, job, request, reply);
+    else await endpoint.busy(write(call, job, await begin(endpoint, call, request, job)));
+  } catch (error) {
+    job.cancel();
+    throw await withNearest(endpoint, call.client, error);
+  }
+}
+
+async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, job: Job): Promise<ChatResponse> {
+  const { engine, events } = endpoint;
+  const meter = meterFor(endpoint.meters(), job, engine.log);
+  const report = events.hasListeners("chat:response")
+    ? (told: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, { ...told, content: undefined })
+    : undefined;
+  const text = changedText(job, request);
+  const provider = (name: string) =>
+    forwarder(engine.provider(name), request, text, () => ableTo(endpoint, request.route));
+  try {
+    return await ask(
+      { ...engine, provider },
+      job,
+      report,
+      meter && ((end: End) => meter({ ...end, usage: usageOf(end.usage) })),
+    );
+  } catch (error) {
+    markFailure(call.res, job, error);
+    throw error;
+  }
+}
+
+/** Undefined where hooks left the text as it was. */
+function changedText(job: Job, { text }: ForwardRequest): string | undefined {
+  const now = text === undefined ? undefined : textOf(job.request.messages[0]);
+  return now === text ? undefined : now;
+}
+
+/** The provider as one that is asked for this route where chat would be asked. */
+function forwarder(
+  provider: ChatProvider | undefined,
+  request: ForwardRequest,
+  text: string | undefined,
+  able: () => string[],
+): ChatProvider | undefined {
+  if (provider === undefined) return undefined;
+  const { name, defaultBaseUrl, wire } = provider;
+  const form = wire?.routes?.[request.route];
+  if (wire === undefined || form === undefined)
+    return { name, complete: async (_, { channel }) => unsupported(request.route, channel, able()) };
+  const error: typeof wire.error = (status, headers, body) => wire.error(status, headers, body);
+  if ("forward" in form) {
+    const encode = (_: unknown, target: Parameters<typeof form.forward>[0]): WireRequest => {
+      const { url, headers } = form.forward(target);
+      const body = request.body(target.model, text);
+      return {
+        method: "POST",
+        url,
+        headers: { ...headers, "content-type": request.contentType },
+        body,
+        dropped: [],
+        raw: true,
+      };
+    };
+    return { name, defaultBaseUrl, wire: { encode, error } };
+  }
+  const fields = request.fields?.(text);
+  if (fields === undefined || request.stream) return { name, complete: async () => untranslated(name, request.stream) };
+  return {
+    name,
+    defaultBaseUrl,
+    wire: {
+      encode: (_, target) => form.encode({ ...fields, model: target.model }, target),
+      // Whoever reads it takes any JSON.
+      decode: (body, sent, target) =>
+        form.decode(body, sent, target) as unknown as ReturnType<NonNullable<typeof wire.decode>>,
+      error,
+    },
+  };
+}
+
+/** Channels whose provider has the route. */
+function ableTo({ engine }: Endpoint, route: ApiRoute): string[] {
+  const able = (channel: Channel) => engine.provider(channel.config.provider)?.wire?.routes?.[route] !== undefined;
+  return [...engine.routing.channels().values()].filter((one) => one.enabled && able(one)).map((one) => one.name);
+}
+
+function unsupported(route: ApiRoute, channel: string, able: readonly string[]): never {
+  const where =
+    able.length === 0 ? "No channel that is configured has it" : `These channels have it: ${able.join(", ")}`;
+  throw new PorticoError("unsupported_endpoint", `The channel \`${channel}\` has no /v1/${route}. ${where}.`, {
+    status: 400,
+    param: "model",
+    type: "invalid_request_error",
+  });
+}
+
+function untranslated(provider: string, stream: boolean): never {
+  const [what, param] = stream ? ["as a stream: leave out `stream`", "stream"] : ["in this form: send JSON", undefined];
+  throw new PorticoError("invalid_request_error", `The provider \`${provider}\` has this route, but not ${what}.`, {
+    param,
+  });
+}
+
+async function write(call: Call, job: Job, { stream, headers = {}, completion }: ChatResponse): Promise<void> {
+  const { res } = call;
+  if (stream === undefined) {
+    const body = JSON.stringify(completion);
+    res.writeHead(200, {
+      ...traceOf(job),
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+    });
+    res.end(body);
+    return;
+  }
+  const type = headers["content-type"] ?? "application/octet-stream";
+  const events = type.startsWith("text/event-stream");
+  const passed: Record<string, string> = { ...traceOf(job), "content-type": type };
+  if (events) Object.assign(passed, { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" });
+  else if (headers["content-encoding"] === undefined && headers["content-length"] !== undefined)
+    passed["content-length"] = headers["content-length"];
+  if (headers["content-disposition"] !== undefined) passed["content-disposition"] = headers["content-disposition"];
+  if (!res.destroyed) res.writeHead(200, passed);
+  await writeStream(res, stream, events, {
+    write: (bytes) => res.write(bytes),
+    end: () => void res.end(),
+    // Whoever reads bytes can only tell from the connection that some are missing.
+    fail: (error) => void (events ? res.end(errorEvent(error)) : res.destroy()),
+  });
+}
+
+function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: string): void {
+  if (reply === undefined)
+    throw new PorticoError("blocked_by_hook", "A hook answered this request itself, which this route cannot pass on.", {
+      type: "invalid_request_error",
+    });
+  const { contentType, body } = reply(text);
+  res.writeHead(200, { ...traceOf(job), "content-type": contentType });
+  res.end(body);
+}
+
+/** Images and transcriptions count input and output. */
+function usageOf(usage: Usage | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  const { input_tokens: input, output_tokens: output } = usage as { input_tokens?: unknown; output_tokens?: unknown };
+  if (typeof input !== "number") return typeof usage.prompt_tokens === "number" ? usage : undefined;
+  const written = typeof output === "number" ? output : 0;
+  return { prompt_tokens: input, completion_tokens: written, total_tokens: input + written };
+}

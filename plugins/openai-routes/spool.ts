@@ -1,0 +1,150 @@
+/** A request's body, kept out of memory while it is passed on. */
+import { randomUUID } from "node:crypto";
+import { type FileHandle, mkdir, open, unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Call, PorticoError } from "portico";
+import type { BodySource } from "portico/chat";
+import { collectYoung } from "./young-garbage.ts";
+
+/** A small body needs no file. */
+const IN_MEMORY = 256 * 1024;
+const CHUNK = 64 * 1024;
+/** A client must send something this often. */
+const IDLE_MS = 60_000;
+
+/** Bytes of the body that others take the place of. */
+export interface Replacement {
+  start: number;
+  end: number;
+  value: string;
+}
+
+export interface Spool {
+  source(replacements: readonly Replacement[]): BodySource;
+  close(): Promise<void>;
+}
+
+/** Reads the body to its end. Throws 413 beyond the limit, 408 for a client that falls silent. */
+export async function receive(call: Call, maxBytes: number, onBytes: (bytes: Buffer) => void): Promise<Spool> {
+  const { req, res } = call;
+  if (Number(req.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
+  if (req.headers.expect?.toLowerCase() === "100-continue") res.writeContinue();
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    req.destroy();
+  }, IDLE_MS);
+  const held: Buffer[] = [];
+  let file: FileHandle | undefined;
+  let size = 0;
+  try {
+    for await (const bytes of req as AsyncIterable<Buffer>) {
+      timer.refresh();
+      collectYoung(size, size + bytes.length);
+      size += bytes.length;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      onBytes(bytes);
+      held.push(bytes);
+      if (file === undefined && size <= IN_MEMORY) continue;
+      file ??= await openUnseen();
+      for (const one of held.splice(0)) await writeAll(file, one);
+    }
+    if (!req.complete) throw gone();
+  } catch (error) {
+    await file?.close();
+    if (late) throw new PorticoError("request_timeout", "The request's body did not come in time.");
+    throw req.complete || error instanceof PorticoError ? error : gone();
+  } finally {
+    clearTimeout(timer);
+  }
+  return file === undefined ? inMemory(Buffer.concat(held)) : onDisk(file, size);
+}
+
+/** A file without a name: whatever happens to this process, nothing of it stays. */
+async function openUnseen(): Promise<FileHandle> {
+  const dir = join(tmpdir(), "portico", "requests");
+  const path = join(dir, randomUUID());
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    const file = await open(path, "wx+", 0o600);
+    await unlink(path);
+    return file;
+  } catch (error) {
+    throw noRoom(error);
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  try {
+    for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
+  } catch (error) {
+    throw noRoom(error);
+  }
+}
+
+function inMemory(body: Buffer): Spool {
+  return {
+    source: (replacements) =>
+      sourceOf(body.length, replacements, async function* (start, end) {
+        yield body.subarray(start, end);
+      }),
+    close: async () => {},
+  };
+}
+
+function onDisk(file: FileHandle, size: number): Spool {
+  return {
+    source: (replacements) =>
+      sourceOf(size, replacements, async function* (start, end) {
+        const bytes = Buffer.allocUnsafe(Math.min(CHUNK, end - start));
+        for (let at = start; at < end; ) {
+          const { bytesRead } = await file.read(bytes, 0, Math.min(CHUNK, end - at), at);
+          if (bytesRead === 0) throw new Error("the kept body is shorter than it was");
+          at += bytesRead;
+          yield bytes.subarray(0, bytesRead);
+        }
+      }),
+    close: () => file.close(),
+  };
+}
+
+function sourceOf(
+  size: number,
+  replacements: readonly Replacement[],
+  read: (start: number, end: number) => AsyncIterable<Buffer>,
+): BodySource {
+  const ordered = [...replacements].sort((a, b) => a.start - b.start);
+  const length = ordered.reduce((sum, { start, end, value }) => sum - (end - start) + Buffer.byteLength(value), size);
+  return {
+    length,
+    async *open() {
+      let at = 0;
+      for (const { start, end, value } of ordered) {
+        yield* read(at, start);
+        yield Buffer.from(value);
+        at = end;
+      }
+      yield* read(at, size);
+    },
+  };
+}
+
+function tooLarge(maxBytes: number): PorticoError {
+  return new PorticoError(
+    "body_too_large",
+    `The request body is larger than ${maxBytes} bytes (routes.maxUploadBytes).`,
+  );
+}
+
+function gone(): PorticoError {
+  return new PorticoError("client_closed", "The client left before its request was whole.", { status: 499 });
+}
+
+function noRoom(cause: unknown): PorticoError {
+  return new PorticoError(
+    "service_unavailable",
+    "The body could not be kept while it is passed on: look at the space and rights of the temporary directory.",
+    { cause, type: "api_error" },
+  );
+}

@@ -1,0 +1,313 @@
+/** OpenAI's routes beside chat, through the openai package and plain requests. */
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import OpenAI, { toFile } from "openai";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { hookFiles } from "../../support/hook-files.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+
+const test = suite("openai routes");
+interface Seen {
+  path: string;
+  headers: IncomingMessage["headers"];
+  body: Buffer;
+}
+let server: Server;
+let gateway: InProcessGateway;
+let client: OpenAI;
+let seen: Seen[] = [];
+let respond: (one: Seen, res: ServerResponse) => void;
+
+function json(res: ServerResponse, body: unknown, status = 200): void {
+  res.writeHead(status, { "content-type": "application/json" });
+  res.end(JSON.stringify(body));
+}
+const bodyOf = (one: Seen | undefined) => JSON.parse(String(one?.body)) as Record<string, unknown>;
+
+test.before(async () => {
+  server = createServer((req, res) => {
+    const parts: Buffer[] = [];
+    req.on("data", (part: Buffer) => parts.push(part));
+    req.on("end", () => {
+      const one = { path: req.url ?? "", headers: req.headers, body: Buffer.concat(parts) };
+      if (req.method === "GET") return json(res, { data: [] });
+      seen.push(one);
+      respond(one, res);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const root = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  gateway = await startGateway({
+    files: hookFiles(
+      "guard",
+      `const { content } = event.context;
+       if (content.includes("forbidden")) return { block: "not that" };
+       if (content === "answer me") return { reply: "by a hook" };
+       if (content.includes("secret")) event.context.content = content.replace("secret", "******");`,
+    ),
+    config: {
+      channels: {
+        main: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "sk-main", maxRetries: 1 },
+        claude: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["claude-x"] },
+        fim: { provider: "mistral", baseUrl: root, apiKey: "k", models: ["codestral"] },
+      },
+      models: { hear: "main/whisper-1", code: "fim/codestral", both: { targets: ["claude/claude-x", "main/gpt-x"] } },
+      gateway: {
+        keys: {
+          ears: { hash: hashOf("pk_ears"), models: ["hear"] },
+          once: { hash: hashOf("pk_once"), models: ["*"], requestsPerMinute: 1 },
+        },
+      },
+    },
+  });
+  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
+});
+test.after(async () => {
+  await gateway?.stop();
+  server?.closeAllConnections();
+  server?.close();
+});
+test.before.each(() => {
+  seen = [];
+  respond = (one, res) => json(res, { path: one.path });
+});
+
+async function refusal(work: PromiseLike<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof OpenAI.APIError) return error;
+    throw error;
+  }
+  throw new Error("it was not refused");
+}
+
+test("completions, whole and streamed, as they are but for the model's name", async () => {
+  const choice = { text: "Hi", index: 0, finish_reason: "stop", logprobs: null };
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  respond = (_, res) => json(res, { id: "cmpl-1", object: "text_completion", choices: [choice], usage, odd: 1 });
+  const request = { model: "main/gpt-x", prompt: "def f(", suffix: "return", max_tokens: 5, echo: true };
+  const { data, response } = await client.completions.create(request).withResponse();
+  assert.is(data.choices[0]?.text, "Hi");
+  assert.is((data as unknown as { odd: number }).odd, 1);
+  assert.equal(bodyOf(seen[0]), { ...request, model: "gpt-x" });
+  assert.equal([seen[0]!.path, seen[0]!.headers.authorization], ["/v1/completions", "Bearer sk-main"]);
+  assert.is(response.headers.get("x-portico-channel"), "main");
+
+  respond = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    for (const text of ["Hel", "lo"]) res.write(`data: ${JSON.stringify({ choices: [{ ...choice, text }] })}\n\n`);
+    res.end("data: [DONE]\n\n");
+  };
+  let text = "";
+  for await (const part of await client.completions.create({ ...request, stream: true })) text += part.choices[0]?.text;
+  assert.is(text, "Hello");
+});
+
+test("images, moderations and rerank", async () => {
+  respond = (_, res) => json(res, { created: 1, data: [{ b64_json: "AA==" }] });
+  const image = await client.images.generate({ model: "main/dall-e-3", prompt: "a cat" });
+  assert.is(image.data?.[0]?.b64_json, "AA==");
+  respond = (_, res) => json(res, { id: "m", model: "x", results: [{ flagged: false }] });
+  assert.is((await client.moderations.create({ model: "main/mod", input: "hi" })).results[0]?.flagged, false);
+  respond = (_, res) => json(res, { results: [{ index: 1, relevance_score: 0.9 }] });
+  const body = { model: "main/rerank-v3", query: "q", documents: ["a", "b"], top_n: 1 };
+  const ranked = await gateway.json("POST", "/v1/rerank", body);
+  assert.is(ranked.results[0].index, 1);
+  assert.equal(bodyOf(seen[2]), { ...body, model: "rerank-v3" });
+  assert.equal(
+    seen.map((one) => one.path),
+    ["/v1/images/generations", "/v1/moderations", "/v1/rerank"],
+  );
+});
+
+test("speech: bytes of any length and type come through untouched", async () => {
+  const sound = randomBytes(3_000_000);
+  respond = (_, res) => {
+    res.writeHead(200, { "content-type": "audio/mpeg", "content-length": sound.length });
+    res.end(sound);
+  };
+  const response = await client.audio.speech.create({ model: "main/tts-1", voice: "alloy", input: "Hello" });
+  assert.is(response.headers.get("content-type"), "audio/mpeg");
+  assert.ok(Buffer.from(await response.arrayBuffer()).equals(sound));
+});
+
+test("transcriptions, translations and edits: the file arrives as it was, the model under the upstream's name", async () => {
+  for (const size of [0, 10, 200_000, 1_500_000]) {
+    const sound = randomBytes(size);
+    const file = await toFile(sound, "speech.mp3", { type: "audio/mpeg" });
+    respond = (_, res) => json(res, { text: "said" });
+    seen = [];
+    const said = await client.audio.transcriptions.create({ file, model: "hear", language: "en", prompt: "names" });
+    assert.is(said.text, "said");
+    await client.audio.translations.create({ file, model: "main/whisper-1" });
+    await client.images.edit({ image: file, model: "main/gpt-image-1", prompt: "é 😀" });
+    assert.equal(
+      seen.map((one) => one.path),
+      ["/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits"],
+    );
+    for (const one of seen) {
+      assert.is(Number(one.headers["content-length"]), one.body.length);
+      const form = await new Response(one.body, {
+        headers: { "content-type": String(one.headers["content-type"]) },
+      }).formData();
+      assert.match(String(form.get("model")), /^(whisper-1|gpt-image-1)$/);
+      const sent = (form.get("file") ?? form.get("image")) as File;
+      assert.ok(Buffer.from(await sent.arrayBuffer()).equals(sound));
+      if (one.path.endsWith("edits")) assert.is(form.get("prompt"), "é 😀");
+    }
+  }
+});
+
+test("errors are the upstream's; what fails is tried again with the whole file", async () => {
+  respond = (_, res) => json(res, { error: { message: "bad voice", param: "voice", code: "bad" } }, 400);
+  const bad = await refusal(client.audio.speech.create({ model: "main/tts-1", voice: "x", input: "Hi" }));
+  assert.equal([bad.status, bad.code, bad.param], [400, "bad", "voice"]);
+  const sound = randomBytes(400_000);
+  seen = [];
+  respond = (_, res) => (seen.length === 1 ? json(res, {}, 500) : json(res, { text: "second" }));
+  const file = await toFile(sound, "a.wav");
+  assert.is((await client.audio.transcriptions.create({ file, model: "hear" })).text, "second");
+  assert.ok(seen[0]!.body.equals(seen[1]!.body));
+  respond = (_, res) => json(res, { error: { message: "in disguise" } });
+  assert.is((await refusal(client.moderations.create({ model: "main/m", input: "x" }))).status, 502);
+});
+
+test("keys and their limits hold here too", async () => {
+  const ask = (token: string, model: string) =>
+    gateway.request("POST", "/v1/moderations", { model, input: "x" }, { token });
+  assert.is((await ask("pk_ears", "main/mod")).status, 403);
+  assert.is((await ask("pk_nobody", "main/mod")).status, 401);
+  assert.equal([(await ask("pk_once", "main/mod")).status, (await ask("pk_once", "main/mod")).status], [200, 429]);
+  const form = new FormData();
+  form.set("file", new Blob(["x"]), "a.mp3");
+  form.set("model", "main/whisper-1");
+  const upload = { method: "POST", body: form, headers: { authorization: "Bearer pk_ears" } };
+  assert.is((await fetch(`${gateway.url}/v1/audio/transcriptions`, upload)).status, 403);
+  form.set("model", "hear");
+  assert.is((await fetch(`${gateway.url}/v1/audio/transcriptions`, upload)).status, 200);
+});
+
+test("a channel that has no such route says who has; an alias goes on to one that does", async () => {
+  for (const model of ["claude-x", "echo"]) {
+    const error = await refusal(client.audio.speech.create({ model, voice: "x", input: "Hi" }));
+    assert.equal([error.status, error.code], [400, "unsupported_endpoint"]);
+    assert.match(error.message, /has no \/v1\/audio\/speech.*: main/);
+  }
+  const { response } = await client.completions.create({ model: "both", prompt: "x" }).withResponse();
+  assert.is(response.headers.get("x-portico-channel"), "main");
+  assert.is((await refusal(client.completions.create({ model: "nobody/x", prompt: "x" }))).status, 404);
+});
+
+test("Mistral's fill-in-the-middle and moderations are translated", async () => {
+  respond = (_, res) => {
+    const message = { role: "assistant", content: "x + 1" };
+    json(res, {
+      id: "f",
+      model: "codestral",
+      choices: [{ index: 0, message, finish_reason: "stop" }],
+      usage: { prompt_tokens: 1 },
+    });
+  };
+  const filled = await client.completions.create({
+    model: "code",
+    prompt: "return ",
+    suffix: ";",
+    max_tokens: 9,
+    seed: 1,
+  });
+  assert.equal([filled.object, filled.choices[0]?.text], ["text_completion", "x + 1"]);
+  assert.is(seen[0]!.path, "/v1/fim/completions");
+  assert.equal(bodyOf(seen[0]), { model: "codestral", prompt: "return ", suffix: ";", max_tokens: 9, random_seed: 1 });
+  respond = (_, res) => json(res, { results: [{ categories: { hate: false, health: true } }, { categories: {} }] });
+  const { results } = await client.moderations.create({ model: "code", input: ["a", "b"] });
+  assert.equal(
+    results.map((one) => one.flagged),
+    [true, false],
+  );
+});
+
+test("bad requests are 400 with the place, and too large a file is 413", async () => {
+  const post = (path: string, body: string, type: string) =>
+    fetch(gateway.url + path, {
+      method: "POST",
+      body,
+      headers: { authorization: `Bearer ${gateway.token}`, "content-type": type },
+    });
+  const rows: [string, string, string, number, string | null][] = [
+    ["/v1/completions", "{}", "application/json", 400, "model"],
+    ["/v1/completions", '{"model":"main/x","Model":"y","prompt":"a"}', "application/json", 400, "Model"],
+    ["/v1/completions", "nonsense", "application/json", 400, null],
+    ["/v1/audio/transcriptions", "{}", "application/json", 415, null],
+    ["/v1/audio/transcriptions", "--b\r\n", "multipart/form-data; boundary=b", 400, null],
+    ["/v1/audio/transcriptions", "--b--\r\n", "multipart/form-data; boundary=b", 400, "model"],
+    ["/v1/audio/transcriptions", `--b\r\n${"x".repeat(20_000)}`, "multipart/form-data; boundary=b", 400, null],
+    [
+      "/v1/audio/transcriptions",
+      '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\na\r\n--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nb\r\n--b--',
+      "multipart/form-data; boundary=b",
+      400,
+      "model",
+    ],
+  ];
+  for (const [path, body, type, status, param] of rows) {
+    const response = await post(path, body, type);
+    const { error } = (await response.json()) as { error: { param: string | null } };
+    assert.equal([response.status, error.param], [status, param], body.slice(0, 60));
+  }
+});
+
+test("a body is cut anywhere, as any client may write it", async () => {
+  const value = (name: string, text: string) =>
+    `--b-\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`;
+  const file = '--b-\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n\r\n--b\r\n--c-\x00\r\n';
+  const body = Buffer.from(
+    `preamble\r\n${file}${value("empty", "")}${value("model", "main/whisper-1")}--b---\r\nepilogue`,
+  );
+  for (const size of [1, 2, 3, 7, body.length]) {
+    async function* pieces() {
+      for (let at = 0; at < body.length; at += size) yield body.subarray(at, at + size);
+    }
+    const response = await fetch(`${gateway.url}/v1/audio/translations`, {
+      method: "POST",
+      duplex: "half",
+      body: pieces(),
+      headers: { authorization: `Bearer ${gateway.token}`, "content-type": 'multipart/form-data; boundary="b-"' },
+    } as RequestInit);
+    assert.is(response.status, 200, `${size}: ${await response.text()}`);
+    assert.is(String(seen.at(-1)!.body), String(body).replace("main/whisper-1", "whisper-1"));
+  }
+});
+
+test("what hooks are to hear of is heard of, changed and refused here too", async () => {
+  const blocked = await refusal(client.moderations.create({ model: "main/m", input: ["a", "forbidden"] }));
+  assert.equal([blocked.status, blocked.code], [403, "blocked_by_hook"]);
+  await client.images.generate({ model: "main/i", prompt: "a secret cat" });
+  assert.is(bodyOf(seen.at(-1)).prompt, "a ****** cat");
+  const image = await toFile(randomBytes(9), "a.png");
+  await client.images.edit({ image, model: "main/i", prompt: "a secret cat" });
+  assert.match(String(seen.at(-1)!.body), "a ****** cat");
+  const reply = await client.completions.create({ model: "main/m", prompt: "answer me" });
+  assert.is(reply.choices[0]?.text, "by a hook");
+  const unsaid = await refusal(client.audio.speech.create({ model: "main/m", voice: "x", input: "answer me" }));
+  assert.is(unsaid.code, "blocked_by_hook");
+});
+
+test("a list of models is gone through, as far as the key may use them", async () => {
+  const ask = (body: object) => client.completions.create({ prompt: "x", ...body } as never).withResponse();
+  const { response } = await ask({ models: ["claude-x", "main/gpt-x"] });
+  assert.is(response.headers.get("x-portico-model"), "gpt-x");
+  assert.equal(bodyOf(seen.at(-1)), { prompt: "x", model: "gpt-x" });
+});
+
+test("usage is counted, of images and transcriptions too", async () => {
+  respond = (_, res) => json(res, { data: [], usage: { input_tokens: 11, output_tokens: 7, total_tokens: 18 } });
+  await client.images.generate({ model: "main/counted", prompt: "a" });
+  const { rows } = await gateway.json("GET", "/usage?model=counted&by=model");
+  assert.equal([rows[0].promptTokens, rows[0].completionTokens], [11, 7]);
+});
+
+test.run();
