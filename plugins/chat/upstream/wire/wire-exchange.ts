@@ -88,10 +88,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
         this.#collect(bytes);
         return;
       case "raw":
-        if (this.#call.raw === true && this.#delivery.open && beginsAsError(this.#headers, bytes)) {
-          this.#mode = "error";
-          this.#collect(bytes);
-        } else this.#passRaw(bytes);
+        this.#passRaw(bytes);
         return;
     }
   }
@@ -128,10 +125,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
 
   fail(error: Error): void {
     if (this.#mode === "over") return;
-    if (this.#mode === "error") {
-      this.#refused();
-      return;
-    }
+    if (this.#mode === "error") return this.#refused();
     // The response was complete; only its last line was not.
     if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) {
       this.end();
@@ -163,8 +157,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
       out = reading.push(bytes);
     } catch (error) {
       this.#abort();
-      this.#broken(error);
-      return;
+      return this.#broken(error);
     }
     if (out !== undefined && out.length > 0) this.#deliver(out);
     if (reading.failure !== undefined) {
@@ -227,6 +220,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   }
 
   #passRaw(bytes: Buffer): void {
+    if (this.#call.raw === true && this.#delivery.open && beginsAsError(this.#headers, bytes)) {
+      this.#mode = "error";
+      return this.#collect(bytes);
+    }
     if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
     this.#deliver(bytes);
   }
