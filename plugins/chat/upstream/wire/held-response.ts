@@ -2,6 +2,11 @@
 import type { Usage } from "portico/chat";
 import { usageIn } from "../../openai/usage.ts";
 
+/** Error responses are read this far. */
+export const MAX_ERROR_BYTES = 1024 * 1024;
+/** A whole response larger than this is passed on as it comes where that is possible. */
+export const HOLD_BYTES = 1024 * 1024;
+export const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 /** So much of the end of a large response is looked at for its usage. */
 const TAIL_BYTES = 4096;
 

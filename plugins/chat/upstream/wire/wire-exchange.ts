@@ -6,18 +6,13 @@ import { type ResponseKind, beginsAsError, kindOf, onlyComments, sniff } from ".
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
-import { ResponseTail, HeldResponse } from "./held-response.ts";
+import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, MAX_RESPONSE_BYTES, ResponseTail } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
 import { connectionFailure, silence } from "./wire-failures.ts";
 import { emptyResponse, mayPassRaw, readWhole, type Received, refusal } from "./whole-response.ts";
 import type { WireAttempt } from "../attempt.ts";
 
-/** Error responses are read this far. */
-const MAX_ERROR_BYTES = 1024 * 1024;
-/** A whole response larger than this is passed on as it comes where that is possible. */
-const HOLD_BYTES = 1024 * 1024;
-const MAX_RESPONSE_BYTES = 512 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 /** An upstream that does not close its response after `[DONE]` is cut. */
 const LINGER_MS = 1000;
@@ -125,7 +120,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
 
   fail(error: Error): void {
     if (this.#mode === "over") return;
-    if (this.#mode === "error") return this.#refused();
+    if (this.#mode === "error") {
+      this.#refused();
+      return;
+    }
     // The response was complete; only its last line was not.
     if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) {
       this.end();
@@ -157,7 +155,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
       out = reading.push(bytes);
     } catch (error) {
       this.#abort();
-      return this.#broken(error);
+      this.#broken(error);
+      return;
     }
     if (out !== undefined && out.length > 0) this.#deliver(out);
     if (reading.failure !== undefined) {
@@ -222,7 +221,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   #passRaw(bytes: Buffer): void {
     if (this.#call.raw === true && this.#delivery.open && beginsAsError(this.#headers, bytes)) {
       this.#mode = "error";
-      return this.#collect(bytes);
+      this.#collect(bytes);
+      return;
     }
     if (this.#a.job.metered) (this.#tail ??= new ResponseTail()).push(bytes);
     this.#deliver(bytes);
