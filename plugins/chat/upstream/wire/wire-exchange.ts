@@ -84,7 +84,6 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
         return;
       case "raw":
         this.#passRaw(bytes);
-        return;
     }
   }
 
