@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 const test = suite("deliveries");
@@ -183,15 +183,15 @@ test("nothing goes where the guard forbids it", async () => {
 test("the command line lists, shows and replays, by the beginning of an id", async () => {
   const turnId = await start({ url: `${target}/line` });
   await ended(turnId);
-  const list = await portico(gateway.home, ["deliveries", "list", "--state", "done", "--limit", "3"]);
+  const list = await porticoHere(gateway.home, ["deliveries", "list", "--state", "done", "--limit", "3"]);
   assert.is(list.code, 0, list.stderr);
   assert.match(list.stdout, new RegExp(`dlv_${turnId} .*done`));
-  const show = await portico(gateway.home, ["deliveries", "show", `dlv_${turnId}`.slice(0, -3)]);
+  const show = await porticoHere(gateway.home, ["deliveries", "show", `dlv_${turnId}`.slice(0, -3)]);
   assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
-  const replay = await portico(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);
+  const replay = await porticoHere(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);
   assert.match(replay.stdout, /goes out again/);
   await until("the second", () => at("/line").length === 2);
-  const wrong = await portico(gateway.home, ["deliveries", "show", "dlv_none"]);
+  const wrong = await porticoHere(gateway.home, ["deliveries", "show", "dlv_none"]);
   assert.is(wrong.code, 1);
   assert.match(wrong.stderr, /no delivery dlv_none/);
 });

@@ -2,7 +2,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
-import { portico } from "../../support/portico.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 import { clientOf, type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
 
@@ -116,10 +116,10 @@ test("the log is for the owner only", async () => {
 
 test("the command line lists, shows, replays and tests", async () => {
   await gateway.send("/hooks/ci?team=blue", { build: 9 }, withToken({ "x-ci": "1" }));
-  const list = await portico(gateway.home, ["webhooks", "list"]);
+  const list = await porticoHere(gateway.home, ["webhooks", "list"]);
   assert.is(list.code, 0, list.stderr);
   assert.match(list.stdout, /on at \/hooks[\s\S]*ci +\/hooks\/ci/);
-  const deliveries = await portico(gateway.home, [
+  const deliveries = await porticoHere(gateway.home, [
     "webhooks",
     "deliveries",
     "--source",
@@ -129,11 +129,11 @@ test("the command line lists, shows, replays and tests", async () => {
     "--json",
   ]);
   const { id } = JSON.parse(deliveries.stdout).deliveries[0];
-  const show = await portico(gateway.home, ["webhooks", "show", id.slice(0, -2)]);
+  const show = await porticoHere(gateway.home, ["webhooks", "show", id.slice(0, -2)]);
   assert.match(show.stdout, /accepted[\s\S]*"build":9/);
-  const replay = await portico(gateway.home, ["webhooks", "replay", id]);
+  const replay = await porticoHere(gateway.home, ["webhooks", "replay", id]);
   assert.match(replay.stdout, /started turn_/);
-  const dry = await portico(gateway.home, [
+  const dry = await porticoHere(gateway.home, [
     "webhooks",
     "test",
     "ci",
@@ -145,7 +145,7 @@ test("the command line lists, shows, replays and tests", async () => {
     '{"build":1}',
   ]);
   assert.match(dry.stdout, /ci → agent in the session webhook:ci:1[\s\S]*Build 1 of x/);
-  const wrong = await portico(gateway.home, ["webhooks", "show", "del_none"]);
+  const wrong = await porticoHere(gateway.home, ["webhooks", "show", "del_none"]);
   assert.is(wrong.code, 1);
   assert.match(wrong.stderr, /no delivery del_none/);
 });
@@ -180,7 +180,7 @@ test("deliveries can be watched as they come", async () => {
 });
 
 test("a mapping's next request is kept as its sample", async () => {
-  const catching = portico(gateway.home, ["webhooks", "catch", "ci", "--json"]);
+  const catching = porticoHere(gateway.home, ["webhooks", "catch", "ci", "--json"]);
   let done = false;
   void catching.finally(() => (done = true));
   await until("the catch", async () => {
@@ -193,13 +193,13 @@ test("a mapping's next request is kept as its sample", async () => {
   assert.equal(sample.body, { build: 12, token: "********" });
   for (const path of ["body.build", "headers.x-ci", "query.team"]) assert.ok(paths.includes(path), path);
   assert.not.match(JSON.stringify(sample), TOKEN);
-  const dry = await portico(gateway.home, ["webhooks", "test", "ci"]);
+  const dry = await porticoHere(gateway.home, ["webhooks", "test", "ci"]);
   assert.match(dry.stdout, /Build 12 of green/);
   const none = await gateway.request("POST", "/webhooks/samples/none");
   assert.is(none.status, 404);
   await none.text();
   // what the sample has nothing for is refused, with the nearest that it has
-  await portico(gateway.home, ["config", "set", "webhooks.mappings.ci.message", "Build {body.biuld}"]);
+  await porticoHere(gateway.home, ["config", "set", "webhooks.mappings.ci.message", "Build {body.biuld}"]);
   await until("the refusal", () => gateway.lines.some((line) => JSON.stringify(line).includes("{body.build}")));
 });
 
