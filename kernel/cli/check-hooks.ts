@@ -1,5 +1,6 @@
 /** Judges hooks as the gateway would, by the configuration as it stands in its file. */
 import { basename, dirname, join } from "node:path";
+import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
@@ -20,11 +21,11 @@ export interface HookChecksOptions {
 
 export function openHookChecks({ paths, env, events }: HookChecksOptions) {
   process.setSourceMapsEnabled(true);
-  const raw = readConfigFile(paths.config) as { hooks?: Partial<HookSettings> };
+  const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
   const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
   const lookup = (key: string) => valueAt(raw, parseKeyPath(key));
-  const permission = createPermission({ paths, env, loader, settings: () => settings, lookup });
+  const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
   const specs = new Map(Object.entries(events) as unknown as [string, EventSpec][]);
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
   const check = (candidate: HookCandidate) => checkCandidate(candidate, { loader, specs, permission });
@@ -44,4 +45,14 @@ export function openHookChecks({ paths, env, events }: HookChecksOptions) {
       return candidate && check(candidate);
     },
   };
+}
+
+/** Whom a broken configuration trusts is not known: nobody who needs approval. */
+function readSettings(file: string): { hooks?: Partial<HookSettings> } {
+  try {
+    return readConfigFile(file);
+  } catch (error) {
+    if (error instanceof ConfigError) return { hooks: { trust: "approved" } };
+    throw error;
+  }
 }

@@ -21,6 +21,8 @@ import type { HomeOnDisk } from "./types.ts";
 export interface Home {
   paths: Paths;
   trust: Trust;
+  /** The process's variables, and those of its `.env`. */
+  env: Environment;
 }
 
 /** A broken configuration stops no command: it is told by those that need what it says. */
@@ -30,10 +32,10 @@ export function homeOf(options: PathOptions, given: Environment): Home {
     const raw = readConfigFile(paths.config);
     const trust = valueAt(raw, ["plugins", "trust"]) as Trust | undefined;
     const env = withVariables(given, envFileIn(paths.home));
-    return { paths: withWorkspace(paths, raw, env), trust: trust ?? "managed" };
+    return { paths: withWorkspace(paths, raw, env), trust: trust ?? "managed", env };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed" };
+    return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed", env: given };
   }
 }
 
@@ -113,7 +115,7 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
     },
     async hookChecks(workspace, events) {
       const { openHookChecks } = await import("./check-hooks.ts");
-      return openHookChecks({ paths: { ...paths, workspace }, env, events });
+      return openHookChecks({ paths: { ...paths, workspace }, env: home.env, events });
     },
     editorConfig: () => editorConfig(paths.package),
   };

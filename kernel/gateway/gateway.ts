@@ -83,7 +83,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const hooks = createHookHost({
     paths,
-    env: config.env,
+    env: () => config.env,
     log,
     bus,
     members: () => contributions.list("hookContext"),

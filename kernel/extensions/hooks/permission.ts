@@ -13,7 +13,7 @@ import type { HookEntry, HookSettings } from "./settings.ts";
 
 export interface PermissionOptions {
   paths: Paths;
-  env: Record<string, string | undefined>;
+  env(): Record<string, string | undefined>;
   loader: Loader;
   settings(): HookSettings;
   /** A value of the whole configuration by its key path; undefined where it is not set. */
@@ -45,7 +45,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
     if (!meta) return [];
     return missingRequirements(meta, {
       platform: process.platform,
-      env: { ...env, ...entry(name).env },
+      env: { ...env(), ...entry(name).env },
       // What existing packs call the workspace: there always is one.
       lookup: (key) => (key === "workspace.dir" ? paths.workspace : lookup(key)),
     });

@@ -26,7 +26,8 @@ export interface HookSettings {
 /** The gateway as the hook host needs it. */
 export interface HookHostOptions {
   paths: Paths;
-  env: Record<string, string | undefined>;
+  /** The variables that hooks may require, as they are now. */
+  env(): Record<string, string | undefined>;
   log: Logger;
   bus: Pick<Bus, "on" | "emit" | "spec" | "specs">;
   /** What plugins add to a hook's `ctx`, and the names of all that any plugin may add. */

@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command, CommandIO } from "portico";
-import { isSamePlace, workspaceOf } from "./gateway-or-disk.ts";
+import { isSamePlace, type Place, pathOf, stateOf, workspaceOf } from "./gateway-or-disk.ts";
 
 export function removeCommand(kind: "hooks" | "plugins"): Command {
   const one = kind.slice(0, -1);
@@ -24,11 +24,6 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
   };
 }
 
-interface Place {
-  dir: string;
-  state: string;
-}
-
 /** The one that runs, or is meant to: a gateway knows, else the higher root wins. Throws where it is not the user's. */
 async function directoryOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<string> {
   const { paths } = io.home();
@@ -43,17 +38,4 @@ async function directoryOf(io: CommandIO, kind: "hooks" | "plugins", name: strin
   if (!roots.some((root) => isSamePlace(root, dirname(dir))))
     throw new Error(`${name} lies in ${dir}, which is not removed. Switch it off: portico ${kind} disable ${name}`);
   return dir;
-}
-
-async function stateOf(io: CommandIO, kind: string, name: string): Promise<Place | undefined> {
-  try {
-    await io.gateway.request("POST", `/kernel/${kind}/rescan`);
-    return await io.gateway.request<Place>("GET", pathOf(kind, name));
-  } catch {
-    return undefined;
-  }
-}
-
-function pathOf(kind: string, name: string): string {
-  return `/kernel/${kind}/${encodeURIComponent(name)}`;
 }

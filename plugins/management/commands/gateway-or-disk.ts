@@ -34,3 +34,29 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
     return io.home().events();
   }
 }
+
+const PATIENCE_MS = 5_000;
+
+/** How an extension stands once the gateway has looked and loaded it; undefined where no gateway knows it. */
+export async function stateOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<Place | undefined> {
+  const deadline = Date.now() + PATIENCE_MS;
+  try {
+    await io.gateway.request("POST", `/kernel/${kind}/rescan`);
+    for (;;) {
+      const place = await io.gateway.request<Place>("GET", pathOf(kind, name));
+      if (place.state !== "loading" || Date.now() > deadline) return place;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Place {
+  dir: string;
+  state: string;
+}
+
+export function pathOf(kind: "hooks" | "plugins", name: string): string {
+  return `/kernel/${kind}/${encodeURIComponent(name)}`;
+}

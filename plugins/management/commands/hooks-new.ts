@@ -1,8 +1,8 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
-import { type Command, type CommandIO, type HookRecord, isHookName } from "portico";
+import { type Command, type CommandIO, isHookName } from "portico";
 import { unknownEvent } from "./hooks-events.ts";
-import { declaredEvents, isSamePlace, workspaceOf } from "./gateway-or-disk.ts";
+import { declaredEvents, isSamePlace, stateOf, workspaceOf } from "./gateway-or-disk.ts";
 import { writeHook } from "./hook-template.ts";
 
 export const newHook: Command = {
@@ -43,26 +43,16 @@ async function run(io: CommandIO): Promise<void> {
     description: io.options["description"] as string | undefined,
     script,
   });
-  const record = await stateOf(io, hook, dir);
-  const state = record?.state;
+  const place = await stateOf(io, "hooks", hook);
+  // a gateway elsewhere may have one of that name
+  const state = place && isSamePlace(place.dir, dir) ? place.state : undefined;
   const later = home.isRunning()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
   io.show({ hook, dir, events: wanted, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
-    record
+    state
       ? `It runs now. Edit it: a save is live at once. Try it: portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`
       : later,
   ]);
-}
-
-/** The record of a new hook, once the gateway has seen it; undefined where none that can be asked runs from this home. */
-async function stateOf(io: CommandIO, hook: string, dir: string): Promise<HookRecord | undefined> {
-  try {
-    await io.gateway.request("POST", "/kernel/hooks/rescan");
-    const record = await io.gateway.request<HookRecord>("GET", `/kernel/hooks/${encodeURIComponent(hook)}`);
-    return isSamePlace(record.dir, dir) ? record : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -45,8 +45,9 @@ function ownOptions(entry: Record<string, unknown>): Record<string, unknown> {
 function ownEnvironment(meta: HookMeta, given: Record<string, string> | undefined, around: HookSurroundings) {
   const secrets = new Set(around.secrets());
   const env: Record<string, string | undefined> = {};
+  const variables = around.env();
   for (const variable of meta.requires.env) {
-    const value = around.env[variable];
+    const value = variables[variable];
     // The gateway's own token is nobody's business, whatever a hook declares.
     if (value !== undefined && !secrets.has(value)) env[variable] = value;
   }

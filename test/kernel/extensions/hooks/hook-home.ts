@@ -93,7 +93,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   const members = new Map<string, HookContextMember>();
   const host = createHookHost({
     paths,
-    env: { PATH: process.env["PATH"], ...options.env },
+    env: () => ({ PATH: process.env["PATH"], ...options.env }),
     log: book.log,
     bus,
     members: () => [...members.values()],
