@@ -7,7 +7,7 @@ import { gather } from "./gather.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
 import { LocalStream, type Piece } from "./local-stream.ts";
 import { completionAsStream, completionBytes, textCompletion } from "../../openai/completion.ts";
-import { ProviderFailed } from "./provider-failed.ts";
+import { providerFailure } from "./provider-failed.ts";
 import type { AttemptTarget } from "../target.ts";
 
 /** Resolves once the response, or its first piece, is there. */
@@ -31,7 +31,7 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
     return whole(typeof given === "string" ? textCompletion(target, given) : given, since(job));
   } catch (error) {
     attempt.onClose();
-    throw isPorticoError(error) || job.cancelled ? error : new ProviderFailed(provider.name, error);
+    throw isPorticoError(error) || job.cancelled ? error : providerFailure(provider.name, target.hide(error));
   }
 }
 

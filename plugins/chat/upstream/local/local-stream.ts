@@ -6,7 +6,7 @@ import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts
 import type { LocalAttempt } from "../attempt.ts";
 import { MaskedStream } from "../../secrets/masked-stream.ts";
 import { OpenAiStream } from "../../openai/stream.ts";
-import { ProviderFailed } from "./provider-failed.ts";
+import { providerFailure } from "./provider-failed.ts";
 
 /** Text, a chunk, or bytes of chunks. */
 export type Piece = string | ChatChunk | Buffer;
@@ -150,7 +150,7 @@ export class LocalStream implements ResponseStream {
       reject(error);
       return;
     }
-    const known: PorticoError = isPorticoError(error) ? error : new ProviderFailed(this.#a.provider.name, error);
+    const known: PorticoError = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
     // A gathered response fails as a whole.
     if (this.#a.job.stream) this.#a.onBroken(known.message);
     this.#sink?.fail(known);

@@ -1,0 +1,82 @@
+/** What a provider of this process throws reaches the client, the list of channels and the log, as a wire one's would. */
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+
+const test = suite("a provider that throws");
+let gateway: InProcessGateway;
+const source = `
+import { definePlugin } from "portico";
+const thrown = {
+  bug: () => new TypeError("Cannot read properties of undefined (reading 'x')"),
+  path: () => Object.assign(new Error("ENOENT: no such file, open '/home/somebody/private/key.pem'"), { code: "ENOENT" }),
+  network: () => new TypeError("fetch failed", { cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }) }),
+  limited: () => Object.assign(new Error("Slow down"), { status: 429, headers: new Headers({ "retry-after": "60" }), code: "slow" }),
+  refused: () => Object.assign(new Error("bad key"), { status: 401 }),
+  invalid: () => Object.assign(new Error("no such voice"), { status: 400, code: "bad_voice", param: "voice" }),
+  overloaded: () => Object.assign(new Error("busy"), { statusCode: 529 }),
+  late: () => new DOMException("too slow", "TimeoutError"),
+  text: () => "just a text",
+  nothing: () => undefined,
+};
+export default definePlugin({
+  name: "throwing",
+  setup(ctx) {
+    const complete = async ({ model }) => { throw thrown[model](); };
+    async function* stream(request) { await complete(request); yield ""; }
+    ctx.add("provider", { name: "throwing", complete, stream });
+  },
+});
+`;
+const models = ["bug", "path", "network", "limited", "refused", "invalid", "overloaded", "late", "text", "nothing"];
+
+test.before(async () => {
+  gateway = await startGateway({
+    files: { "plugins/throwing/plugin.ts": source },
+    config: {
+      channels: Object.fromEntries(
+        models.map((name) => [name, { provider: "throwing", models: [name], maxRetries: 0 }]),
+      ),
+    },
+  });
+});
+test.after(() => gateway?.stop());
+
+const expected: Record<string, [number, string, string]> = {
+  bug: [502, "upstream_error", "The provider `throwing` failed: Cannot read properties of undefined (reading 'x')."],
+  path: [502, "upstream_error", "The provider `throwing` failed: ENOENT: no such file, open '…'."],
+  network: [502, "upstream_error", "The provider `throwing` failed: fetch failed (ECONNREFUSED)."],
+  limited: [429, "slow", "The provider `throwing` failed: Slow down."],
+  refused: [502, "upstream_auth", "The upstream refused the gateway's key: The provider `throwing` failed: bad key."],
+  invalid: [400, "bad_voice", "no such voice"],
+  overloaded: [503, "upstream_error", "The provider `throwing` failed: busy."],
+  late: [504, "upstream_timeout", "The provider `throwing` failed: too slow."],
+  text: [502, "upstream_error", "The provider `throwing` failed: just a text."],
+  nothing: [502, "upstream_error", "The provider `throwing` failed."],
+};
+
+for (const model of models) {
+  test(model, async () => {
+    for (const stream of [false, true]) {
+      const body = { model: `${model}/${model}`, messages: [{ role: "user", content: "Hi" }], stream };
+      const response = await gateway.request("POST", "/v1/chat/completions", body);
+      const { error } = (await response.json()) as { error: { code: string; message: string; param: string | null } };
+      assert.equal([response.status, error.code, error.message], expected[model]);
+      if (model === "limited") assert.is(response.headers.get("retry-after"), "60");
+      if (model === "invalid") assert.is(error.param, "voice");
+    }
+    const { channels } = await gateway.json("GET", "/channels");
+    const { lastError } = channels.find((one: { name: string }) => one.name === model);
+    if (model !== "invalid") assert.is(lastError, expected[model]![2]);
+  });
+}
+
+test("the log has the stack", () => {
+  const logged = gateway.lines.filter((line) => JSON.stringify(line).includes("reading 'x'"));
+  assert.ok(
+    logged.some((line) => /plugin\.ts/.test(JSON.stringify(line))),
+    JSON.stringify(logged),
+  );
+});
+
+test.run();
