@@ -81,6 +81,8 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   emit<K extends EventName>(name: K, context: Events[K], options?: EmitOptions): Promise<EmitResult<K>>;
   /** True when somebody handles the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;
+  /** The same without those who only look on (`onAny`): for events that are worth emitting only where they may change something. */
+  hasHandlers(name: EventName): boolean;
   /** True when somebody has declared the event: the name may come from outside. */
   declared(name: string): boolean;
 

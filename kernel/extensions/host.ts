@@ -4,17 +4,20 @@
  * fails changes nothing, and shows. Scans and commands run one after another.
  */
 import type { Problem } from "../contract/management.ts";
+import { PorticoError } from "../errors.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
 import { discover, type Found } from "./discover.ts";
 import { problemOf, sayProblem } from "./problem.ts";
+import { candidatesOf } from "./record.ts";
 import type { Root } from "./roots.ts";
 import { type Candidate, choose, type DisabledReason, groupByName, type Slot, type Version } from "./slot.ts";
 import { createSwap, type Phase, type Runs } from "./swap.ts";
 import { type RootWatch, watchRoots } from "./watch.ts";
 
 /** A kind of extension: what is told of it on disk, and how it runs. */
-export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>> extends Runs<C, V, R> {
+export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>
+  extends Runs<C, V, R> {
   /** The section of the configuration that says which of them run. */
   section: "hooks" | "plugins";
   entryNames: readonly string[];
@@ -25,6 +28,8 @@ export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Sl
   read(found: Found, before: C | undefined): Promise<C>;
   /** Told of every candidate there is, after each scan. */
   scanned?(candidates: readonly C[]): void;
+  /** What is shown of it. */
+  describe(slot: S, candidate: C): Shown;
   whyDisabled(slot: S, candidate: C): DisabledReason | undefined;
   /** Told of each name once it is as it is to be; of one that is gone, without candidates. */
   settled?(slot: S): void;
@@ -39,9 +44,10 @@ export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Sl
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;
 
-export function createExtensionHost<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>>(
-  kind: Kind<C, V, R, S>,
+export function createExtensionHost<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>(
+  kind: Kind<C, V, R, S, Shown>,
 ) {
+  const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
   /** By directory, as they were read. */
@@ -222,6 +228,18 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     watch = watchRoots({ roots: dirs, log, onDirty });
   }
 
+  /** Throws `hook_not_found` or `plugin_not_found`. */
+  function find(name: string): S {
+    const slot = slots.get(name);
+    if (slot) return slot;
+    const message = `There is no ${one} ${name}: see \`portico ${kind.section} list\`.`;
+    throw new PorticoError(`${one}_not_found`, message, { status: 404 });
+  }
+
+  function recordsOf(slot: S): Shown[] {
+    return candidatesOf(slot).map((candidate) => kind.describe(slot, candidate));
+  }
+
   async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
     await Promise.all(all.map(stop));
     await swap.ended();
@@ -233,6 +251,10 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     swap,
     isWanted,
     rescan,
+    find,
+    /** Of the candidate that is meant. */
+    info: (name: string): Shown => recordsOf(find(name))[0] as Shown,
+    list: (): Shown[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(recordsOf),
     /** First look at the disk: afterwards what there is is known, and nothing of it runs. */
     prepare: () =>
       inTurn(async () => {
@@ -267,9 +289,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
         await decide(gone);
         const refusals: string[] = [];
         for (const slot of slots.values()) {
-          await take(slot).catch((error: Error) =>
-            refusals.push(`${kind.section.slice(0, -1)} ${slot.name}: ${error.message}`),
-          );
+          await take(slot).catch((error: Error) => refusals.push(`${one} ${slot.name}: ${error.message}`));
         }
         if (refusals.length) throw new Error(refusals.join("; "));
         await update(gone);

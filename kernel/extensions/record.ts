@@ -1,7 +1,7 @@
 /** What is shown of an extension, whichever kind it is. */
 import type { ExtensionState, ExtensionRecord } from "../contract/management.ts";
 import { sayProblem } from "./problem.ts";
-import { type Candidate, type DisabledState, duplicateProblem, type Slot, type Version } from "./slot.ts";
+import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
 
 /** All that goes by a slot's name: first the candidate that is meant. */
 export function candidatesOf<C extends Candidate>(slot: Slot<C, Version<C>, unknown>): C[] {

@@ -10,41 +10,20 @@ import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import { createExtensionHost } from "../host.ts";
-import { candidatesOf } from "../record.ts";
 import { runOnce } from "./calls/run-once.ts";
 import { recordFailure } from "./calls/runner.ts";
 import type { HookCandidate } from "./candidate.ts";
 import { checkCandidate } from "./check.ts";
-import { createHookKind, type HookSlot } from "./kind.ts";
-import { describeHook } from "./record.ts";
+import { createHookKind } from "./kind.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { endVersion, loadHook } from "./version.ts";
+import { endVersion, type HookSlot, loadHook } from "./version.ts";
 
 export function createHookHost(options: HookHostOptions) {
   const { bus, loader } = options;
   const hooks = createHookKind(options);
-  const { settings, permission } = hooks;
+  const { permission } = hooks;
   const host = createExtensionHost(hooks.kind);
-  const { slots, rescan, inTurn } = host;
-
-  function find(name: string): HookSlot {
-    const slot = slots.get(name);
-    if (slot) return slot;
-    throw new PorticoError("hook_not_found", `There is no hook ${name}: see \`portico hooks list\`.`, { status: 404 });
-  }
-
-  function describeSlot(slot: HookSlot): HookRecord[] {
-    const { enabled } = settings();
-    return candidatesOf(slot).map((candidate) => {
-      const { priority, timeoutMs } = hooks.limitsOf(slot.name, candidate.meta ?? { priority: 0, timeoutMs: 5000 });
-      const limits = { enabled: enabled && permission.isOn(slot.name, candidate), priority, timeoutMs };
-      return describeHook(slot, candidate, bus.specs(), limits);
-    });
-  }
-
-  function info(name: string): HookRecord {
-    return describeSlot(find(name))[0] as HookRecord;
-  }
+  const { slots, rescan, inTurn, find, info } = host;
 
   async function switchTo(name: string, on: boolean): Promise<HookRecord> {
     await options.config.set(formatKeyPath(["hooks", "entries", name, "enabled"]), on);
@@ -88,7 +67,7 @@ export function createHookHost(options: HookHostOptions) {
     reconfigure: (keys: readonly string[]): Promise<void> => host.reconfigure(keys, async () => {}),
     stop: (): Promise<void> => host.stop(),
     roots: hooks.kind.roots,
-    list: (): HookRecord[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(describeSlot),
+    list: host.list,
     info,
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
@@ -117,7 +96,7 @@ export function createHookHost(options: HookHostOptions) {
     async reload(name?: string): Promise<HookRecord[]> {
       if (name !== undefined) find(name);
       await host.reload(name);
-      return name === undefined ? [...slots.values()].flatMap(describeSlot) : slots.has(name) ? [info(name)] : [];
+      return name === undefined ? host.list() : slots.has(name) ? [info(name)] : [];
     },
     async check(name: string): Promise<HookCheckReport> {
       const { top } = await inTurn(async () => find(name));

@@ -1,34 +1,19 @@
 /** A hook is an extension with a HOOK.md: how it is read, why it may not run, and what running means. */
+import type { HookRecord } from "../../contract/management.ts";
 import type { Dispose } from "../../types.ts";
 import type { Kind } from "../host.ts";
 import { rootsOf } from "../roots.ts";
-import type { Slot } from "../slot.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
-import { type Health, newHealth } from "./calls/health.ts";
-import { createHookLogger, createRing, type Ring } from "./calls/hook-log.ts";
+import { newHealth } from "./calls/health.ts";
+import { createHookLogger, createRing } from "./calls/hook-log.ts";
 import { createRunner } from "./calls/runner.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
 import type { HookMeta } from "./front-matter.ts";
 import { describeEvent } from "./calls/describe-event.ts";
+import { describeHook } from "./record.ts";
 import type { HookEntry, HookHostOptions, HookSurroundings } from "./settings.ts";
-import { endVersion, type HookVersion, loadHook } from "./version.ts";
-
-/** How a version is registered on the bus. */
-interface Registration {
-  priority: number;
-  timeoutMs: number;
-  undo: readonly Dispose[];
-}
-
-export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration> {
-  /** As HOOK.md last said: what is unreadable now meant something once. */
-  lastMeta?: HookMeta;
-  /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
-  closed?: { meta: HookMeta; undo: readonly Dispose[] };
-  health: Health;
-  ring: Ring;
-}
+import { endVersion, type HookSlot, type HookVersion, loadHook, type Registration } from "./version.ts";
 
 // Its clean-up waits for running calls, and each of these has a deadline of its own.
 const undoMs = 2 ** 31 - 1;
@@ -105,7 +90,7 @@ export function createHookKind(options: HookHostOptions) {
     return meta.events.map((event) => bus.on(event as "hook:failed", fail, how));
   }
 
-  const kind: Kind<HookCandidate, HookVersion, Registration, HookSlot> = {
+  const kind: Kind<HookCandidate, HookVersion, Registration, HookSlot, HookRecord> = {
     section: "hooks",
     entryNames: hookEntryNames,
     roots: () => rootsOf("hooks", paths, settings()),
@@ -120,6 +105,11 @@ export function createHookKind(options: HookHostOptions) {
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
     settled,
+    describe(slot, candidate) {
+      const enabled = settings().enabled && permission.isOn(slot.name, candidate);
+      const limits = limitsOf(slot.name, candidate.meta ?? { priority: 0, timeoutMs: 5000 });
+      return describeHook(slot, candidate, bus.specs(), { enabled, ...limits });
+    },
     load: (candidate) => loadHook(candidate, loader),
     start(version, scope, given, phase) {
       const slot = given as HookSlot;

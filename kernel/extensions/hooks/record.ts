@@ -4,7 +4,7 @@ import type { EventSpec } from "../../types.ts";
 import { describe } from "../record.ts";
 import { describeEvent } from "./calls/describe-event.ts";
 import type { HookCandidate } from "./candidate.ts";
-import type { HookSlot } from "./kind.ts";
+import type { HookSlot } from "./version.ts";
 
 /** What its settings come to. */
 export interface HookLimits {

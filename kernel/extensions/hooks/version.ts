@@ -1,12 +1,15 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
 import { runAs } from "../../owner.ts";
+import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../load/bounded.ts";
 import { evaluateBundle, evaluateGuarded } from "../load/evaluate.ts";
 import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
 import { createLoopGuard } from "../load/loop-guard.ts";
-import type { Version } from "../slot.ts";
+import type { Slot, Version } from "../slot.ts";
+import type { Health } from "./calls/health.ts";
+import type { Ring } from "./calls/hook-log.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 import type { Handler } from "./calls/invoke.ts";
@@ -21,6 +24,22 @@ export interface HookVersion extends Version<HookCandidate> {
   ended: AbortController;
   /** Calls that have not come back yet. */
   inFlight: Set<Promise<unknown>>;
+}
+
+/** How a version is registered on the bus. */
+export interface Registration {
+  priority: number;
+  timeoutMs: number;
+  undo: readonly Dispose[];
+}
+
+export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration> {
+  /** As HOOK.md last said: what is unreadable now meant something once. */
+  lastMeta?: HookMeta;
+  /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
+  closed?: { meta: HookMeta; undo: readonly Dispose[] };
+  health: Health;
+  ring: Ring;
 }
 
 /** A module that blocks while it is evaluated is interrupted after this. */

@@ -110,6 +110,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     onAny: (observer) => stage.effect("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
+    hasHandlers: bus.handles,
     declared: (event) => bus.spec(event) !== undefined,
     provide: (service, value) => stage.effect(`service ${service}`, () => services.provide(service, value)),
     use: (service) => services.use(service),

@@ -1,21 +1,19 @@
 /** The plugins of a gateway: the extension host with `plugin.ts`, set up in the order of their needs. */
 import type { PluginRecord } from "../../contract/management.ts";
-import { PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import { createExtensionHost } from "../host.ts";
-import { candidatesOf } from "../record.ts";
-import { createPluginKind, inOrderOfNeeds, type PluginHostOptions, type PluginSlot } from "./kind.ts";
-import { describePlugin } from "./record.ts";
+import { createPluginKind, inOrderOfNeeds, type PluginHostOptions } from "./kind.ts";
 import { isConcerned, sectionsOf } from "./sections.ts";
+import type { PluginSlot } from "./set-up.ts";
 
 const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
 export function createPluginHost(options: PluginHostOptions) {
   const { parts, limits = defaultLimits } = options;
-  const { kind, missing, refusal } = createPluginKind(options, limits.undoMs);
+  const { kind, refusal } = createPluginKind(options, limits.undoMs);
   const host = createExtensionHost(kind);
-  const { slots } = host;
+  const { slots, info } = host;
 
   /** The plugin takes the change itself, or is set up anew. */
   async function take(slot: PluginSlot, keys: readonly string[]): Promise<void> {
@@ -31,25 +29,6 @@ export function createPluginHost(options: PluginHostOptions) {
     await withDeadline(taken, limits.configMs, () => new Error(`its onConfig was not done in ${limits.configMs} ms`));
     running.config = next;
   }
-
-  function find(name: string): PluginSlot {
-    const slot = slots.get(name);
-    if (slot) return slot;
-    throw new PorticoError("plugin_not_found", `There is no plugin ${name}: see \`portico plugins list\`.`, {
-      status: 404,
-    });
-  }
-
-  function describeSlot(slot: PluginSlot): PluginRecord[] {
-    return candidatesOf(slot).map((candidate) => describePlugin(slot, candidate, missing(candidate)));
-  }
-
-  function info(name: string): PluginRecord {
-    return describeSlot(find(name))[0] as PluginRecord;
-  }
-
-  const list = (): PluginRecord[] =>
-    [...slots.values()].sort((a, b) => a.name.localeCompare(b.name)).flatMap(describeSlot);
 
   parts.services.onProvide(host.wake);
 
@@ -67,7 +46,7 @@ export function createPluginHost(options: PluginHostOptions) {
       await host.rescan();
     },
     async reload(name: string): Promise<PluginRecord> {
-      find(name);
+      host.find(name);
       await host.reload(name);
       return info(name);
     },
@@ -89,7 +68,7 @@ export function createPluginHost(options: PluginHostOptions) {
       [...slots.values()].flatMap((slot) =>
         slot.candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {})),
       ),
-    list,
+    list: host.list,
     info,
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>

@@ -1,14 +1,16 @@
 /** A plugin is an extension with a definition: how it is read, what it waits for, and what running means. */
+import type { PluginRecord } from "../../contract/management.ts";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
 import type { ConfigSchemas, Dispose, ServiceName } from "../../types.ts";
 import type { Kind } from "../host.ts";
 import type { Loader } from "../load/load.ts";
 import type { Root } from "../roots.ts";
-import type { DisabledReason, Slot } from "../slot.ts";
+import type { DisabledReason } from "../slot.ts";
 import { type PluginCandidate, pluginEntryNames, readPlugin } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
-import { type PluginVersion, type RunningPlugin, setUp } from "./set-up.ts";
+import { describePlugin } from "./record.ts";
+import { type PluginSlot, type PluginVersion, type RunningPlugin, setUp } from "./set-up.ts";
 
 export interface PluginHostOptions {
   roots: () => readonly Root[];
@@ -18,8 +20,6 @@ export interface PluginHostOptions {
   /** How long one undo of a plugin may take, and its taking of a changed configuration. */
   limits?: { undoMs: number; configMs: number };
 }
-
-export interface PluginSlot extends Slot<PluginCandidate, PluginVersion, RunningPlugin> {}
 
 export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOptions, undoMs: number) {
   const { config, services } = parts;
@@ -57,7 +57,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
     return (meta?.needs ?? []).filter((need) => !services.find(need));
   }
 
-  const kind: Kind<PluginCandidate, PluginVersion, RunningPlugin, PluginSlot> = {
+  const kind: Kind<PluginCandidate, PluginVersion, RunningPlugin, PluginSlot, PluginRecord> = {
     section: "plugins",
     entryNames: pluginEntryNames,
     roots,
@@ -81,6 +81,7 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
       if (scans++ > 0) checkConfig();
     },
     whyDisabled,
+    describe: (slot, candidate) => describePlugin(slot, candidate, missing(candidate)),
     isReady: (candidate) => missing(candidate).length === 0,
     load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
     takeUp: ({ takeUp }) => takeUp(),
@@ -96,7 +97,6 @@ export function createPluginKind({ roots, loader, parts, enabled }: PluginHostOp
   };
   return {
     kind,
-    missing,
     /** What a plugin says of a configuration that cannot be right. */
     refusal: () => refusal,
   };

@@ -2,7 +2,7 @@
 import type { PluginRecord } from "../../contract/management.ts";
 import { describe } from "../record.ts";
 import type { PluginCandidate } from "./candidate.ts";
-import type { PluginSlot } from "./kind.ts";
+import type { PluginSlot } from "./set-up.ts";
 
 /** `missing`: services that it needs and nobody provides. */
 export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]): PluginRecord {

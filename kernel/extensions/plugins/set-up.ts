@@ -4,7 +4,7 @@ import { withDeadline } from "../../timing/deadline.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ConfigOf, ConfigSchemas, EventName, EventSpec } from "../../types.ts";
 import { LoadError, placeOf } from "../load/load-error.ts";
-import type { Version } from "../slot.ts";
+import type { Slot, Version } from "../slot.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
 import { sectionsOf } from "./sections.ts";
@@ -20,6 +20,8 @@ export interface RunningPlugin {
   takeUp(): void;
   onConfig?: (next: ConfigOf<ConfigSchemas>, previous: ConfigOf<ConfigSchemas>) => void | Promise<void>;
 }
+
+export interface PluginSlot extends Slot<PluginCandidate, PluginVersion, RunningPlugin> {}
 
 const setupTimeoutMs = 15_000;
 
