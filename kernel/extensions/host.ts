@@ -7,27 +7,20 @@ import type { Problem } from "../contract/management.ts";
 import { PorticoError } from "../errors.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
-import { discover, type Found } from "./discover.ts";
 import { problemOf, sayProblem } from "./problem.ts";
 import { candidatesOf } from "./record.ts";
-import type { Root } from "./roots.ts";
-import { type Candidate, choose, type DisabledReason, groupByName, type Slot, type Version } from "./slot.ts";
+import { type Candidate, choose, type DisabledReason, type Slot, type Version } from "./slot.ts";
+import { createScan, type Scanned } from "./scan.ts";
 import { createSwap, type Phase, type Runs } from "./swap.ts";
 import { type RootWatch, watchRoots } from "./watch.ts";
 
 /** A kind of extension: what is told of it on disk, and how it runs. */
 export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>
-  extends Runs<C, V, R> {
+  extends Runs<C, V, R>,
+    Scanned<C, S> {
   /** The section of the configuration that says which of them run. */
   section: "hooks" | "plugins";
-  entryNames: readonly string[];
-  roots(): readonly Root[];
   log: Logger;
-  slot(name: string): S;
-  /** Reads a directory without running anything of it that is not trusted. Never throws: what is wrong stands in the candidate. */
-  read(found: Found, before: C | undefined): Promise<C>;
-  /** Told of every candidate there is, after each scan. */
-  scanned?(candidates: readonly C[]): void;
   /** What is shown of it. */
   describe(slot: S, candidate: C): Shown;
   whyDisabled(slot: S, candidate: C): DisabledReason | undefined;
@@ -50,44 +43,13 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
-  /** By directory, as they were read. */
-  const known = new Map<string, C>();
-  /** A directory that cannot be read keeps the name that it had. */
-  const lastName = new Map<string, string>();
+  const { scan, forget } = createScan<C, S>(kind, slots);
   const phase: Phase = { started: false, stopped: false };
   const swap = createSwap<C, V, R>(kind, phase);
   const inTurn = createTurns();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
   let watch: RootWatch | undefined;
   let watched = "";
-
-  /** Finds and reads; with `dirs`, reads only what these directories belong to. Answers the slots that are gone. */
-  async function scan(dirs?: ReadonlySet<string>): Promise<S[]> {
-    const candidates = await Promise.all(
-      discover(kind.roots(), kind.entryNames).map((found) => {
-        const before = known.get(found.dir);
-        return before && dirs && !touches(before, dirs) ? before : kind.read(found, before);
-      }),
-    );
-    known.clear();
-    for (const candidate of candidates) {
-      if (candidate.meta) lastName.set(candidate.dir, candidate.name);
-      else candidate.name = lastName.get(candidate.dir) ?? candidate.name;
-      known.set(candidate.dir, candidate);
-    }
-    const groups = groupByName(candidates);
-    for (const [name, group] of groups) {
-      const slot = slots.get(name) ?? kind.slot(name);
-      slots.set(name, Object.assign(slot, group));
-    }
-    kind.scanned?.(candidates);
-    return [...slots.values()].filter((slot) => !groups.has(slot.name));
-  }
-
-  function touches({ dir, source }: C, dirs: ReadonlySet<string>): boolean {
-    const isBelow = (input: string) => [...dirs].some((one) => input === one || input.startsWith(`${one}/`));
-    return dirs.has(dir) || (source?.inputs.some(isBelow) ?? false);
-  }
 
   /** Decides for each name which candidate is meant, and stops what is not to run. */
   async function decide(gone: readonly S[] = []): Promise<void> {
@@ -276,7 +238,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
         for (const slot of slots.values()) {
           if (name !== undefined && slot.name !== name) continue;
           Object.assign(slot, { renew: true, tried: undefined });
-          for (const { dir } of slot.candidates) known.delete(dir);
+          slot.candidates.forEach(forget);
         }
         await reconcile();
       }),
