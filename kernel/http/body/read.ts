@@ -1,6 +1,7 @@
 /** Reading request bodies, within bounds of size and time. */
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
+import { CoarseTimeout } from "../../timing/coarse-timeout.ts";
 
 const EMPTY = Buffer.alloc(0);
 /** A client must deliver this much within each `timeoutMs`: a trickle is as good as a stall. */
@@ -23,28 +24,24 @@ export function hasBody(req: IncomingMessage): boolean {
  * The whole body. Rejects with `body_too_large`, `request_timeout`, `unsupported_media_type` (compressed), or
  * `client_closed` when the client leaves.
  */
-export async function readBody(req: IncomingMessage, { maxBytes, timeoutMs, begin }: BodyLimits): Promise<Buffer> {
-  if (!hasBody(req)) return EMPTY;
+export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  if (!hasBody(req)) return Promise.resolve(EMPTY);
   const encoding = req.headers["content-encoding"];
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    throw new PorticoError(
-      "unsupported_media_type",
-      "Compressed request bodies are not taken. Send the body as it is.",
-    );
-  }
-  if (Number(req.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
-  begin();
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return Promise.reject(compressed());
+  const { maxBytes, timeoutMs } = limits;
+  if (Number(req.headers["content-length"]) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  limits.begin();
 
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined = [];
     let size = 0;
     let nextStride = STRIDE;
-    const timer = setTimeout(() => fail(late()), timeoutMs);
+    const timeout = new CoarseTimeout(() => fail(late()), timeoutMs);
 
     function settle(): Buffer[] | undefined {
       const read = chunks;
       chunks = undefined;
-      clearTimeout(timer);
+      if (read) timeout.clear();
       return read;
     }
     function fail(error: PorticoError): void {
@@ -60,7 +57,7 @@ export async function readBody(req: IncomingMessage, { maxBytes, timeoutMs, begi
       chunks.push(chunk);
       if (size < nextStride) return;
       nextStride = size + STRIDE;
-      timer.refresh();
+      timeout.refresh();
     });
     req.on("end", () => {
       const read = settle();
@@ -70,6 +67,10 @@ export async function readBody(req: IncomingMessage, { maxBytes, timeoutMs, begi
     req.on("close", gone);
     if (req.destroyed) gone();
   });
+}
+
+function compressed(): PorticoError {
+  return new PorticoError("unsupported_media_type", "Compressed request bodies are not taken. Send the body as it is.");
 }
 
 function late(): PorticoError {
