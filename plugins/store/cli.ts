@@ -50,6 +50,17 @@ export default defineCommand({
       },
     },
     {
+      name: "migrate",
+      summary: "Copy one engine's state to another, checked row by row; called again, it goes on where it was",
+      description: "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
+      options: {
+        from: { type: "string", value: "URL", description: "file:PATH or postgres://…; default: this home's store" },
+        to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
+      },
+      examples: ["portico store migrate --to postgres://portico@db.example/portico"],
+      run: async (io) => (await import("./transfer/migrate.ts")).migrate(io),
+    },
+    {
       name: "compact",
       summary: "Give free space back to the disk",
       async run(io) {

@@ -4,6 +4,7 @@ import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
 import { postgresEngine } from "./postgres/engine.ts";
+import type { Engine } from "./sql/engine.ts";
 import { sqliteEngine } from "./sqlite/engine.ts";
 import { makePrivateDir } from "./private-files.ts";
 import { createStore } from "./store.ts";
@@ -18,8 +19,13 @@ export interface StoreOptions {
 }
 
 /** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
-export function openStore({ url, log, clock }: StoreOptions): Store {
-  if (isPostgres(url)) return createStore(postgresEngine({ url, log, clock }));
+export function openStore(options: StoreOptions): Store {
+  return createStore(openEngine(options));
+}
+
+/** The same without the store's own calls. */
+export function openEngine({ url, log, clock }: StoreOptions): Engine {
+  if (isPostgres(url)) return postgresEngine({ url, log, clock });
   const file = fileOf(url);
   try {
     makePrivateDir(dirname(file));
@@ -27,7 +33,7 @@ export function openStore({ url, log, clock }: StoreOptions): Store {
     throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
-  return createStore(sqliteEngine({ file, log, clock: clock ?? Date.now }));
+  return sqliteEngine({ file, log, clock: clock ?? Date.now });
 }
 
 export function isPostgres(url: string): boolean {

@@ -1,6 +1,7 @@
 /** Connections to the server. The only importer of `pg`. */
 import { PorticoError } from "portico";
 import type { Param, Query, Result } from "../sql/operation.ts";
+import { withNul, withoutNul } from "../sql/query.ts";
 
 interface QueryResult {
   rows: Record<string, unknown>[];
@@ -107,27 +108,19 @@ function statementOf(sql: string): { text: string; name: string } {
 export async function execute(client: Client, { sql, params, fractions }: Query): Promise<Result> {
   const values = params.map((param) => encode(param, fractions === true));
   const { rows, rowCount } = await client.query({ ...statementOf(sql), values });
-  return { rows: rows.some(hasEscape) ? rows.map(unescaped) : rows, changes: rowCount ?? 0 };
+  return { rows: rows.map(decoded), changes: rowCount ?? 0 };
 }
 
-/** PostgreSQL's texts hold every character but NUL: this one, which Unicode keeps from being one, stands for it. */
-const NUL = "\u{10FFFE}";
-
 function encode(param: Param, fractions: boolean): Param {
-  if (typeof param === "string") return param.includes("\0") ? param.replaceAll("\0", NUL) : param;
+  if (typeof param === "string") return withoutNul(param);
   // times may be computed with fractions, and columns of times take none
   return typeof param === "number" && !fractions && !Number.isInteger(param) ? Math.round(param) : param;
 }
 
-function hasEscape(row: Record<string, unknown>): boolean {
-  for (const key in row) if (typeof row[key] === "string" && (row[key] as string).includes(NUL)) return true;
-  return false;
-}
-
-function unescaped(row: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(row).map(([key, value]) => [
-    key,
-    typeof value === "string" ? value.replaceAll(NUL, "\0") : value,
-  ]);
-  return Object.fromEntries(entries);
+function decoded(row: Record<string, unknown>): Record<string, unknown> {
+  for (const key in row) {
+    const value = row[key];
+    if (typeof value === "string") row[key] = withNul(value);
+  }
+  return row;
 }

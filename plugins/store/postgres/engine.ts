@@ -5,10 +5,12 @@ import type { Engine } from "../sql/engine.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { type Client, connect, openPool, type Pool } from "./connection.ts";
+import { copyToFile } from "./backup.ts";
 import { isBroken, isWrong, problemOf, storeUnavailable } from "./failures.ts";
 import { migrate, schemaVersion } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
-import { CLOCK, perform, Writer } from "./writer.ts";
+import { CLOCK, perform } from "./perform.ts";
+import { Writer } from "./writer.ts";
 
 export interface PostgresOptions {
   url: string;
@@ -155,13 +157,11 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
         );
         return rows.map(({ name }) => `the index ${String(name)} is not valid: REINDEX INDEX ${String(name)}`);
       }),
-    backup: () => {
-      throw new PorticoError(
-        "not_implemented",
-        "A store in PostgreSQL is copied with PostgreSQL's own tools (pg_dump, pg_basebackup), which keep what they copy consistent.",
-        { status: 501 },
-      );
-    },
+    copied: () =>
+      withOpen(async (client) => {
+        await client.query("SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))");
+      }),
+    backup: (file) => withOpen((client) => copyToFile(client, { file, log, now })),
     compact: () =>
       withOpen(async (client) => {
         const size = async () =>

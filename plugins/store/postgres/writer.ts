@@ -6,9 +6,10 @@
  */
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
-import { type Client, connect, execute, type Pool } from "./connection.ts";
+import { type Client, connect, type Pool } from "./connection.ts";
 import { isBroken, isConflict } from "./failures.ts";
 import type { Notifications } from "./notifications.ts";
+import { CLOCK, perform } from "./perform.ts";
 
 interface Write {
   operation: (tx: Transaction) => Operation<unknown>;
@@ -155,22 +156,4 @@ export class Writer {
       throw isBroken(error) ? new Uncertain("the commit was not answered", { cause: error }) : error;
     }
   }
-}
-
-/** Milliseconds since 1970, by the server. */
-export const CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
-
-export async function perform<T>(client: Client, operation: Operation<T>): Promise<T> {
-  let step = operation.next();
-  while (!step.done) {
-    let result: Awaited<ReturnType<typeof execute>>;
-    try {
-      result = await execute(client, step.value);
-    } catch (error) {
-      operation.return(undefined as T);
-      throw error;
-    }
-    step = operation.next(result);
-  }
-  return step.value;
 }

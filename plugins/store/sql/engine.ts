@@ -1,4 +1,4 @@
-/** What an engine must do: SQLite's is in `sqlite/`. */
+/** What an engine must do: `sqlite/` and `postgres/` are the two. */
 import type { StoreHealth } from "../types.ts";
 import type { Operation, Transaction } from "./operation.ts";
 
@@ -9,6 +9,8 @@ export interface Engine {
   write<T>(operation: (tx: Transaction) => Operation<T>, options?: { soft?: boolean }): Promise<T>;
   read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T>;
   onWork(kind: string, wake: () => void): () => void;
+  /** Rows came with numbers that another engine had given: those to come begin behind them. */
+  copied(): Promise<void>;
   open(): Promise<void>;
   health(): Promise<StoreHealth>;
   check(): Promise<string[]>;

@@ -47,6 +47,17 @@ export function* run(sql: string, ...params: Param[]): Operation<number> {
   return result.changes;
 }
 
+/** Neither engine gives back a text with NUL in it: this one, which Unicode keeps from being a character, stands for it. */
+const NUL = "\u{10FFFE}";
+
+export function withoutNul(text: string): string {
+  return text.includes("\0") ? text.replaceAll("\0", NUL) : text;
+}
+
+export function withNul(text: string): string {
+  return text.includes(NUL) ? text.replaceAll(NUL, "\0") : text;
+}
+
 export function toJson(value: unknown): string | null {
   return value === undefined ? null : (JSON.stringify(value) ?? null);
 }

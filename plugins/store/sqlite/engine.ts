@@ -208,6 +208,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         set.delete(wake);
       };
     },
+    copied: async () => {},
     open: () => use(() => {}),
     async health() {
       try {

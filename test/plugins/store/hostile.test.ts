@@ -49,6 +49,14 @@ test("a file that others could read is closed to them when it is opened", async 
   await store.close();
 });
 
+test("a payload comes back as it came, NUL and all", async () => {
+  const store = openStore({ url: join(temporaryDir("portico-nul-"), "a.db"), log: quietLog() });
+  const payload = "before \0 after";
+  await store.deliveries.append({ id: "d", source: "s", outcome: "accepted", payload });
+  assert.is((await store.deliveries.get("d"))?.payload, payload);
+  await store.close();
+});
+
 test("a directory that was there keeps its mode: it may be shared", async () => {
   const dir = join(temporaryDir("portico-modes-"), "shared");
   mkdirSync(dir, { mode: 0o755 });

@@ -1,0 +1,38 @@
+/** A copy of the whole store as a file of the embedded engine, which any gateway opens, and `store migrate` moves back. */
+import { existsSync, rmSync } from "node:fs";
+import { type Logger, PorticoError } from "portico";
+import { SharedTransaction } from "../sql/transaction.ts";
+import { sqliteEngine } from "../sqlite/engine.ts";
+import { type Source, transfer } from "../transfer/transfer.ts";
+import type { Client } from "./connection.ts";
+import { perform } from "./perform.ts";
+
+interface CopyOptions {
+  file: string;
+  log: Logger;
+  now: () => number;
+}
+
+/** All that is read is as it was at one moment, and other work goes on meanwhile. */
+export async function copyToFile(client: Client, { file, log, now }: CopyOptions): Promise<{ bytes: number }> {
+  if (existsSync(file)) throw new PorticoError("conflict", "The store's copy would replace a file: name another.");
+  const part = `${file}.copying`;
+  const remove = () => {
+    for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });
+  };
+  remove();
+  const target = sqliteEngine({ file: part, log, clock: now });
+  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  try {
+    await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");
+    const source: Source = {
+      read: (operation) => perform(client, new SharedTransaction().perform(operation, now())),
+    };
+    await transfer(source, target, "backup", () => {});
+    return await target.backup(file);
+  } finally {
+    await target.close().catch(() => {});
+    remove();
+    await client.query("ROLLBACK").catch(() => {});
+  }
+}

@@ -1,0 +1,48 @@
+/** `portico store migrate`: one engine's state to another, while no gateway runs. */
+import { join } from "node:path";
+import { type CommandIO, type Logger, PorticoError } from "portico";
+import { openEngine } from "../open.ts";
+import { transfer } from "./transfer.ts";
+
+export async function migrate(io: CommandIO): Promise<void> {
+  const to = io.options["to"];
+  const from = io.options["from"] ?? (await ownUrl(io));
+  if (typeof to !== "string" || typeof from !== "string") throw wrong("say where to: --to URL");
+  if (to === from) throw wrong("the source and the target are the same");
+  const home = io.home();
+  if (home.isRunning()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
+  const source = openEngine({ url: from, log: silent });
+  const target = openEngine({ url: to, log: silent });
+  try {
+    await source.open();
+    await target.open();
+    const sums = await transfer(source, target, from, ({ table, rows }) => io.progress(`${table}: ${rows} rows`));
+    io.show(sums, (shown) => [
+      ...Object.entries(shown).map(([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`),
+      "All is there. Set store.url to the new address and start the gateway.",
+    ]);
+  } finally {
+    await Promise.allSettled([source.close(), target.close()]);
+  }
+}
+
+async function ownUrl(io: CommandIO): Promise<string> {
+  const { value } = await io.home().config();
+  const { url } = (value["store"] ?? {}) as { url?: string };
+  return url ?? `file:${join(io.home().paths.state, "portico.db")}`;
+}
+
+function wrong(why: string): PorticoError {
+  return new PorticoError("invalid_request_error", `The store is not moved: ${why}.`);
+}
+
+const ignore = (): void => {};
+const silent: Logger = {
+  trace: ignore,
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+  fatal: ignore,
+  child: () => silent,
+};

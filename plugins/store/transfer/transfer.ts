@@ -1,0 +1,143 @@
+/** Copies a whole store from one engine to another, page by page; what was broken off goes on where it was. */
+import { createHash } from "node:crypto";
+import { PorticoError } from "portico";
+import type { Engine } from "../sql/engine.ts";
+import type { Operation, Param } from "../sql/operation.ts";
+import { all, first, run, withoutNul } from "../sql/query.ts";
+import { FRACTIONS, type Table, tables } from "./tables.ts";
+
+/** Rows that are read, and written in one transaction. */
+const PAGE = 500;
+/** Rows of one statement: PostgreSQL takes 65,535 parameters, SQLite 32,766. */
+const ROWS = 100;
+/** Stands in the target's `counters` until all is there. */
+const MARK = "transfer";
+
+export type Source = Pick<Engine, "read">;
+export type Target = Pick<Engine, "read" | "write" | "copied">;
+export interface Progress {
+  table: string;
+  rows: number;
+}
+
+/** What was copied: how many rows, and a sum over their contents that does not depend on their order. */
+export interface Sum {
+  rows: number;
+  checksum: string;
+}
+
+type Row = Record<string, unknown>;
+
+/**
+ * Throws `conflict` where the target holds a store of its own, and where the two do not hold the same at the end, as
+ * when the source was written to meanwhile. `from` names the source, so that only the same one is gone on with.
+ */
+export async function transfer(
+  source: Source,
+  target: Target,
+  from: string,
+  told: (progress: Progress) => void,
+): Promise<Record<string, Sum>> {
+  await begin(target, markOf(from));
+  const sums: Record<string, Sum> = {};
+  for (const table of tables) {
+    await copy(source, target, table, told);
+    const expected = await sumOf(source, table);
+    const found = await sumOf(target, table);
+    if (expected.checksum !== found.checksum)
+      throw new PorticoError(
+        "conflict",
+        `${table.name}: the source has ${expected.rows} rows and the copy ${found.rows}, or they differ. Stop every gateway of the source, empty the target, and begin anew.`,
+      );
+    sums[table.name] = found;
+  }
+  await target.write(() => run("DELETE FROM counters WHERE name = ?", MARK));
+  await target.copied();
+  return sums;
+}
+
+/** A target is empty, or was begun with this source. */
+async function begin(target: Target, mark: number): Promise<void> {
+  const marked = await target.read(() => first<{ value: number }>("SELECT value FROM counters WHERE name = ?", MARK));
+  if (marked?.value === mark) return;
+  for (const { name } of tables) {
+    if (name === "counters") continue;
+    if (marked === undefined && !(await target.read(() => first(`SELECT 1 AS yes FROM ${name} LIMIT 1`)))) continue;
+    throw new PorticoError("conflict", "The target holds a store already, or part of another: name an empty one.");
+  }
+  await target.write(() => run("INSERT INTO counters (name, value) VALUES (?, ?)", MARK, mark));
+}
+
+async function copy(source: Source, target: Target, table: Table, told: (progress: Progress) => void): Promise<void> {
+  const last = await target.read(() =>
+    first<Row>(`SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`),
+  );
+  // two rows are there from the beginning: it is copied as a whole
+  let after = last && table.name !== "counters" ? table.key.map((column) => last[column] as Param) : undefined;
+  for (let rows = 0; ; ) {
+    const page = await source.read(() => pageOf(table, after));
+    if (page.length > 0) await target.write(() => insert(table, page));
+    rows += page.length;
+    told({ table: table.name, rows });
+    const end = page.at(-1);
+    if (page.length < PAGE || !end) return;
+    after = table.key.map((column) => end[column] as Param);
+  }
+}
+
+function* pageOf(table: Table, after: readonly Param[] | undefined): Operation<Row[]> {
+  const key = table.key.join(", ");
+  const where = after ? `WHERE (${key}) > (${after.map(() => "?").join(", ")})` : "";
+  const columns = table.columns.join(", ");
+  const sql = `SELECT ${columns} FROM ${table.name} ${where} ORDER BY ${key} LIMIT ${PAGE}`;
+  const rows = yield* all<Row>(sql, ...(after ?? []));
+  return table.name === "counters" ? rows.filter(({ name }) => name !== MARK) : rows;
+}
+
+function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation<void> {
+  const marks = `(${columns.map(() => "?").join(", ")})`;
+  const set = columns.filter((column) => !key.includes(column)).map((column) => `${column} = excluded.${column}`);
+  for (let at = 0; at < rows.length; at += ROWS) {
+    const some = rows.slice(at, at + ROWS);
+    const values = `${`${marks}, `.repeat(some.length - 1)}${marks}`;
+    const sql = `INSERT INTO ${name} (${columns.join(", ")}) VALUES ${values}
+      ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set.join(", ")}`;
+    yield { sql, params: some.flatMap((row) => valuesOf(columns, row)), fractions: true };
+  }
+}
+
+/** As both engines hold them: SQLite also keeps fractions of times, which say nothing. */
+function valuesOf(columns: readonly string[], row: Row): Param[] {
+  return columns.map((column) => {
+    const value = row[column] as Param;
+    if (typeof value === "string") return withoutNul(value);
+    return typeof value === "number" && !FRACTIONS.has(column) ? Math.round(value) : value;
+  });
+}
+
+async function sumOf(engine: Source, table: Table): Promise<Sum> {
+  const sum = Buffer.alloc(32);
+  let rows = 0;
+  let after: Param[] | undefined;
+  for (;;) {
+    const page = await engine.read(() => pageOf(table, after));
+    for (const row of page) {
+      const digest = createHash("sha256")
+        .update(JSON.stringify(valuesOf(table.columns, row)))
+        .digest();
+      for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) ^ (digest[i] as number);
+    }
+    rows += page.length;
+    const end = page.at(-1);
+    if (page.length < PAGE - 1 || !end) return { rows, checksum: `${rows}:${sum.toString("hex")}` };
+    after = table.key.map((column) => end[column] as Param);
+  }
+}
+
+function descending({ key }: Table): string {
+  return key.map((column) => `${column} DESC`).join(", ");
+}
+
+function markOf(from: string): number {
+  return createHash("sha256").update(from).digest().readUIntBE(0, 6);
+}

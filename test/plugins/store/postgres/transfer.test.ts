@@ -1,0 +1,172 @@
+/** One engine's state moved to the other, and copies of both. */
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { openEngine, openStore } from "../../../../plugins/store/open.ts";
+import { type Source, transfer } from "../../../../plugins/store/transfer/transfer.ts";
+import { tables } from "../../../../plugins/store/transfer/tables.ts";
+import type { Store } from "../../../../plugins/store/types.ts";
+import { portico } from "../../../support/portico.ts";
+import { makeHome } from "../../../support/gateway.ts";
+import { startPostgres, type TestPostgres } from "../../../support/postgres.ts";
+import { quietLog } from "../../../support/quiet-log.ts";
+import { suite } from "../../../support/suite.ts";
+import { temporaryDir } from "../../../support/temporary.ts";
+
+const test = suite("moving a store");
+let server: TestPostgres;
+test.before(async () => {
+  server = await startPostgres({ settings: ["fsync=off"] });
+});
+test.after(() => server.stop());
+
+const log = quietLog();
+const fileUrl = () => `file:${join(temporaryDir("portico-move-"), "a.db")}`;
+
+/** More than a page of items, and something in every table. */
+async function fill(url: string): Promise<void> {
+  const store = openStore({ url, log });
+  const items = Array.from({ length: 1100 }, (_, n) => ({ id: `i${n}`, lane: `l${n % 9}`, kind: "turn", body: { n } }));
+  const deliveries = [{ id: "d1", source: "s", outcome: "accepted", payload: "nul \0 and ümlaut" }];
+  await store.enqueue({
+    items,
+    deliveries,
+    dedup: { key: "d", ttlMs: 1e9, answer: 1 },
+    limit: { key: "k", max: 5, windowMs: 1e9 },
+  });
+  const [claim] = await store.claim("w", 1, 30_000, ["turn"]);
+  assert.ok(
+    claim &&
+      (await store.finish(claim, { state: "retry", at: store.now() + 12.5, error: { code: "x", message: "y" } })),
+  );
+  await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {}, cursor: ["a"] });
+  await store.kv.set("n", "k", "v", { ttlMs: 1e9 });
+  await store.sessions.append("s", [{ role: "user", body: "hello" }]);
+  await store.runs.put({ id: "r", owner: "o", at: 1, status: "ok" });
+  await store.usage.append([{ cost: 0.125 }], {
+    blocks: [{ requests: 2, firstAt: 1, lastAt: 2, lines: "x" }],
+    keep: 10,
+  });
+  await store.close();
+}
+
+async function move(from: string, to: string, change = (source: Source): Source => source) {
+  const engines = [openEngine({ url: from, log }), openEngine({ url: to, log })] as const;
+  try {
+    return await transfer(change(engines[0]), engines[1], from, () => {});
+  } finally {
+    for (const engine of engines) await engine.close();
+  }
+}
+
+async function using<T>(url: string, work: (store: Store) => Promise<T>): Promise<T> {
+  const store = openStore({ url, log });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+test("every table of the migrations is known with its key", () => {
+  assert.is(tables.length, 13);
+  for (const { name, key, columns } of tables) {
+    assert.ok(key.length > 0 && key.every((column) => columns.includes(column)), name);
+    assert.ok(
+      columns.every((column) => /^[a-z_]+$/.test(column)),
+      `${name}: ${columns}`,
+    );
+  }
+});
+
+test("there and back again everything is as it was, and work goes on", async () => {
+  const [first, middle, last] = [fileUrl(), server.emptyUrl(), fileUrl()];
+  await fill(first);
+  const there = await move(first, middle);
+  const back = await move(middle, last);
+  assert.equal(there, back);
+  assert.is(there["items"]?.rows, 1100);
+  for (const { name } of tables) assert.ok((there[name]?.rows ?? 0) > 0, `${name} is empty`);
+  for (const url of [middle, last]) {
+    await using(url, async (store) => {
+      assert.equal(await store.check(), []);
+      assert.is((await store.deliveries.get("d1"))?.payload, "nul \0 and ümlaut");
+      await store.enqueue({ items: [{ id: "new", lane: "new", kind: "turn", body: 1 }] });
+      assert.ok(((await store.items.get("new"))?.seq ?? 0) > 1100);
+      assert.is((await store.claim("w", 100, 1000, ["turn"])).length >= 9, true);
+    });
+  }
+});
+
+test("what was broken off goes on where it was; another source is refused", async () => {
+  const [from, to] = [fileUrl(), server.emptyUrl()];
+  await fill(from);
+  let reads = 0;
+  const breaksOff = (source: Source): Source => ({
+    read: (operation) => {
+      if (++reads > 3) throw new Error("the cable");
+      return source.read(operation);
+    },
+  });
+  await move(from, to, breaksOff).then(
+    () => assert.unreachable(),
+    (error: Error) => assert.is(error.message, "the cable"),
+  );
+  const other = fileUrl();
+  await fill(other);
+  const refused = await move(other, to).catch((error: { code: string }) => error);
+  assert.is((refused as { code: string }).code, "conflict");
+  assert.is((await move(from, to))["items"]?.rows, 1100);
+  assert.is(((await move(from, to).catch((error: { code: string }) => error)) as { code: string }).code, "conflict");
+});
+
+test("a source that is written to meanwhile is noticed", async () => {
+  const [from, to] = [fileUrl(), server.emptyUrl()];
+  await fill(from);
+  let reads = 0;
+  const changes = (source: Source): Source => ({
+    async read(operation) {
+      if (++reads === 3) await using(from, (store) => store.items.cancel("i5"));
+      return source.read(operation);
+    },
+  });
+  const error = (await move(from, to, changes).catch((thrown: Error) => thrown)) as Error;
+  assert.match(error.message, /items: the source has 1100 rows and the copy 1100, or they differ/);
+});
+
+test("a copy of a store in PostgreSQL is a file that opens", async () => {
+  const [from, url] = [fileUrl(), server.emptyUrl()];
+  await fill(from);
+  await move(from, url);
+  const file = join(temporaryDir("portico-move-"), "copy.db");
+  await using(url, async (store) => {
+    const writing = store.kv.set("n", "later", 1);
+    assert.ok((await store.backup(file)).bytes > 0);
+    await writing;
+    assert.is(
+      ((await store.backup(file).catch((error: { code: string }) => error)) as { code: string }).code,
+      "conflict",
+    );
+  });
+  await using(file, async (store) => {
+    assert.equal(await store.check(), []);
+    assert.is((await store.items.get("i1099"))?.state, "queued");
+  });
+});
+
+test("portico store migrate moves this home's store, and says what it moved", async () => {
+  const home = makeHome();
+  await fill(`file:${home}/state/portico.db`);
+  const url = server.emptyUrl();
+  const moved = await portico(home, ["store", "migrate", "--to", url]);
+  assert.is(moved.code, 0, moved.stderr);
+  assert.match(moved.stdout, /items: 1100 rows, the same on both sides/);
+  await using(url, async (store) => assert.is((await store.items.stats()).kinds["turn"]?.queued, 1100));
+  const again = await portico(home, ["store", "migrate", "--to", url]);
+  assert.is(again.code, 1);
+  assert.match(again.stderr, /holds a store already/);
+  const nowhere = await portico(home, ["store", "migrate", "--to", "mysql://u:secret-word@x/y"]);
+  assert.is(nowhere.code, 1);
+  assert.not.match(nowhere.stderr + again.stderr, /secret-word/);
+});
+
+test.run();
