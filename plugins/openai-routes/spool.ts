@@ -14,7 +14,7 @@ const CHUNK = 64 * 1024;
 const IDLE_MS = 60_000;
 
 /** Bytes of the body that others take the place of. */
-export interface Replacement {
+interface Replacement {
   start: number;
   end: number;
   value: string;

@@ -1,0 +1,126 @@
+/** Bodies that ask for more than they are: parsers, clients that leave, upstreams that do not listen. */
+import { readdirSync, readlinkSync } from "node:fs";
+import { createServer, request, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { boundaryOf, createMultipartReader } from "../../../plugins/openai-routes/multipart.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { assertLinear, repeated } from "../../support/growth.ts";
+import { until } from "../../support/until.ts";
+
+const test = suite("hostile bodies of openai's routes");
+let server: Server;
+let gateway: InProcessGateway;
+
+test.before(async () => {
+  // It refuses at the first byte, and reads nothing more.
+  server = createServer((req, res) => {
+    if (req.method === "GET") return void res.end('{"data":[]}');
+    res.writeHead(400, { "content-type": "application/json", connection: "close" });
+    res.end('{"error":{"message":"no"}}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  gateway = await startGateway({
+    config: {
+      channels: {
+        main: { provider: "openai", baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` },
+      },
+      routes: { maxUploadBytes: 20_000_000 },
+    },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  server?.closeAllConnections();
+  server?.close();
+});
+
+const TYPE = "multipart/form-data; boundary=b";
+const HEAD =
+  '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nmain/w\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n';
+
+function read(text: string, cut = text.length): void {
+  const reader = createMultipartReader("b");
+  const bytes = Buffer.from(text, "latin1");
+  for (let at = 0; at < bytes.length; at += cut) reader.push(bytes.subarray(at, at + cut));
+  reader.end();
+}
+
+test("multipart bodies of any shape are read in linear time, cut or whole", () => {
+  const shapes: [string, (size: number) => string][] = [
+    ["line breaks", repeated("\r\n", HEAD)],
+    ["near boundaries", repeated("\r\n--", HEAD)],
+    ["dashes", repeated("-", HEAD)],
+    ["empty parts", repeated("--b\r\n\r\n\r\n")],
+    ["a head without an end", repeated("a: b\r\n", "--b\r\n")],
+    ["a value without an end", repeated("x", '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n')],
+    ["a name without an end", repeated('name="', "--b\r\ncontent-disposition: form-data; ", "\r\n\r\n")],
+    ["spaces", repeated("; ", "--b\r\ncontent-disposition: form-data", "\r\n\r\n")],
+  ];
+  for (const [what, make] of shapes) {
+    assertLinear(`${what}, whole`, 50_000, make, (text) => read(text));
+    assertLinear(`${what}, cut`, 5_000, make, (text) => read(text, 3));
+  }
+  for (const token of [";", "; ", "boundary=", '"', " boundary"])
+    assertLinear(`a type of ${token}`, 5_000, repeated(token, "multipart/form-data;"), boundaryOf);
+});
+
+/** Files that this process keeps open without a name. */
+function unseenFiles(): number {
+  return readdirSync("/proc/self/fd").filter((fd) => {
+    try {
+      return /portico\/requests\/.*\(deleted\)/.test(readlinkSync(`/proc/self/fd/${fd}`));
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+test("an upload that is refused, too large or left behind keeps no file and no place", async () => {
+  const upload = (chunks: number, token = gateway.token) => {
+    const chunk = Buffer.alloc(65_536, 1);
+    async function* body() {
+      yield Buffer.from(HEAD);
+      for (let i = 0; i < chunks; i++) yield chunk;
+      yield Buffer.from("\r\n--b--\r\n");
+    }
+    const headers = { authorization: `Bearer ${token}`, "content-type": TYPE };
+    const options = { method: "POST", duplex: "half", body: body(), headers };
+    return fetch(`${gateway.url}/v1/audio/transcriptions`, options as unknown as RequestInit);
+  };
+  assert.is((await upload(100)).status, 400);
+  assert.is(
+    await upload(400).then(
+      (response) => response.status,
+      () => 413,
+    ),
+    413,
+  );
+  assert.is(
+    await upload(40, "wrong").then(
+      (response) => response.status,
+      () => 401,
+    ),
+    401,
+  );
+
+  const { port } = new URL(gateway.url);
+  const leaving = request({
+    port,
+    host: "127.0.0.1",
+    method: "POST",
+    path: "/v1/audio/transcriptions",
+    headers: { authorization: `Bearer ${gateway.token}`, "content-type": TYPE },
+  });
+  leaving.on("error", () => {});
+  leaving.write(HEAD);
+  leaving.write(Buffer.alloc(2_000_000));
+  await until("the body to be kept", () => unseenFiles() === 1);
+  leaving.destroy();
+  await until("the file to be gone", () => unseenFiles() === 0);
+  const { channels } = await gateway.json("GET", "/channels");
+  assert.is(channels.find((one: { name: string }) => one.name === "main").inFlight, 0);
+});
+
+test.run();
