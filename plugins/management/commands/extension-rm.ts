@@ -24,13 +24,13 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
   };
 }
 
-/** The one that runs, or is meant to: a gateway knows, else the higher root wins. Throws where it is not the user's. */
+/** The one in the higher root; one that goes by another name than its directory is known to the gateway. */
 async function directoryOf(io: CommandIO, kind: "hooks" | "plugins", name: string): Promise<string> {
   const { paths } = io.home();
   const roots = [join(await workspaceOf(io), kind), join(paths.home, kind)];
-  const told = await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined);
-  const dir =
-    told?.dir ?? roots.map((root) => join(root, name)).find((path) => /^[\w.-]+$/.test(name) && existsSync(path));
+  const isDirectoryName = /^[\w-][\w.-]*$/.test(name);
+  const here = roots.map((root) => join(root, name)).find((path) => isDirectoryName && existsSync(path));
+  const dir = here ?? (await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined))?.dir;
   const one = kind.slice(0, -1);
   if (dir === undefined)
     throw new Error(`There is no ${one} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`);
