@@ -2,7 +2,7 @@
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
-import { AliasConfig, type Aliases, ChannelConfig, type Channels } from "./schema.ts";
+import { AliasConfig, ChannelConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "chat",
@@ -40,8 +40,8 @@ export default definePlugin({
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
-      channels: (all["channels.*"] ?? {}) as unknown as Channels,
-      aliases: (all["models.*"] ?? {}) as unknown as Aliases,
+      channels: all["channels.*"] ?? {},
+      aliases: all["models.*"] ?? {},
     });
     const channels = createChannelSet(({ until, ...rest }) => {
       void ctx.emit("channel:resting", { ...rest, until: new Date(until).toISOString() });
