@@ -1,5 +1,6 @@
 /** Results that are posted to a URL: durable, signed, tried again, and dead in the end. */
 import { definePlugin } from "portico";
+import { DELIVERY } from "./message.ts";
 import { mountRoutes } from "./routes.ts";
 import { type DeliveriesConfig, deliveriesSchema } from "./schema.ts";
 import { startDeliveries } from "./worker.ts";
@@ -29,6 +30,14 @@ export default definePlugin({
       settings = next.deliveries;
     });
     mountRoutes(ctx);
+    ctx.add("notice", {
+      name: "deliveries",
+      async list() {
+        const { kinds } = await ctx.use("store").items.stats();
+        const dead = kinds[DELIVERY]?.dead ?? 0;
+        return dead > 0 ? [`${dead} could not be delivered: see portico deliveries list --state dead.`] : [];
+      },
+    });
     startDeliveries(ctx, () => settings);
   },
 });

@@ -118,6 +118,12 @@ test("eight times in all, then it is dead, an event, and can be replayed", async
   await until("the ninth", () => at("/always-500").length > 8);
   const dead410 = await ended(await start({ url: `${target}/always-410` }));
   assert.equal([dead410.state, dead410.attempts], ["dead", 1]);
+  const { notices } = await gateway.json("GET", "/kernel/status");
+  assert.ok(
+    notices.some(
+      ({ from, text }: { from: string; text: string }) => from === "deliveries" && /--state dead/.test(text),
+    ),
+  );
   const redirected = await ended(await start({ url: `${target}/always-302` }));
   assert.is(redirected.state, "dead", "redirects are not followed");
 });
