@@ -84,7 +84,7 @@ export function graceOf({ body, row }: Job, slotAt: number): number {
   return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
 }
 
-/** A job as its routes answer it; `dates` adds the next ones. */
+/** A job as its routes send it; `dates` adds the next ones. */
 export function viewJob(job: Job, now: number, dates = 0): Record<string, unknown> {
   const { row, body, state } = job;
   const { anchorMs: _, ...definition } = body;

@@ -37,7 +37,7 @@ export interface GuardOptions {
   ownPorts: () => readonly number[];
   /** Addresses at which these ports are ours beside this machine's own: a node's gateway. */
   ownAddresses?: (() => readonly string[]) | undefined;
-  /** The code of its refusals; default `navigation_blocked` (what browser routes answer), elsewhere `address_blocked`. */
+  /** The code of its refusals; default `navigation_blocked` (what browser routes send), elsewhere `address_blocked`. */
   code?: "navigation_blocked" | "address_blocked" | undefined;
 }
 
@@ -80,7 +80,7 @@ export interface GuardedResponse {
   headers: Record<string, string>;
   /** Decoded (gzip, deflate, br). */
   body: Buffer;
-  /** Where the answer came from, after redirects. */
+  /** Where the response came from, after redirects. */
   url: string;
   /** How many redirects were followed. */
   redirected: number;

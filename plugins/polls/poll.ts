@@ -107,7 +107,7 @@ function maskedBody(body: Source["body"]): Source["body"] {
 /** A source as it may be shown. */
 export const masked = (source: Source): Source => ({ ...maskedRequest(source), body: maskedBody(source.body) });
 
-/** A poll as its routes answer it, secrets masked. */
+/** A poll as its routes send it, secrets masked. */
 export function viewPoll({ row, body, state }: Poll): Record<string, unknown> {
   const { anchorMs: _, every, schedule, source, ...definition } = body;
   const nextAt = state.leased !== undefined && state.leased.until === row.nextAt ? state.leased.dueAt : row.nextAt;

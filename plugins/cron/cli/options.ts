@@ -16,7 +16,7 @@ export const options: Record<string, OptionSpec> = {
   model: text("Model of the turn", "MODEL"),
   channel: text("Only this channel", "NAME"),
   session: text("Session of the turn; default one of its own", "SESSION"),
-  announce: { type: "boolean", description: "Posts the turn's answer to the main session" },
+  announce: { type: "boolean", description: "Posts the turn's result to the main session" },
   text: text("Or: queues this event for the next heartbeat"),
   "system-event": text("The same as --text"),
   now: { type: "boolean", description: "Wakes the agent at once for the event" },

@@ -10,7 +10,7 @@ export const entryFields = {
   enabled: Type.Optional(Type.Boolean({ description: "The same as status, for the configuration" })),
 };
 
-/** What becomes of a turn's answer: `announce`, `none`, or where it is posted. */
+/** What becomes of a turn's result: `announce`, `none`, or where it is posted. */
 export const deliverySchema = Type.Union([
   Type.Literal("announce"),
   Type.Literal("none"),

@@ -6,7 +6,7 @@ import { type Item, newItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
 import { refuseCutOff } from "../sources/ending.ts";
-import { type Answered, type Asked, CheckFailed } from "../sources/source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed } from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
 /** A server that answers 304 for ever is asked without a condition once a day. */
@@ -40,22 +40,22 @@ export interface Checked {
   bytes: number;
 }
 
-async function ask(asked: Asked): Promise<Answered> {
-  const { kind } = asked.source;
-  if (kind === "json") return (await import("../sources/json.ts")).readJson(asked);
-  if (kind === "feed") return (await import("../sources/feeds/feed.ts")).readFeed(asked);
-  if (kind === "html") return (await import("../sources/pages/html.ts")).readHtml(asked);
-  if (kind === "file") return (await import("../sources/file.ts")).readFileSource(asked);
-  return (await import("../sources/http.ts")).readHttp(asked);
+async function read(request: ReadRequest): Promise<ReadResult> {
+  const { kind } = request.source;
+  if (kind === "json") return (await import("../sources/json.ts")).readJson(request);
+  if (kind === "feed") return (await import("../sources/feeds/feed.ts")).readFeed(request);
+  if (kind === "html") return (await import("../sources/pages/html.ts")).readHtml(request);
+  if (kind === "file") return (await import("../sources/file.ts")).readFileSource(request);
+  return (await import("../sources/http.ts")).readHttp(request);
 }
 
 /** Reads the source and compares. Throws (`CheckFailed` or `PorticoError`) where it cannot be read: never a change. */
 export async function check(options: CheckOptions): Promise<Checked> {
   const { source, cursor, now } = options;
   const due = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
-  const answered = await ask({ ...options, validators: due ? undefined : cursor.validators });
-  const { found, validators } = answered;
-  const facts = { bytes: answered.bytes, httpStatus: answered.status };
+  const result = await read({ ...options, validators: due ? undefined : cursor.validators });
+  const { found, validators } = result;
+  const facts = { bytes: result.bytes, httpStatus: result.status };
   if (found.kind === "unchanged") return { status: "unchanged", cursor, news: [], sample: [], ...facts };
   const kept = { fullAt: now, validators };
   if (found.kind === "items") {

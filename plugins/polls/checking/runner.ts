@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
-import { isoDate, type ScheduleTools } from "portico/cron";
+import type { ScheduleTools } from "portico/cron";
 import type { Run } from "portico/store";
 import { guardOf } from "../policy.ts";
 import {
@@ -19,11 +19,11 @@ import type { PollsConfig } from "../schema.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { type Checked, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";
+import { announceChange, announceFailure } from "./events.ts";
 import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
 
 /** Beyond the deadline of the check itself: for the comparison and the commit. */
 const LEASE_MARGIN_MS = 30_000;
-const ITEMS_IN_EVENT = 50;
 /** How long a check by hand waits for one that goes on, and how often it looks for the end of one elsewhere. */
 const MOST_WAIT_MS = 60_000;
 const LOOK_AGAIN_MS = 50;
@@ -137,43 +137,10 @@ export function createRunner({ ctx, tools, settings }: RunnerOptions) {
     );
     if (committed === undefined) return undefined;
     if (state.checks % 10 === 0) await store().runs.prune(run.owner, settings().keepRuns);
-    if (checked?.status === "changed") await announce(poll, run, checked);
-    if (failure !== undefined) await announceFailure(poll, run, failure, state.consecutiveErrors, next);
+    if (checked?.status === "changed") await announceChange(ctx, poll, run, checked);
+    if (failure !== undefined)
+      await announceFailure(ctx, poll, run, { failure, errors: state.consecutiveErrors, next });
     return { runId, status, count: data.count ?? 0, error: failure?.message, eventIds, turnIds };
-  }
-
-  async function announce({ row, body }: Poll, run: Run, { news, diff }: Checked): Promise<void> {
-    await ctx.emit(
-      "poll:changed",
-      {
-        pollId: row.id,
-        name: row.name ?? row.id,
-        url: placeOf(body.source),
-        runId: run.id,
-        changedAt: new Date(run.endedAt!).toISOString(),
-        count: news.length,
-        items: news.slice(0, ITEMS_IN_EVENT),
-        diff,
-      },
-      { sessionKey: `poll:${row.id}` },
-    );
-  }
-
-  async function announceFailure({ row, body }: Poll, run: Run, failure: Error, errors: number, next: number | null) {
-    await ctx.emit(
-      "poll:failed",
-      {
-        pollId: row.id,
-        name: row.name ?? row.id,
-        url: placeOf(body.source),
-        runId: run.id,
-        failedAt: new Date(run.endedAt!).toISOString(),
-        error: failure.message,
-        consecutiveErrors: errors,
-        nextCheckAt: isoDate(row.enabled ? next : null),
-      },
-      { sessionKey: `poll:${row.id}` },
-    );
   }
 
   /** Takes the slot for as long as the check may last; `undefined` where somebody else has it. */

@@ -26,7 +26,7 @@ export const options: Record<string, OptionSpec> = {
   message: text("Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}"),
   model: text("Model of the turn", "MODEL"),
   session: text("Session of the turn; default one of its own", "SESSION"),
-  announce: { type: "boolean", description: "Posts the turn's answer to the main session" },
+  announce: { type: "boolean", description: "Posts the turn's result to the main session" },
   text: text("Or: queues this event for the next heartbeat"),
   now: { type: "boolean", description: "Wakes the agent at once for the event" },
   hook: text("Or: emits this event for hooks", "EVENT"),

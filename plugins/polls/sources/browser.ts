@@ -1,7 +1,7 @@
 /** A page as the browser renders it, in a tab of its own. */
 import { PorticoError } from "portico";
 import type { BrowserService } from "portico/browser";
-import { type Asked, CheckFailed, needs } from "./source.ts";
+import { type ReadRequest, CheckFailed, needs } from "./source.ts";
 
 interface Tab {
   targetId: string;
@@ -12,12 +12,12 @@ interface Navigated {
 }
 
 /** Judged as every other source before the browser sees it; what it loads then is judged by the browser's own policy. */
-export async function renderedPage(asked: Asked): Promise<{ html: string; status?: number }> {
-  const { source, guard, timeoutMs, maxBytes } = asked;
+export async function renderedPage(request: ReadRequest): Promise<{ html: string; status?: number }> {
+  const { source, guard, timeoutMs, maxBytes } = request;
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
   await guard.checkUrl(url);
-  const browser = asked.browser();
+  const browser = request.browser();
   const { targetId } = await ask<Tab>(browser, "/tabs/open", { url: "about:blank" });
   try {
     const { url: reached, status } = await ask<Navigated>(browser, "/navigate", {

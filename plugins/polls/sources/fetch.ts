@@ -1,6 +1,6 @@
 /** Fetches a source under the guard, conditionally. */
 import { type GuardedResponse, guardedFetch } from "portico/egress";
-import { type Answered, type Asked, CheckFailed, type Found, needs, type Validators } from "./source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed, type Found, needs, type Validators } from "./source.ts";
 
 const ACCEPT: Record<string, string> = {
   json: "application/json, */*;q=0.5",
@@ -19,20 +19,20 @@ export interface Fetched {
 }
 
 /** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
-export async function fetchSource(asked: Asked, read: (fetched: Fetched) => Found): Promise<Answered> {
-  const fetched = asked.source.browser ? await renderPage(asked) : await fetchBody(asked);
+export async function fetchSource(request: ReadRequest, read: (fetched: Fetched) => Found): Promise<ReadResult> {
+  const fetched = request.source.browser ? await renderPage(request) : await fetchBody(request);
   if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
   const { validators, status, body } = fetched;
   return { found: read(fetched), validators, status, bytes: body.length };
 }
 
-async function renderPage(asked: Asked): Promise<Fetched> {
-  const { html, status } = await (await import("./browser.ts")).renderedPage(asked);
+async function renderPage(request: ReadRequest): Promise<Fetched> {
+  const { html, status } = await (await import("./browser.ts")).renderedPage(request);
   return { body: Buffer.from(html), contentType: "text/html; charset=utf-8", isFramed: true, status };
 }
 
 /** The request of a source. A body that is no text is sent as JSON, and makes it a POST where no method is given. */
-function requestOf({ kind, method, body, headers }: Asked["source"], known: Validators | undefined) {
+function requestOf({ kind, method, body, headers }: ReadRequest["source"], known: Validators | undefined) {
   const isJson = body !== undefined && typeof body !== "string";
   return {
     method: method ?? (body === undefined ? "GET" : "POST"),
@@ -51,8 +51,8 @@ const lowerCased = (headers: Record<string, string> = {}): Record<string, string
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 /** The body, or `unchanged` for a 304. Every other status than 2xx, and an empty body, is a `CheckFailed`. */
-async function fetchBody(asked: Asked): Promise<Fetched | "unchanged"> {
-  const { source, guard, validators, timeoutMs, maxBytes, signal } = asked;
+async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
+  const { source, guard, validators, timeoutMs, maxBytes, signal } = request;
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
   const known = validators?.url === url ? validators : undefined;

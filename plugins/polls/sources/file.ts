@@ -8,7 +8,7 @@ import { decodeText } from "./decode.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
-import { type Answered, type Asked, CheckFailed, needs } from "./source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed, needs } from "./source.ts";
 
 const MAX_ENTRIES = 10_000;
 
@@ -34,15 +34,15 @@ async function confined(roots: readonly string[], asked: string): Promise<string
 }
 
 /** A directory lists its files (new and changed ones are items); a file is one text. */
-export async function readFileSource(asked: Asked): Promise<Answered> {
-  const { source, roots } = asked;
+export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
+  const { source, roots } = request;
   if (source.path === undefined) throw needs("path", "file");
   const path = await confined(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
-  if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, asked) }, bytes: 0 };
+  if (facts.isDirectory()) return { found: { kind: "items", items: await entries(path, request) }, bytes: 0 };
   if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
-  const content = await settledContent(path, asked);
+  const content = await settledContent(path, request);
   const whole = content.includes(0) ? "" : decodeText(content);
   const text = withoutIgnored(whole, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
@@ -57,11 +57,12 @@ const TYPES: Record<string, string> = { ".json": "json", ".xml": "xml", ".rss": 
 const trace = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
 
 /** Reads a file that nobody is writing to; one that is not left alone until the deadline is an error. */
-async function settledContent(path: string, { settleMs, timeoutMs, maxBytes, signal }: Asked): Promise<Buffer> {
+async function settledContent(path: string, { settleMs, timeoutMs, maxBytes, signal }: ReadRequest): Promise<Buffer> {
   const deadline = performance.now() + timeoutMs;
+  const now = Date.now();
   let before = await stat(path);
   // A clock of another machine may have set the time of the file: what counts is that it stays.
-  for (let isFresh = Math.abs(Date.now() - before.mtimeMs) < settleMs; ; isFresh = true) {
+  for (let isFresh = Math.abs(now - before.mtimeMs) < settleMs; ; isFresh = true) {
     if (isFresh) await sleep(settleMs, undefined, { signal });
     if (before.size > maxBytes) throw new CheckFailed(`The file is larger than ${maxBytes} bytes.`);
     const content = await readFile(path);
@@ -72,13 +73,14 @@ async function settledContent(path: string, { settleMs, timeoutMs, maxBytes, sig
   }
 }
 
-async function entries(dir: string, { source: { match = "*" }, settleMs, signal }: Asked) {
+async function entries(dir: string, { source: { match = "*" }, settleMs, signal }: ReadRequest) {
   const matches = picomatch(match);
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
     throw new CheckFailed(`The directory has more than ${MAX_ENTRIES} entries: narrow it with match.`);
+  const now = Date.now();
   const found = await filesAmong(dir, names);
-  const fresh = found.filter(({ facts }) => Math.abs(Date.now() - facts.mtimeMs) < settleMs);
+  const fresh = found.filter(({ facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
   if (fresh.length > 0) await sleep(settleMs, undefined, { signal });
   const still = new Map(
     (

@@ -3,23 +3,24 @@ import { decodeText } from "./decode.ts";
 import { endingOf } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
-import type { Answered, Asked } from "./source.ts";
+import type { ReadResult, ReadRequest } from "./source.ts";
 
 export const hashOf = (content: string | Buffer): string => createHash("sha256").update(content).digest("base64url");
 
 const TEXT = /^(text\/|application\/(json|xml|javascript|x-yaml|yaml|toml)|[\w/-]+\+(json|xml))/i;
 
 /** A document as a whole: it changed where its bytes (or, with `ignore`, its remaining lines) did. */
-export function readHttp(asked: Asked): Promise<Answered> {
-  const { ignore } = asked.source;
-  return fetchSource(asked, ({ body, contentType, isFramed }) => {
+export function readHttp(request: ReadRequest): Promise<ReadResult> {
+  const { ignore } = request.source;
+  return fetchSource(request, ({ body, contentType, isFramed }) => {
     const isText = ignore !== undefined || TEXT.test(contentType);
     const whole = isText ? decodeText(body, contentType) : "";
     const ending = endingOf(whole, contentType);
+    const text = isText ? withoutIgnored(whole, ignore) : "";
     return {
       kind: "text",
-      text: isText ? withoutIgnored(whole, ignore) : "",
-      hash: hashOf(ignore === undefined ? body : withoutIgnored(whole, ignore)),
+      text,
+      hash: hashOf(ignore === undefined ? body : text),
       ending: ending && { ...ending, isSaid: ending.isSaid || !isFramed },
     };
   });

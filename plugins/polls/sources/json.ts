@@ -2,12 +2,12 @@ import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
 import { decodeText } from "./decode.ts";
 import { fetchSource } from "./fetch.ts";
-import { type Answered, type Asked, CheckFailed } from "./source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed } from "./source.ts";
 
 /** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
-export function readJson(asked: Asked): Promise<Answered> {
-  const { items: path, key } = asked.source;
-  return fetchSource(asked, ({ body, contentType }) => ({
+export function readJson(request: ReadRequest): Promise<ReadResult> {
+  const { items: path, key } = request.source;
+  return fetchSource(request, ({ body, contentType }) => ({
     kind: "items",
     items: jsonItems(decodeText(body, contentType), path, key),
   }));
@@ -19,7 +19,7 @@ export function jsonItems(text: string, path: string | undefined, key: string | 
     document = JSON.parse(text);
   } catch (cause) {
     const begin = text.trim().slice(0, 30).replace(/\s+/g, " ");
-    throw new CheckFailed(`The answer is not JSON: it begins with ${JSON.stringify(begin)}.`, { cause });
+    throw new CheckFailed(`The response is not JSON: it begins with ${JSON.stringify(begin)}.`, { cause });
   }
   let list: unknown = document;
   if (path !== undefined && path !== "") {

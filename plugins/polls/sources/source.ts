@@ -28,7 +28,7 @@ export interface Validators {
   lastModified?: string;
 }
 
-export interface Asked {
+export interface ReadRequest {
   source: Source;
   guard: Guard;
   validators: Validators | undefined;
@@ -42,7 +42,7 @@ export interface Asked {
   browser(): BrowserService;
   signal: AbortSignal;
 }
-export interface Answered {
+export interface ReadResult {
   found: Found;
   validators?: Validators;
   status?: number;

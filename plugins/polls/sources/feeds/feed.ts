@@ -10,11 +10,11 @@ import { decodeText } from "../decode.ts";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
 import { jsonFeed } from "./json-feed.ts";
-import { type Answered, type Asked, CheckFailed } from "../source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed } from "../source.ts";
 import { attributeOf, childrenOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
-export function readFeed(asked: Asked): Promise<Answered> {
-  return fetchSource(asked, ({ body, contentType }) => ({
+export function readFeed(request: ReadRequest): Promise<ReadResult> {
+  return fetchSource(request, ({ body, contentType }) => ({
     kind: "items",
     items: feedItems(decodeText(body, contentType)),
   }));

@@ -7,12 +7,12 @@ import { hashOf } from "../http.ts";
 import { withoutIgnored } from "./ignore.ts";
 import { parsePage } from "./page.ts";
 import { compileSelector } from "./select.ts";
-import { type Answered, type Asked, CheckFailed } from "../source.ts";
+import { type ReadResult, type ReadRequest, CheckFailed } from "../source.ts";
 
-export function readHtml(asked: Asked): Promise<Answered> {
-  return fetchSource(asked, ({ body, contentType, isFramed }) => {
+export function readHtml(request: ReadRequest): Promise<ReadResult> {
+  return fetchSource(request, ({ body, contentType, isFramed }) => {
     const html = decodeText(body, contentType);
-    const text = pageText(html, asked.source);
+    const text = pageText(html, request.source);
     const ending = endingOf(html);
     return { kind: "text", text, hash: hashOf(text), ending: ending && { ...ending, isSaid: !isFramed } };
   });
