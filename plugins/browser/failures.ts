@@ -10,8 +10,10 @@ const rawMessage = (error: unknown): string => plainText(error instanceof Error 
 
 /** The first paragraph of a library message, without `locator.click: `, call log and stack lines. */
 export function headline(error: unknown): string {
-  const text = rawMessage(error).split(/\n\s*(?:Call log:|={3,})/)[0]!;
-  const lines = text.split("\n").filter((line) => !/^\s+at /.test(line));
+  // Line by line: pages throw what they like, and over lines a search for blanks goes back and forth.
+  const all = rawMessage(error).split("\n");
+  const log = all.findIndex((line, at) => at > 0 && /^\s*(?:Call log:|={3,})/.test(line));
+  const lines = all.slice(0, log < 0 ? undefined : log).filter((line) => !/^\s+at /.test(line));
   const first = lines.join(" ").replace(/\s+/g, " ").trim();
   return first
     .replace(/^[a-zA-Z]+\.[a-zA-Z]+: /, "")

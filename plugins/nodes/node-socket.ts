@@ -9,8 +9,10 @@ export const MAX_FRAME = MAX_MESSAGE + 1024;
 const HANDSHAKE_MS = 10_000;
 const SILENT_AFTER = 2.5;
 
-interface NodeSocketEvents {
-  message(message: never): void;
+interface NodeSocketEvents<M> {
+  /** Throws for a message that the other side may not send. */
+  parse(message: unknown): M;
+  message(message: M): void;
   /** No further part is read from the socket until it is settled. Never rejects. */
   chunk(chunk: Chunk): Promise<void>;
   /** Once, however it ended. */
@@ -25,13 +27,14 @@ export interface Following {
   sent?(): void;
 }
 
-export class NodeSocket {
+/** `M`: what the other side says. */
+export class NodeSocket<M = unknown> {
   readonly #socket: WebSocket;
   #timer: NodeJS.Timeout | undefined;
   #reading = 0;
   lastSeen = Date.now();
 
-  constructor(socket: WebSocket, events: NodeSocketEvents) {
+  constructor(socket: WebSocket, events: NodeSocketEvents<M>) {
     this.#socket = socket;
     const seen = (): void => {
       this.lastSeen = Date.now();
@@ -44,7 +47,7 @@ export class NodeSocket {
     });
     socket.on("message", seen);
     readMessages(socket, {
-      json: (message) => events.message(message as never),
+      json: (message) => events.message(events.parse(message)),
       binary: (content) => void this.#take(events.chunk(unpackChunk(content))),
     });
   }

@@ -3,6 +3,7 @@
  * part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content; a frame
  * without content ends the stream.
  */
+import { compile, type Static, Type } from "portico";
 import type { BrowserRequest } from "portico/browser";
 
 /** Changes when an older side would misunderstand a newer one. */
@@ -22,45 +23,73 @@ export const CHUNK = 128 * 1024;
 /** Within a transfer, the longest silence, ms. */
 export const STALL_MS = 30_000;
 
+const Text = Type.String();
+const Id = Type.Integer({ minimum: 1, maximum: 0xffff_ffff });
+const Size = Type.Integer({ minimum: 0 });
+const Json = Type.Record(Text, Type.Unknown());
+
+const FileHead = Type.Object({
+  at: Type.Array(Type.Union([Text, Type.Integer({ minimum: 0 })]), { maxItems: 8 }),
+  name: Text,
+  size: Size,
+});
+
 /** Where in a body a file's path stands: `["actions", 2, "paths", 0]`. */
-export type JsonPath = readonly (string | number)[];
+export type JsonPath = (string | number)[];
+export type FileHead = Static<typeof FileHead>;
 
-export interface FileHead {
-  at: JsonPath;
-  name: string;
-  size: number;
-}
+const WireError = Type.Object({
+  code: Text,
+  message: Text,
+  status: Type.Number(),
+  param: Type.Optional(Text),
+  details: Type.Optional(Json),
+});
+export type WireError = Static<typeof WireError>;
 
-export interface WireError {
-  code: string;
-  message: string;
-  status: number;
-  param?: string;
-  details?: Record<string, unknown>;
-}
+const Hello = Type.Object({
+  t: Type.Literal("hello"),
+  version: Text,
+  platform: Text,
+  browser: Type.Boolean(),
+  /** What is no name is left out by the gateway. */
+  profiles: Type.Unsafe<string[]>(Type.Array(Type.Unknown())),
+});
+export type Hello = Static<typeof Hello>;
 
-export type ToNode =
-  | { t: "welcome"; version: string; heartbeatMs: number; maxFileBytes: number }
-  | { t: "request"; id: number; request: BrowserRequest; orDefaultProfile: boolean; files: FileHead[] }
+const ToNode = Type.Union([
+  Type.Object({
+    t: Type.Literal("welcome"),
+    version: Text,
+    heartbeatMs: Type.Integer({ minimum: 1 }),
+    maxFileBytes: Size,
+  }),
+  Type.Object({
+    t: Type.Literal("request"),
+    id: Id,
+    request: Type.Unsafe<BrowserRequest>(Type.Object({ method: Text, route: Text, body: Type.Optional(Json) })),
+    orDefaultProfile: Type.Boolean(),
+    files: Type.Array(FileHead),
+  }),
   /** The answer's file is whole and in its place here. */
-  | { t: "received"; id: number }
-  | { t: "cancel"; id: number };
+  Type.Object({ t: Type.Literal("received"), id: Id }),
+  Type.Object({ t: Type.Literal("cancel"), id: Id }),
+]);
+export type ToNode = Static<typeof ToNode>;
 
-export interface Hello {
-  t: "hello";
-  version: string;
-  platform: string;
-  browser: boolean;
-  profiles: string[];
-}
-
-export type FromNode =
-  | Hello
-  | { t: "answer"; id: number; body: Record<string, unknown>; files: FileHead[] }
+const FromNode = Type.Union([
+  Hello,
+  Type.Object({ t: Type.Literal("answer"), id: Id, body: Json, files: Type.Array(FileHead, { maxItems: 16 }) }),
   /** Bytes instead of JSON: they follow as stream 0. */
-  | { t: "bytes"; id: number; type: string; size: number }
-  | { t: "error"; id: number; error: WireError }
-  | { t: "navigated"; profile: string; targetId: string; url: string };
+  Type.Object({ t: Type.Literal("bytes"), id: Id, type: Text, size: Size }),
+  Type.Object({ t: Type.Literal("error"), id: Id, error: WireError }),
+  Type.Object({ t: Type.Literal("navigated"), profile: Text, targetId: Text, url: Text }),
+]);
+export type FromNode = Static<typeof FromNode>;
+
+/** What the other side may say. `parse` throws for what it may not. */
+export const checkToNode = compile(ToNode);
+export const checkFromNode = compile(FromNode);
 
 export function packChunk(id: number, stream: number, content: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(6 + content.length);

@@ -1,28 +1,44 @@
 /** The relay's side of the extension's socket: questions with answers, events, and a heartbeat. */
+import { compile, type Static, Type } from "portico";
 import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 
+const Text = Type.String();
+const TabId = Type.Integer({ minimum: 0 });
+
+const AttachedTab = Type.Object({ tabId: TabId, targetId: Text, attachment: Text, title: Text, url: Text });
 /** A tab as the extension tells of it. `attachment` is new whenever the debugger was attached anew. */
-export interface AttachedTab {
-  tabId: number;
-  targetId: string;
-  attachment: string;
-  title: string;
-  url: string;
-}
+export type AttachedTab = Static<typeof AttachedTab>;
 
-export interface Hello {
-  version: string;
-  userAgent: string;
-  tabs: AttachedTab[];
-}
+const Hello = Type.Object({ version: Text, userAgent: Text, tabs: Type.Array(AttachedTab) });
+export type Hello = Static<typeof Hello>;
 
-export type ExtensionEvent =
-  | ({ event: "hello" } & Hello)
-  | { event: "attached"; tab: AttachedTab }
-  | { event: "detached"; tabId: number; reason: string }
-  | { event: "cdp"; tabId: number; sessionId?: string; method: string; params?: Record<string, unknown> };
+const ExtensionEvent = Type.Union([
+  Type.Object({ event: Type.Literal("hello"), version: Text, userAgent: Text, tabs: Type.Array(AttachedTab) }),
+  Type.Object({ event: Type.Literal("attached"), tab: AttachedTab }),
+  Type.Object({ event: Type.Literal("detached"), tabId: TabId, reason: Text }),
+  Type.Object({
+    event: Type.Literal("cdp"),
+    tabId: TabId,
+    sessionId: Type.Optional(Text),
+    method: Text,
+    params: Type.Optional(Type.Record(Text, Type.Unknown())),
+  }),
+]);
+export type ExtensionEvent = Static<typeof ExtensionEvent>;
 
-type ExtensionMessage = ExtensionEvent | { taken: number } | { id: number; result?: unknown; error?: string };
+const checkMessage = compile(
+  Type.Union([
+    ExtensionEvent,
+    Type.Object({ taken: Type.Integer() }),
+    Type.Object({ id: Type.Integer(), result: Type.Optional(Type.Unknown()), error: Type.Optional(Text) }),
+  ]),
+);
+type ExtensionMessage = ReturnType<typeof checkMessage.parse>;
+
+/** A tab in an answer of the extension's. */
+export const checkTab = compile(AttachedTab);
+/** Those that it lists; null for one that has just gone. */
+export const checkTabs = compile(Type.Array(Type.Union([AttachedTab, Type.Null()])));
 
 /** What the extension can be asked for. */
 export type Ask =
@@ -62,7 +78,7 @@ export class ExtensionLink {
     this.#socket = socket;
     this.#askMs = askMs;
     this.#beat = setInterval(() => this.#ping(), BEAT_MS).unref();
-    readMessages(socket, { json: (message) => this.#take(message as ExtensionMessage, handlers.onEvent) });
+    readMessages(socket, { json: (message) => this.#take(checkMessage.parse(message), handlers.onEvent) });
     socket.on("close", () => {
       clearInterval(this.#beat);
       const interrupted = new Error("The extension was interrupted by its browser: try again.");

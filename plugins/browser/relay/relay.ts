@@ -2,7 +2,16 @@
 import { type Logger, PorticoError } from "portico";
 import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 import { CdpClient, type Tabs } from "./client.ts";
-import { type Ask, type AttachedTab, type ExtensionEvent, ExtensionLink, type Hello, NotTaken } from "./link.ts";
+import {
+  type Ask,
+  type AttachedTab,
+  type ExtensionEvent,
+  checkTab,
+  checkTabs,
+  ExtensionLink,
+  type Hello,
+  NotTaken,
+} from "./link.ts";
 
 /**
  * A browser may end the extension's worker at any time; it is back within moments, and its tabs are still attached. For
@@ -188,7 +197,7 @@ export class Relay implements Tabs {
 
   async fresh(): Promise<AttachedTab[]> {
     if (this.#tabs.size === 0) return [];
-    const told = await this.#ask<(AttachedTab | null)[]>({ ask: "list" });
+    const told = checkTabs.parse(await this.#ask({ ask: "list" }));
     for (const one of told) {
       const known = one === null ? undefined : this.#tabs.get(one.tabId);
       if (known !== undefined && one !== null) Object.assign(known, { title: one.title, url: one.url });
@@ -197,7 +206,7 @@ export class Relay implements Tabs {
   }
 
   async open(): Promise<AttachedTab> {
-    const tab = await this.#ask<AttachedTab>({ ask: "open" });
+    const tab = checkTab.parse(await this.#ask({ ask: "open" }));
     this.#add(tab);
     return this.#tabs.get(tab.tabId) ?? tab;
   }
@@ -254,7 +263,7 @@ export class Relay implements Tabs {
   }
 
   async #cleanTab({ tabId }: AttachedTab): Promise<void> {
-    const fresh = await this.#ask<AttachedTab>({ ask: "reset", tabId });
+    const fresh = checkTab.parse(await this.#ask({ ask: "reset", tabId }));
     this.#used.delete(tabId);
     this.#add(fresh);
   }

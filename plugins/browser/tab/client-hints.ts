@@ -27,7 +27,7 @@ const PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
   [/Android/, { name: "Android", navigator: "Linux armv81", architecture: ARM, version: /Android ([\d.]+)/ }],
   [/iPhone/, { name: "iOS", navigator: "iPhone", architecture: ARM, version: /iPhone OS ([\d_]+)/ }],
   [/iPad/, { name: "iOS", navigator: "iPad", architecture: ARM, version: /CPU OS ([\d_]+)/ }],
-  [/Windows/, { name: "Windows", navigator: "Win32", architecture: X86, version: /Windows\D+([\d.]+)/ }],
+  [/Windows/, { name: "Windows", navigator: "Win32", architecture: X86, version: /Windows\D{1,20}([\d.]+)/ }],
   [/Mac OS X/, { name: "macOS", navigator: "MacIntel", architecture: X86, version: /Mac OS X ([\d_]+)/ }],
 ];
 const LINUX: Platform = { name: "Linux", navigator: "Linux x86_64", architecture: X86, version: /$^/ };
@@ -56,6 +56,10 @@ function brandsOf(userAgent: string, isFull: boolean): ClientHints["brands"] {
 
 export const navigatorPlatform = (userAgent: string): string => platformOf(userAgent).navigator;
 
+/** What stands after the system's version: `Pixel 7`. */
+const modelOf = (userAgent: string): string =>
+  (/Android [\d.]+; ([^;)]{1,100})/.exec(userAgent)?.[1] ?? "").split(" Build/")[0]!;
+
 export function clientHints(userAgent: string, mobile: boolean): ClientHints {
   const { name, architecture, version } = platformOf(userAgent);
   return {
@@ -63,7 +67,7 @@ export function clientHints(userAgent: string, mobile: boolean): ClientHints {
     platform: name,
     platformVersion: (version.exec(userAgent)?.[1] ?? "").replaceAll("_", "."),
     architecture: mobile ? "" : architecture,
-    model: mobile ? (/Android [\d.]+; ([^;)]+?)(?: Build\/[^)]*)?\)/.exec(userAgent)?.[1] ?? "") : "",
+    model: mobile ? modelOf(userAgent) : "",
     brands: brandsOf(userAgent, false),
     fullVersionList: brandsOf(userAgent, true),
   };

@@ -3,7 +3,7 @@ import { type PluginContext, PorticoError } from "portico";
 import type { BrowserRequest, BrowserResponse, WebSocket } from "portico/browser";
 import type { NodesService, NodeStatus } from "../index.ts";
 import type { NodesConfig } from "../schema.ts";
-import type { FromNode, Hello, ToNode } from "../wire.ts";
+import { checkFromNode, type FromNode, type Hello, type ToNode } from "../wire.ts";
 import type { NodeSocket } from "../node-socket.ts";
 import type { NodeClient } from "./node-client.ts";
 
@@ -81,8 +81,9 @@ export class Registry implements NodesService {
     const { ctx, config } = this.#options;
     const { name } = node;
     let known: Known | undefined;
-    const nodeSocket: NodeSocket = new NodeSocket(socket, {
-      message: (message: FromNode) => {
+    const nodeSocket: NodeSocket<FromNode> = new NodeSocket(socket, {
+      parse: checkFromNode.parse,
+      message: (message) => {
         if (message.t === "hello") known = this.#greet(node, message, { client, nodeSocket }, known);
         else if (message.t === "navigated") this.#navigated(message);
         else client.answered(message);

@@ -1,6 +1,6 @@
 /** One connection of a node to its gateway. */
 import { dial, NodeSocket } from "../node-socket.ts";
-import type { FromNode, ToNode } from "../wire.ts";
+import { checkToNode, type FromNode, type ToNode } from "../wire.ts";
 import { RequestHandler } from "./request-handler.ts";
 import { Outgoing } from "./outgoing.ts";
 import type { TransferDirectory } from "./transfer-directory.ts";
@@ -34,8 +34,9 @@ export async function connect(
   const welcome = new Promise<void>((resolve) => (welcomed = resolve));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => (ended = resolve));
   const { nodeSocket, handler } = await dial(url, headers, ctx.signal, (socket) => {
-    const nodeSocket: NodeSocket = new NodeSocket(socket, {
-      message(message: ToNode) {
+    const nodeSocket: NodeSocket<ToNode> = new NodeSocket(socket, {
+      parse: checkToNode.parse,
+      message(message) {
         if (message.t === "welcome") {
           nodeSocket.watch(message.heartbeatMs);
           maxFileBytes = message.maxFileBytes;

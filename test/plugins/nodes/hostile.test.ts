@@ -95,11 +95,30 @@ test("answers to nothing are passed over; what is not understood ends the connec
   chunk(4_000_000, "x");
   answer = ({ id }) => send({ t: "answer", id, body: { tabs: [] }, files: [] });
   assert.equal((await browser.get("/tabs")).body.tabs, []);
-  answer = () => socket.send("{not json");
-  const { status, body } = await browser.get("/tabs");
-  assert.is(status, 503);
-  assert.is(body.error.code, "node_unavailable");
-  await known("liar", "gone");
+  const lies: ((id: number) => string)[] = [
+    () => "{not json",
+    () => "null",
+    (id) => JSON.stringify({ t: "answer", id, body: "text", files: [] }),
+    (id) => JSON.stringify({ t: "answer", id, body: null, files: [] }),
+    (id) => JSON.stringify({ t: "answer", id, body: {} }),
+    (id) => JSON.stringify({ t: "answer", id, body: {}, files: [{ at: "path", name: "x", size: 1 }] }),
+    (id) => JSON.stringify({ t: "answer", id, body: {}, files: [{ at: ["path"], name: "x", size: "endless" }] }),
+    (id) => JSON.stringify({ t: "bytes", id, type: "image/png", size: -1 }),
+    (id) => JSON.stringify({ t: "bytes", id, type: {}, size: 1 }),
+    (id) => JSON.stringify({ t: "error", id, error: null }),
+    (id) => JSON.stringify({ t: "hello", id, version: 1 }),
+    (id) => JSON.stringify({ t: "nothing", id }),
+    () => "[".repeat(100_000),
+  ];
+  for (const lie of lies) {
+    answer = ({ id }) => socket.send(lie(id));
+    const { status, body } = await browser.get("/tabs");
+    assert.equal([status, body.error.code], [503, "node_unavailable"], lie(0).slice(0, 100));
+    await known("liar", "gone");
+    socket = connect("liar");
+    socket.on("open", () => send({ t: "hello", version: "1", platform: "x", browser: true, profiles: [] }));
+    await known("liar", "connected");
+  }
 });
 
 test.run();

@@ -18,6 +18,7 @@ async function pair(): Promise<{ nodeSocket: NodeSocket; peer: Socket; messages:
     server.on("upgrade", (req, socket, head) => {
       acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => {
         const nodeSocket = new NodeSocket(ws, {
+          parse: (message) => message,
           message: (message) => void messages.push(message),
           chunk: async () => {},
           closed() {},

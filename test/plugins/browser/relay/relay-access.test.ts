@@ -200,6 +200,15 @@ test("a message that is none ends its connection, and nothing else", async () =>
     "null",
     JSON.stringify({ event: "hello", version: "0", userAgent: "an older one" }),
     JSON.stringify({ event: "attached" }),
+    JSON.stringify({ event: "attached", tab: { ...tab, targetId: 7 } }),
+    JSON.stringify({ event: "hello", version: "1", userAgent: "x", tabs: [{ ...tab, url: null }] }),
+    JSON.stringify({ event: "hello", version: "1", userAgent: {}, tabs: [] }),
+    JSON.stringify({ event: "cdp", tabId: "1", method: "Page.enable" }),
+    JSON.stringify({ event: "cdp", tabId: 1, method: 7 }),
+    JSON.stringify({ event: "cdp", tabId: 1, method: "Page.x", params: "x" }),
+    JSON.stringify({ event: "__proto__" }),
+    JSON.stringify({ id: "1" }),
+    "[".repeat(100_000),
   ];
   for (const text of greetings) {
     const { socket } = await asExtension(token);

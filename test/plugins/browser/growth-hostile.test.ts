@@ -1,0 +1,75 @@
+/** Texts of pages and callers: time grows with their length and not faster. A quadratic one would not end within the suite's time. */
+import * as assert from "uvu/assert";
+import { test } from "../../support/suite.ts";
+import { callLog, failure, headline, plainText } from "../../../plugins/browser/failures.ts";
+import { plainName } from "../../../plugins/browser/files/own-files.ts";
+import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
+import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
+import { nameOf } from "../../../plugins/browser/snapshot/names.ts";
+import { refNumber } from "../../../plugins/browser/snapshot/refs.ts";
+import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
+import { clientHints } from "../../../plugins/browser/tab/client-hints.ts";
+
+const N = 300_000;
+
+test("what a page throws is made short in time", () => {
+  for (const text of [
+    "\n".repeat(N),
+    " \n".repeat(N),
+    "\n    at".repeat(N / 5),
+    "\n==".repeat(N / 3),
+    "\u001b[".repeat(N),
+  ]) {
+    headline(new Error(text));
+    failure(new Error(text), "The action");
+    callLog(new Error(`Call log:${text}`));
+    plainText(text);
+  }
+  assert.is(headline(new Error("locator.click: No\n   \n  Call log:\n - waiting")), "No");
+  assert.is(headline(new Error("Error: first\n    at x (y.js:1)\nsecond\n=== logs ===\nz")), "first second");
+});
+
+test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () => {
+  for (const text of [
+    "\u00a0".repeat(N),
+    "\n".repeat(N),
+    "[".repeat(N),
+    "[ref=".repeat(N / 5),
+    "[ @ref = ".repeat(N / 9),
+  ])
+    sanitized(`[${text}`);
+  for (const text of ["[ref=e1]", "[  ref = 1]", "[\u00a0\u00a0@ref=1]", "[\nref=\n1]", "[REF=2", "[ @ native=1]"])
+    assert.not.match(sanitized(text), /\[\s*@?\s*(ref|native)/i, text);
+  let node: AriaNode = { role: "link", text: "end" };
+  const all = [node];
+  for (let i = 0; i < 20_000; i++) all.push((node = { role: "link", children: [node] }));
+  for (const one of all) nameOf(one);
+  assert.is(nameOf(all[3]!), "end");
+});
+
+test("a caller's glob is no regular expression", () => {
+  const url = `https://example.com/${"a".repeat(2000)}`;
+  assert.not(urlMatcher(`${"*a".repeat(500)}*b`)(url));
+  assert.not(urlMatcher("*".repeat(N))("") === undefined);
+  for (const [glob, fits] of [
+    ["**/api/*", true],
+    ["*/api/users*", true],
+    ["https://x.example/api/users?id=1", true],
+    ["api", true],
+    ["*/other", false],
+    ["*api", false],
+    ["https://*/users?id=1", true],
+    ["**", true],
+    ["a+b*", false],
+  ] as const)
+    assert.is(urlMatcher(glob)("https://x.example/api/users?id=1"), fits, glob);
+});
+
+test("other texts of callers", () => {
+  refNumber(`${" ".repeat(N)}x`);
+  assert.ok(Buffer.byteLength(plainName("\u00e9 .".repeat(N))) <= 255);
+  clientHints(`Android 1.1; ${"a Build/".repeat(N / 8)}`, true);
+  clientHints("Windows".repeat(N / 7), true);
+});
+
+test.run();
