@@ -58,7 +58,7 @@ function isMatch(pattern: string, name: string): boolean {
 }
 
 /** A copy to show: secrets by the name of their key, and long texts, are cut out. */
-export function shown(value: unknown): unknown {
+function shown(value: unknown): unknown {
   return maskNamed(shortened(value, 0));
 }
 

@@ -1,3 +1,8 @@
-/** `portico/agent`: turns, wakes and tools, as webhooks, cron, polls, MCP clients and hooks know them. */
+/**
+ * `portico/agent`: turns, wakes and tools, as webhooks, cron, polls, MCP clients and hooks know them.
+ *
+ * @example
+ * const { turnId } = await ctx.use("agent").startTurn({ message: "Look at the build.", source: "mine", session: "ci" });
+ */
 export * from "./tool-call.ts";
 export type * from "./types.ts";

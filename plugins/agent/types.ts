@@ -60,6 +60,7 @@ declare module "portico" {
   }
 }
 
+/** One of the workspace's files that go into the system prompt (`AGENTS.md`, …), as `agent:bootstrap` shows and changes it. */
 export interface BootstrapFile {
   /** `AGENTS.md` */
   name: string;
@@ -69,6 +70,7 @@ export interface BootstrapFile {
   missing: boolean;
 }
 
+/** What handlers of `command:new`, `command:reset` and `command:stop` get. */
 export interface CommandContext {
   sessionKey: string;
   /** `new`, `reset`, `stop`. */
@@ -82,6 +84,7 @@ export interface CommandContext {
   previousSession?: { messages: { role: string; content: string }[] };
 }
 
+/** The service `agent`: turns and wakes, to be started, followed and stopped. */
 export interface AgentService {
   /**
    * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
@@ -114,6 +117,7 @@ export interface AgentService {
   fence(label: string, text: string): string;
 }
 
+/** A turn to be run: what to do, in which session, by which agent and model. */
 export interface TurnRequest {
   /** The task, in trusted words (a template's text). */
   message: string;
@@ -147,6 +151,7 @@ export interface TurnRequest {
   received?: boolean;
 }
 
+/** An event for the next heartbeat of the main session, or (`mode: "now"`) for one of its own. */
 export interface WakeRequest {
   text: string;
   metadata?: Record<string, unknown>;
@@ -178,11 +183,13 @@ export interface TurnStatus {
   error?: { code: string; message: string; status?: number };
 }
 
+/** What a caller who waited for a turn is told. */
 export interface TurnEnd extends TurnStatus {
   status: 200;
   message: string;
 }
 
+/** How a wake stands. JSON-ready: times are ISO 8601. */
 export interface WakeStatus {
   eventId: string;
   /** `running`: a heartbeat turn has it in its prompt. `done`: that turn has finished. */

@@ -3,7 +3,7 @@ import { type Static, Type } from "portico";
 
 const days = (fallback: number, description: string) => Type.Number({ default: fallback, minimum: 0, description });
 
-export const retentionSchema = Type.Object({
+const retentionSchema = Type.Object({
   itemsDays: days(14, "Turns and events that are done or cancelled; 0 keeps them."),
   deadDays: days(90, "Turns and events that are dead; 0 keeps them."),
   deliveriesDays: days(30, "The webhooks' delivery log; 0 keeps it."),

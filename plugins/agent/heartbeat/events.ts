@@ -13,7 +13,7 @@ const HEAD_CHARS = 100;
 const SHOWN_CHARS = 500;
 const LONGEST_LIST = 1000;
 
-export interface WakeBody {
+interface WakeBody {
   text: string;
   metadata?: Record<string, unknown>;
   source?: string;

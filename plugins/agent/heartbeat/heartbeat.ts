@@ -37,7 +37,7 @@ export interface Heartbeat {
   prepare(turnId: string, reason: string): Promise<Beat | "nothing">;
 }
 
-export interface HeartbeatState {
+interface HeartbeatState {
   /** Of the next regular beat; `undefined` where there is none. */
   nextAt: number | undefined;
   /** Between two; 0: none. */
@@ -46,7 +46,7 @@ export interface HeartbeatState {
   waitingTurn: string | undefined;
 }
 
-export interface Beat {
+interface Beat {
   message: string;
   untrusted: { label: string; text: string }[];
   /** What goes into the queue with the end of this turn: the events that it had no room for need another. */

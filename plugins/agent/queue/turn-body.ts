@@ -14,7 +14,7 @@ export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   chat?: ChatTurn | undefined;
 }
 
-export interface ChatTurn {
+interface ChatTurn {
   /** The caller's messages but the last one of the user: what the turn takes for the session's history. */
   history: ChatMessage[];
   /** That last one as it came, with its images. */

@@ -102,7 +102,7 @@ function withSummary(stored: readonly StoredMessage[], summary: string | undefin
 }
 
 /** A message in words, its tool calls included. */
-export function wordsOf(message: ChatMessage): string {
+function wordsOf(message: ChatMessage): string {
   const calls = (message.tool_calls ?? []).map((call) => `[calls ${call.function?.name} ${call.function?.arguments}]`);
   return [textOf(message), ...calls].filter((part) => part !== "").join(" ");
 }

@@ -52,7 +52,7 @@ export function storeUnavailable(problem: string, cause: unknown): PorticoError 
   );
 }
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }

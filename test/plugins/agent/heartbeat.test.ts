@@ -39,6 +39,23 @@ test("nothing queued, no HEARTBEAT.md: no model call", async () => {
   assert.is(g.asked.length, 0);
 });
 
+test("GET /heartbeat shows the next beat and the events that wait for it", async () => {
+  const { eventId } = await agent().wake({ text: "look here", source: "door" });
+  const state = await until("the schedule", async () => {
+    const shown = await g.json("GET", "/heartbeat");
+    return shown.nextAt === null ? undefined : shown;
+  });
+  assert.is(state.everyMs, 3_600_000);
+  const inMs = Date.parse(state.nextAt) - Date.now();
+  assert.ok(inMs > 0 && inMs <= 3_600_000, `${inMs} ms`);
+  assert.is(state.queued, 1);
+  const [{ createdAt, ...event }] = state.events;
+  assert.equal(event, { eventId, text: "look here", source: "door", mode: "next-heartbeat" });
+  assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);
+  await ended((await beat()).turnId as string);
+  assert.equal((await g.json("GET", "/heartbeat")).events, []);
+});
+
 test("all queued events come in one turn, fenced, and are done with it", async () => {
   const wakes = await Promise.all(
     Array.from({ length: 60 }, (_, n) => agent().wake({ text: `event number ${n}.`, metadata: { n }, source: "test" })),

@@ -3,8 +3,8 @@ import type { ChatMessage, ChatRequest } from "portico/chat";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
 /** An iterable is streamed piece by piece, and may break off. */
-export type Say = string | Partial<ChatMessage> | AsyncIterable<string> | Promise<string>;
-export type Script = (
+type Say = string | Partial<ChatMessage> | AsyncIterable<string> | Promise<string>;
+type Script = (
   request: ChatRequest,
   info: { signal: AbortSignal; sessionKey: string; channel: string },
 ) => Say | Promise<Say>;
