@@ -31,17 +31,18 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
         return post(target, "/chat/completions", fitted, dropped);
       },
       error: (status, _headers, body) => readOpenAiProblem(status, body),
-      ...(lists !== false && {
-        listModels: {
-          encode: (target: Target): WireRequest => ({
-            method: "GET",
-            url: `${target.baseUrl}/models`,
-            headers: headersOf(target),
-            dropped: [],
-          }),
-          decode: readModelList,
-        },
-      }),
+      listModels:
+        lists === false
+          ? undefined
+          : {
+              encode: (target): WireRequest => ({
+                method: "GET",
+                url: `${target.baseUrl}/models`,
+                headers: headersOf(target),
+                dropped: [],
+              }),
+              decode: readModelList,
+            },
       routes: forwardRoutes(API_ROUTES, (route, target) => ({
         url: `${target.baseUrl}/${route}`,
         headers: { ...headersOf(target), accept: "*/*" },

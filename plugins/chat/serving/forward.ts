@@ -5,12 +5,12 @@ import type { Channel } from "../routing/channel.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
-import { ask, errorEvent, reportResponse } from "./ask.ts";
+import { ask, reportResponse } from "./ask.ts";
 import { type End, meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
 import { markFailure, offerMessage, traceOf } from "./open.ts";
-import { writeStream } from "./write-stream.ts";
+import { writeForwarded } from "./write-forwarded.ts";
 
 export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
   const { model, text, stream, route } = request;
@@ -30,7 +30,10 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
     const reply = events.hasListeners("message:received") ? await offerMessage(events, job) : [];
     if (job.cancelled) throw clientDisconnected();
     if (typeof reply === "string") writeReply(call, job, request, reply);
-    else await endpoint.busy(write(call, job, await begin(endpoint, call, request, job)));
+    else {
+      const response = await begin(endpoint, call, request, job);
+      await endpoint.busy(writeForwarded(call, job, response, endpoint.engine.masks.all()));
+    }
   } catch (error) {
     job.cancel();
     throw await withNearest(endpoint, call.client, error);
@@ -128,34 +131,6 @@ function untranslated(provider: string, stream: boolean): never {
   const [what, param] = stream ? ["as a stream: leave out `stream`", "stream"] : ["in this form: send JSON", undefined];
   throw new PorticoError("invalid_request_error", `The provider \`${provider}\` has this route, but not ${what}.`, {
     param,
-  });
-}
-
-async function write(call: Call, job: Job, { stream, headers = {}, completion }: ChatResponse): Promise<void> {
-  const { res } = call;
-  if (stream === undefined) {
-    const body = JSON.stringify(completion);
-    res.writeHead(200, {
-      ...traceOf(job),
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-    });
-    res.end(body);
-    return;
-  }
-  const type = headers["content-type"] ?? "application/octet-stream";
-  const events = type.startsWith("text/event-stream");
-  const passed: Record<string, string> = { ...traceOf(job), "content-type": type };
-  if (events) Object.assign(passed, { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" });
-  else if (headers["content-encoding"] === undefined && headers["content-length"] !== undefined)
-    passed["content-length"] = headers["content-length"];
-  if (headers["content-disposition"] !== undefined) passed["content-disposition"] = headers["content-disposition"];
-  if (!res.destroyed) res.writeHead(200, passed);
-  await writeStream(res, stream, events, {
-    write: (bytes) => res.write(bytes),
-    end: () => void res.end(),
-    // Whoever reads bytes can only tell from the connection that some are missing.
-    fail: (error) => void (events ? res.end(errorEvent(error)) : res.destroy()),
   });
 }
 

@@ -50,7 +50,7 @@ test.before(async () => {
     ),
     config: {
       channels: {
-        main: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "sk-main", maxRetries: 1 },
+        main: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "sk-main-secret-0123456789", maxRetries: 1 },
         claude: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["claude-x"] },
         fim: { provider: "mistral", baseUrl: root, apiKey: "k", models: ["codestral"] },
       },
@@ -94,7 +94,10 @@ test("completions, whole and streamed, as they are but for the model's name", as
   assert.is(data.choices[0]?.text, "Hi");
   assert.is((data as unknown as { odd: number }).odd, 1);
   assert.equal(bodyOf(seen[0]), { ...request, model: "gpt-x" });
-  assert.equal([seen[0]!.path, seen[0]!.headers.authorization], ["/v1/completions", "Bearer sk-main"]);
+  assert.equal(
+    [seen[0]!.path, seen[0]!.headers.authorization],
+    ["/v1/completions", "Bearer sk-main-secret-0123456789"],
+  );
   assert.is(response.headers.get("x-portico-channel"), "main");
 
   respond = (_, res) => {
@@ -301,6 +304,21 @@ test("a list of models is gone through, as far as the key may use them", async (
   const { response } = await ask({ models: ["claude-x", "main/gpt-x"] });
   assert.is(response.headers.get("x-portico-model"), "gpt-x");
   assert.equal(bodyOf(seen.at(-1)), { prompt: "x", model: "gpt-x" });
+});
+
+test("a secret that the upstream echoes is hidden, in JSON, in text and in events", async () => {
+  const bodies: [string, string][] = [
+    ["application/json", '{"text":"it is sk-main-secret-0123456789"}'],
+    ["text/plain", "it is sk-main-secret-0123456789"],
+    ["text/event-stream", 'data: {"choices":[{"text":"it is sk-main-secret-0123456789"}]}\n\ndata: [DONE]\n\n'],
+  ];
+  for (const [type, body] of bodies) {
+    respond = (_, res) => res.writeHead(200, { "content-type": type, "content-length": body.length }).end(body);
+    const response = await gateway.request("POST", "/v1/completions", { model: "main/x", prompt: "x" });
+    const text = await response.text();
+    assert.not.match(text, "sk-main-secret");
+    assert.match(text, "it is ");
+  }
 });
 
 test("usage is counted, of images and transcriptions too", async () => {
