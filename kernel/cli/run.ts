@@ -61,6 +61,8 @@ async function runCommand(top: Command, options: CliOptions, terminal: Terminal)
     return wantsHelp || words.length === 0 ? 0 : 2;
   }
   const parsed = parseWords(command, fullPath, words);
+  const { token } = parsed.options;
+  if (typeof token === "string" && token.trim() === "") throw new UsageError("--token must not be empty.");
   const { signal, cwd, env } = options;
   const gateway = lazyClient(async () => {
     // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
@@ -113,8 +115,7 @@ async function addressOf(options: Record<string, unknown>, env: CliOptions["env"
   const running = readRunning(paths.state);
   const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? running?.url;
   const cert = url === running?.url ? running?.cert : undefined;
-  const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"];
-  if (options["token"] !== undefined && token?.trim() === "") throw new UsageError("--token must not be empty.");
+  const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"]?.trim();
   if (url && token) return { url, token, cert };
   const { readConfigFile, withoutReferences } = await import("../config/read.ts");
   const { envFileIn, withVariables } = await import("../config/environment.ts");

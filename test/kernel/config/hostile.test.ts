@@ -184,7 +184,8 @@ for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } 
 test("--token that is empty is said so", async () => {
   const home = dirname((await openWith("{}")).file);
   for (const token of ["", " "])
-    assert.match((await porticoHere(home, ["status", "--token", token])).stderr, "--token must not be empty");
+    for (const command of ["status", "node"])
+      assert.match((await porticoHere(home, [command, "--token", token])).stderr, "--token must not be empty");
 });
 
 test.run();
