@@ -18,7 +18,7 @@ export interface AuthOptions {
   throttle?: Throttle;
 }
 
-export interface Caller {
+interface Caller {
   readonly address: string;
 }
 

@@ -27,7 +27,7 @@ export interface Guards {
 }
 
 /** What a route allows beside the rules. */
-export interface GuardExceptions {
+interface GuardExceptions {
   /** Further origins. */
   origins?: readonly string[] | undefined;
   /** Links of other sites may lead here: to a page that anybody may see. */

@@ -14,7 +14,7 @@ export interface ThrottleOptions {
 }
 
 /** How many failures a caller may still have. */
-export interface ThrottleState {
+interface ThrottleState {
   limit: number;
   remaining: number;
   /** Until all failures have left the window. */

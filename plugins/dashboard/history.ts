@@ -4,7 +4,7 @@ import type { ChannelStatus } from "portico/chat";
 const KEEP = 360;
 
 /** One value a step, oldest first, the step that is under way last. */
-export interface ChannelHistory {
+interface ChannelHistory {
   /** Milliseconds; null before the channel was ever used. */
   latency: (number | null)[];
   /** Attempts that failed within the step. */

@@ -25,7 +25,7 @@ export interface DeliveryBody {
 }
 
 export const DELIVERY = "delivery";
-export const MOST_ATTEMPTS = 8;
+const MOST_ATTEMPTS = 8;
 
 /** The durable work item of one delivery. `of` names what it is about: the same again is no second delivery. */
 export function deliveryItem(of: string, target: DeliveryTarget, message: DeliveryMessage): NewItem {

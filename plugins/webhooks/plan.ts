@@ -37,7 +37,7 @@ export interface Planner {
 }
 
 /** What a caller may start; without one everything. */
-export interface Permission {
+interface Permission {
   allowed(mapping: Mapping): boolean;
   credential: Pick<Credential, "checkNames">;
 }

@@ -8,7 +8,7 @@ import type { Request } from "./mappings/paths.ts";
 import { readRespond, type Respond } from "./mappings/respond.ts";
 import { checkAgainst, readTemplate, type Template } from "./mappings/template.ts";
 
-export interface RateLimit {
+interface RateLimit {
   maxRequests: number;
   windowMs: number;
 }

@@ -8,7 +8,7 @@ export interface Request {
   query: Readonly<Record<string, string>>;
 }
 
-export type Root = keyof Request;
+type Root = keyof Request;
 export interface Path {
   root: Root;
   steps: readonly (string | number)[];

@@ -2,7 +2,7 @@
 import { didYouMean, PorticoError } from "portico";
 import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
 
-export interface Rendered {
+interface Rendered {
   text: string;
   /** Placeholders for which the request has no value. */
   missing: string[];

@@ -5,7 +5,7 @@ import { type PluginContext, PorticoError, runBounded, withDeadline } from "port
 import type { Request } from "./paths.ts";
 
 /** What a transform is called with. */
-export interface TransformInput extends Request {
+interface TransformInput extends Request {
   mapping: string;
 }
 type Transform = (input: TransformInput) => unknown;
