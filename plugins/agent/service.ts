@@ -123,6 +123,7 @@ function endOf(status: TurnStatus): TurnEnd {
   const { turnId, sessionId, error = { code: "cancelled", message: "The turn was stopped.", status: 409 } } = status;
   throw new PorticoError(error.code, error.message, {
     status: error.code === "cancelled" ? 409 : error.status,
+    headers: error.status === 429 ? { "retry-after": "30" } : undefined,
     details: { turnId, sessionId },
   });
 }
