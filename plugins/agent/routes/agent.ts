@@ -1,5 +1,5 @@
 /** `POST /agent`: a turn, or a command to the session. */
-import { compile } from "portico";
+import { compile, isPorticoError } from "portico";
 import type { AgentService } from "portico/agent";
 import { runCommand, parseCommand } from "../commands.ts";
 import { type AgentContext, MAIN_SESSION } from "../context.ts";
@@ -22,7 +22,13 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
     const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
     agent.settings(request.agent);
-    const body: TurnBody = await received(agent, session, { ...request, source });
+    const asked: TurnBody = { ...request, source };
+    const body = await received(agent, session, asked).catch((error: unknown) => {
+      // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
+      const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
+      if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
+      throw error;
+    });
     const command = body.reply === undefined ? parseCommand(body.message) : undefined;
     if (command) {
       const result = await runCommand({ agent, service, worker }, command, session, source);

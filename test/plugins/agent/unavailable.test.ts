@@ -1,0 +1,37 @@
+/** A hook that fails closed: who waits is told at once, what is queued is tried again until the hook works. */
+import * as assert from "uvu/assert";
+import { startGateway } from "../../support/gateway.ts";
+import { test } from "../../support/suite.ts";
+import { untilRight } from "../../support/until.ts";
+
+const handler = (body: string) => `export default () => { ${body} };\n`;
+
+test("a turn that nobody waits for outlasts a hook that does not work", async () => {
+  const file = "hooks/guard/handler.ts";
+  const gateway = await startGateway({
+    config: { agents: { defaults: { retryDelayMs: 400 } } },
+    files: {
+      "hooks/guard/HOOK.md": "---\nevents: [message:received]\nfailClosed: true\n---\n",
+      [file]: handler('throw new Error("boom");'),
+    },
+  });
+  try {
+    for (const body of [{ message: "hi", wait: true }, { message: "/new" }]) {
+      const refused = await gateway.request("POST", "/agent", body);
+      assert.equal([refused.status, (await refused.json()).error.code], [503, "hook_unavailable"]);
+    }
+    const queued = await gateway.request("POST", "/agent", { message: "hi" });
+    assert.is(queued.status, 200);
+    const { turnId } = await queued.json();
+    const turn = () => gateway.json("GET", `/turns/${turnId}`);
+    await untilRight(turn, (one) => /has to judge/.test(JSON.stringify(one)));
+    gateway.write(file, handler(""));
+    await gateway.json("POST", "/kernel/hooks/rescan");
+    const done = await untilRight(turn, (one) => one.state === "done");
+    assert.ok(done.result ?? done);
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
