@@ -18,11 +18,14 @@ test("a turn that nobody waits for outlasts a hook that does not work", async ()
   try {
     for (const body of [{ message: "hi", wait: true }, { message: "/new" }]) {
       const refused = await gateway.request("POST", "/agent", body);
-      assert.equal([refused.status, (await refused.json()).error.code], [503, "hook_unavailable"]);
+      assert.equal(
+        [refused.status, ((await refused.json()) as { error: { code: string } }).error.code],
+        [503, "hook_unavailable"],
+      );
     }
     const queued = await gateway.request("POST", "/agent", { message: "hi" });
     assert.is(queued.status, 200);
-    const { turnId } = await queued.json();
+    const { turnId } = (await queued.json()) as { turnId: string };
     const turn = () => gateway.json("GET", `/turns/${turnId}`);
     await untilRight(turn, (one) => /has to judge/.test(JSON.stringify(one)));
     gateway.write(file, handler(""));
