@@ -79,8 +79,8 @@ interface Failure {
 
 function failureLine({ attempt, error, retryAt }: Failure): string {
   const next = new Date(retryAt ?? Date.now());
-  const seconds = Math.max(0, Math.round((next.getTime() - Date.now()) / 1000));
-  return `[Attempt ${attempt} failed: ${error.message} The next comes in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
+  const seconds = Math.max(0, Math.ceil((next.getTime() - Date.now()) / 1000));
+  return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next comes in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
 }
 
 async function* events(stream: AsyncIterable<Buffer>): AsyncGenerator<{ event: string; data: unknown }> {
