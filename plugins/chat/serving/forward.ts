@@ -9,18 +9,18 @@ import { ask, reportResponse } from "./ask.ts";
 import { type End, meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
-import { markFailure, offerMessage, traceOf } from "./open.ts";
+import { markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
 import { writeForwarded } from "./write-forwarded.ts";
 
 export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
-  const { model, text, stream, route } = request;
+  const { model, text, stream } = request;
   if (request.fields !== undefined) checkMembers(request.fields(undefined), await call.body());
   const job = new Job({
     request: { model, messages: text === undefined ? [] : [{ role: "user", content: text }] },
     stream,
     requestId: call.id,
     client: call.client,
-    sessionKey: route,
+    sessionKey: sessionKeyOf(call, undefined),
   });
   call.onLeave(() => job.cancel());
   try {

@@ -99,7 +99,7 @@ async function begin(endpoint: Endpoint, call: Call, incoming: Incoming, job: Jo
 const NONE: string[] = [];
 
 /** A client key's sessions are its own, whatever it names. */
-function sessionKeyOf({ req, client }: Call, user: unknown): string {
+export function sessionKeyOf({ req, client }: Call, user: unknown): string {
   const named = sessionNamed(req.headers["x-portico-session"], user);
   return client.kind === "key" ? keySession(client.key ?? "", named) : named;
 }

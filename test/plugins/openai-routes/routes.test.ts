@@ -45,6 +45,7 @@ test.before(async () => {
       "guard",
       `const { content } = event.context;
        if (content.includes("forbidden")) return { block: "not that" };
+       if (content === "which session") return { block: event.sessionKey };
        if (content === "answer me") return { reply: "by a hook" };
        if (content.includes("secret")) event.context.content = content.replace("secret", "******");`,
     ),
@@ -58,6 +59,7 @@ test.before(async () => {
       gateway: {
         keys: {
           ears: { hash: hashOf("pk_ears"), models: ["hear"] },
+          any: { hash: hashOf("pk_any") },
           once: { hash: hashOf("pk_once"), models: ["*"], requestsPerMinute: 1 },
         },
       },
@@ -192,6 +194,16 @@ test("keys and their limits hold here too", async () => {
   assert.is((await fetch(`${gateway.url}/v1/audio/transcriptions`, upload)).status, 403);
   form.set("model", "hear");
   assert.is((await fetch(`${gateway.url}/v1/audio/transcriptions`, upload)).status, 200);
+});
+
+test("hooks see a key's request in a session of the key's own", async () => {
+  const body = { model: "main/mod", input: "which session" };
+  const headers = { "x-portico-session": "main" };
+  const named = async (token: string) => {
+    const response = await gateway.request("POST", "/v1/moderations", body, { token, headers });
+    return ((await response.json()) as { error: { message: string } }).error.message;
+  };
+  assert.equal([await named("pk_any"), await named(gateway.token)], ["key:any:main", "main"]);
 });
 
 test("a channel that has no such route says who has; an alias goes on to one that does", async () => {
