@@ -65,11 +65,13 @@ const carried = (high = 0, low = 0): IPv4 => new ipaddr.IPv4([high >> 8, high & 
 /** What a NAT64 prefix of 48, 56 or 64 bits carries (RFC 6052): the address is split by an octet of zeros. */
 function translated([, , , g3 = 0, g4 = 0, g5 = 0, g6 = 0]: readonly number[]): IPv4[] {
   const byte = (group: number, high: boolean): number => (high ? group >> 8 : group & 255);
-  return [
+  const lengths = [
     new ipaddr.IPv4([byte(g3, true), byte(g3, false), byte(g4, false), byte(g5, true)]),
     new ipaddr.IPv4([byte(g3, false), byte(g4, false), byte(g5, true), byte(g5, false)]),
     new ipaddr.IPv4([byte(g4, false), byte(g5, true), byte(g5, false), byte(g6, true)]),
   ];
+  // Zeros are what a prefix of another length has there.
+  return lengths.filter(({ octets }) => octets[0] !== 0);
 }
 
 function kindOfV6(address: IPv6): AddressKind {

@@ -82,8 +82,8 @@ const isFramed = ({ headers }: GuardedResponse): boolean =>
   headers["content-length"] !== undefined || /chunked/i.test(headers["transfer-encoding"] ?? "");
 
 /** How long a server asks to wait; `undefined` for what is neither seconds nor a date to come. */
-export function retryAfterMs(value: string | undefined, now = Date.now()): number | undefined {
+function retryAfterMs(value: string | undefined): number | undefined {
   if (value === undefined || value.length > 100) return undefined;
-  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - now;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
   return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }

@@ -105,9 +105,7 @@ test("pages, whatever the selector", () => {
   ];
   for (const selector of selectors)
     for (const token of ["<li>", "<li><b></b>"])
-      assertLinear(`${selector} on ${token}…`, 4_000, repeated(token), (text) =>
-        pageText(text, { selector, remove: [selector] }),
-      );
+      assertLinear(`${selector} on ${token}…`, 2_000, repeated(token), (text) => pageText(text, { selector }));
 });
 
 test("patterns of lines that do not count", () => {

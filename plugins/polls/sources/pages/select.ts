@@ -1,14 +1,14 @@
 /** CSS selectors on a page; the only importer of css-select, css-what and nth-check. */
 import { compile } from "css-select";
 import { isTraversal, parse, type Selector } from "css-what";
-import { type AnyNode, type Document, type Element, isTag } from "domhandler";
+import { type AnyNode, Document, type Element, isTag } from "domhandler";
 import * as domutils from "domutils";
 import nthCheck from "nth-check";
 import { PorticoError } from "portico";
 import { CheckFailed } from "../source.ts";
 
-/** What a selector may do on one page, in looks at a node: some 100 ms. */
-const MOST_LOOKS = 5_000_000;
+/** What a selector may do on one page, in looks at a node: enough for any that does not compare all with all. */
+const LOOKS = { any: 200_000, perNode: 100 };
 
 /** Where an element stands among its siblings, from either end: of all of them, and of those of its name. */
 interface Position {
@@ -67,12 +67,22 @@ function positional() {
   };
 }
 
+function sizeOf(page: Document): number {
+  let size = 0;
+  const open: AnyNode[] = [page];
+  for (let node = open.pop(); node; node = open.pop()) {
+    size++;
+    if ("children" in node) for (const child of node.children) open.push(child);
+  }
+  return size;
+}
+
 /** The tree as the library sees it, with every look counted. */
-function metered(selector: string) {
-  let looks = 0;
+function metered(selector: string, page: Document) {
+  let left = LOOKS.any + LOOKS.perNode * sizeOf(page);
   const count = (more = 1): void => {
-    looks += more;
-    if (looks > MOST_LOOKS)
+    left -= more;
+    if (left < 0)
       throw new CheckFailed(`The selector ${JSON.stringify(selector)} takes too long on this page: make it narrower.`);
   };
   return {
@@ -112,14 +122,18 @@ function check(alternatives: readonly Selector[][]): void {
 
 /** Answers the elements of a page in their order. Throws 400 with `param: "source.selector"` for what is no selector. */
 export function compileSelector(selector: string): (page: Document) => Element[] {
-  const matcher = () =>
-    compile<AnyNode, Element>(selector, { adapter: metered(selector), pseudos: positional(), cacheResults: true });
+  const matcher = (page: Document) =>
+    compile<AnyNode, Element>(selector, {
+      adapter: metered(selector, page),
+      pseudos: positional(),
+      cacheResults: true,
+    });
   try {
     const alternatives = parse(selector);
     check(alternatives);
     if (alternatives.some(([first]) => first !== undefined && isTraversal(first)))
       throw new Error("It has no beginning");
-    matcher();
+    matcher(new Document([]));
   } catch (cause) {
     throw new PorticoError("invalid_request_error", `The selector ${JSON.stringify(selector)} is not understood.`, {
       param: "source.selector",
@@ -127,7 +141,7 @@ export function compileSelector(selector: string): (page: Document) => Element[]
     });
   }
   return (page) => {
-    const matches = matcher();
+    const matches = matcher(page);
     return domutils.find(matches, page, true, Number.POSITIVE_INFINITY) as Element[];
   };
 }
