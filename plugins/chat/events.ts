@@ -23,8 +23,23 @@ export const events: PluginDefinition["events"] = {
     description: "An answer went out.",
     sample: { content: "Sunny, 24 °C.", source: "chat", model: "echo" },
   },
-  "chat:request": {
+  "message:sending": {
+    mode: "answer",
+    effects: ["block"],
+    description:
+      "A response is about to leave; a stream is held until it is whole. Its text may be changed or refused.",
+    changes: ["content"],
+    sample: { content: "Write to ada@example.org.", source: "chat", model: "echo" },
+  },
+  "message:streaming": {
     mode: "change",
+    description:
+      "A piece of a streamed text is about to leave. It may be changed, and held back until a later piece; the last one is final.",
+    changes: ["text"],
+    sample: { streamId: "req_4f0c2a", text: "Write to ada@", final: false, source: "chat", model: "echo" },
+  },
+  "chat:request": {
+    mode: "answer",
     description: "A chat completion is about to be routed; the whole request may be changed.",
     changes: ["request"],
     sample: { request: { model: "echo", messages: [{ role: "user", content: "Hello" }] }, stream: false },

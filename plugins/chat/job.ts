@@ -58,6 +58,10 @@ export class Job {
   metered = false;
   readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };
   readonly startedAt = performance.now();
+  /** What a handler of `chat:request` has answered. */
+  reply: string | undefined;
+  /** The usage of a response that was refused after it had come. */
+  spent: Usage | undefined;
   cancelled = false;
   /** Who works on the job at the moment, and must hear that the client disconnects. */
   worker: Worker | undefined;

@@ -23,11 +23,11 @@ export function streamOf(completion: ChatCompletion, includeUsage: boolean): Res
 /** The stream of another one that begins, or is cancelled, in a way of its own. */
 export function onTopOf(
   source: ResponseStream,
-  own: Pick<ResponseStream, "start"> & Partial<Pick<ResponseStream, "cancel">>,
+  own: Pick<ResponseStream, "start"> & Partial<Pick<ResponseStream, "cancel" | "resume">>,
 ): ResponseStream {
   return {
     start: own.start,
-    resume: () => source.resume(),
+    resume: own.resume ?? (() => source.resume()),
     cancel: own.cancel ?? (() => source.cancel()),
     get usage() {
       return source.usage;

@@ -24,7 +24,9 @@ declare module "portico" {
   }
   interface EventEffects {
     "message:received": { changes: "content"; may: "reply" | "block" };
-    "chat:request": { changes: "request" };
+    "chat:request": { changes: "request"; may: "reply" | "block" };
+    "message:sending": { changes: "content"; may: "block" };
+    "message:streaming": { changes: "text" };
   }
   interface Events {
     /** `until`: ISO time. */
@@ -37,6 +39,16 @@ declare module "portico" {
       model?: string;
       from?: string;
       metadata?: Record<string, unknown>;
+    };
+    "message:sending": { content: string; source: string; model?: string; to?: string };
+    "message:streaming": {
+      /** Of one choice of one stream: the same for all its pieces. */
+      streamId: string;
+      text: string;
+      /** The last piece of it, whose own text may be empty. */
+      final: boolean;
+      source: string;
+      model?: string;
     };
     "message:sent": { content: string; source: string; model?: string; to?: string };
     "chat:request": { request: ChatRequest; client?: string; stream: boolean };

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type EmitResult, isPorticoError, type PluginContext, type PorticoError } from "portico";
 import type { ChatCompletion, Usage } from "portico/chat";
-import { converse, type Engine } from "../routing/attempts.ts";
 import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job } from "../job.ts";
 import { estimatedUsage, Outgoing } from "./estimate.ts";
@@ -22,8 +21,8 @@ export interface Report {
 
 export type Emitter = Pick<PluginContext, "emit" | "hasListeners" | "log">;
 
-/** Emits `chat:request` where somebody listens; a changed request is checked like any other. */
-export async function offerRequest(events: Emitter, job: Job): Promise<void> {
+/** Emits `chat:request`. A changed request is checked like any other; a handler's reply is returned. */
+export async function offerRequest(events: Emitter, job: Job): Promise<string | undefined> {
   const client = job.client.key;
   const result: EmitResult<"chat:request"> = await events.emit(
     "chat:request",
@@ -31,41 +30,46 @@ export async function offerRequest(events: Emitter, job: Job): Promise<void> {
     { sessionKey: job.sessionKey },
   );
   if (result.refusal) throw result.refusal;
+  if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
   const { request } = result.context;
   // Handlers see copies: another object need not say anything else.
-  if (isDeepStrictEqual(request, job.request)) return;
+  if (isDeepStrictEqual(request, job.request)) return undefined;
   const read = readRequest(request);
   job.request = read.request;
-  job.fallbacks = read.fallbacks;
+  if (read.fallbacks.length > 0) job.fallbacks = read.fallbacks;
   job.raw = undefined;
   job.native = undefined;
+  return undefined;
 }
+
+/** How a response comes about. */
+export type Talk = () => Promise<ChatResponse>;
 
 /**
  * Asks, and reports the end to `done` and `meter` exactly once: of a whole response at once, of a stream when it has ended.
  * A report costs reading the whole response; for a meter only its usage is read.
  */
 export function ask(
-  engine: Engine,
+  talk: Talk,
   job: Job,
   done: ((report: Report) => void) | undefined,
   meter: ((end: End) => void) | undefined,
 ): Promise<ChatResponse> {
-  return done === undefined && meter === undefined ? converse(engine, job) : askAndReport(engine, job, done, meter);
+  return done === undefined && meter === undefined ? talk() : askAndReport(talk, job, done, meter);
 }
 
 async function askAndReport(
-  engine: Engine,
+  talk: Talk,
   job: Job,
   done: ((report: Report) => void) | undefined,
   meter: ((end: End) => void) | undefined,
 ): Promise<ChatResponse> {
   let response: ChatResponse;
   try {
-    response = await converse(engine, job);
+    response = await talk();
   } catch (error) {
     const status = statusOf(error, job);
-    meter?.({ status });
+    meter?.({ status, usage: job.spent });
     done?.({ status, error: messageOf(error) });
     throw error;
   }

@@ -5,6 +5,7 @@ import type { Channel } from "../routing/channel.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
+import { converse } from "../routing/attempts.ts";
 import { ask, reportResponse } from "./ask.ts";
 import { type End, meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
@@ -51,7 +52,7 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
     forwarder(engine.provider(name), request, text, () => ableTo(endpoint, request.route));
   try {
     return await ask(
-      { ...engine, provider },
+      () => converse({ ...engine, provider }, job),
       job,
       report,
       meter && ((end: End) => meter({ ...end, usage: usageOf(end.usage) })),

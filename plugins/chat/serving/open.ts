@@ -2,10 +2,12 @@
 import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError } from "portico";
 import { type ChatCompletion, type ChatRequest, keySession, type NativeRequest } from "portico/chat";
-import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse } from "./ask.ts";
+import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse, type Talk } from "./ask.ts";
+import { replyResponse } from "./reply.ts";
+import { offerResponse, watchesSending } from "./sending.ts";
+import { converse } from "../routing/attempts.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
-import { completionBytes, NO_TOKENS, textCompletion, newCompletionId } from "../openai/completion.ts";
-import { streamOf } from "../response-streams.ts";
+import { completionBytes } from "../openai/completion.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "./prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
@@ -67,25 +69,19 @@ async function begin(endpoint: Endpoint, call: Call, incoming: Incoming, job: Jo
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
   if (job.cancelled) throw clientDisconnected();
   if (typeof pushed === "string") {
-    return replyResponse(events, job, pushed);
+    return deliver(endpoint, job, async () => replyResponse(job, pushed), false);
   }
-  if (events.hasListeners("chat:request")) await offerRequest(events, job);
+  const replied = events.hasListeners("chat:request") ? await offerRequest(events, job) : undefined;
+  if (replied !== undefined) return deliver(endpoint, job, async () => replyResponse(job, replied), false);
   // What hooks pushed goes into the response, which must then be in our own form.
   if (pushed.length > 0) job.native = undefined;
-  const reports = events.hasListeners("chat:response");
-  const sent = events.hasListeners("message:sent");
-  job.capture = reports || sent || incoming.translated === true;
+  job.capture = incoming.translated === true;
   // Where nobody has to look into the response.
-  job.mayPassRaw = !stream && !job.capture && pushed.length === 0;
+  job.mayPassRaw = !stream && pushed.length === 0;
 
   let response: ChatResponse;
   try {
-    response = await ask(
-      engine,
-      job,
-      reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
-      meterFor(endpoint.meters(), job, engine.log),
-    );
+    response = await deliver(endpoint, job, () => converse(engine, job), true);
   } catch (error) {
     markFailure(call.res, job, error);
     throw error;
@@ -94,6 +90,26 @@ async function begin(endpoint: Endpoint, call: Call, incoming: Incoming, job: Jo
     job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
   if (pushed.length > 0) prefix(response, pushed, job.request);
   return response;
+}
+
+/** The response as it leaves, after all handlers. `asked`: a model was, and so there is something to report and to count. */
+function deliver(endpoint: Endpoint, job: Job, talk: Talk, asked: boolean): Promise<ChatResponse> {
+  const { events, engine } = endpoint;
+  const reports = asked && events.hasListeners("chat:response");
+  const sent = events.hasListeners("message:sent");
+  const watched = watchesSending(events);
+  if (reports || sent || watched) {
+    job.capture = true;
+    job.mayPassRaw = false;
+  }
+  // What handlers see and change is in our own form.
+  if (watched) job.native = undefined;
+  return ask(
+    watched ? async () => offerResponse(events, job, await talk()) : talk,
+    job,
+    reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
+    asked ? meterFor(endpoint.meters(), job, engine.log) : undefined,
+  );
 }
 
 const NONE: string[] = [];
@@ -187,24 +203,6 @@ export async function offerMessage(events: Emitter, job: Job): Promise<string[] 
     job.native = undefined;
   }
   return result.messages;
-}
-
-/** A hook's reply, as if a model had given it. */
-function replyResponse(events: Emitter, job: Job, text: string): ChatResponse {
-  const completion = textCompletion(
-    { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },
-    text,
-    NO_TOKENS,
-  );
-  if (events.hasListeners("message:sent")) sendMessage(events, job, text);
-  const response: ChatResponse = { firstByteMs: 0 };
-  if (!job.stream) {
-    setCompletion(response, completion);
-    return response;
-  }
-  response.streamType = "sse";
-  response.stream = streamOf(completion, job.includeUsage);
-  return response;
 }
 
 function tell(events: Emitter, job: Job, report: Report, wanted: { reports: boolean; sent: boolean }): void {

@@ -1,7 +1,9 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
 import type { Client, PorticoError } from "portico";
 import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, OpenedChat } from "portico/chat";
-import { ask, completionOf, offerRequest, reportResponse } from "./ask.ts";
+import { replyResponse } from "./reply.ts";
+import { converse } from "../routing/attempts.ts";
+import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
 import { forward } from "./forward.ts";
 import { Job } from "../job.ts";
 import { meterFor } from "./metering.ts";
@@ -32,7 +34,7 @@ export function createChatService(
       sessionKey: options.sessionKey ?? "main",
       channel: options.channel,
     });
-    if (options.events !== false && events.hasListeners("chat:request")) await offerRequest(events, job);
+    if (options.events !== false && events.hasListeners("chat:request")) job.reply = await offerRequest(events, job);
     job.capture = options.events !== false && events.hasListeners("chat:response");
     return job;
   }
@@ -49,12 +51,18 @@ export function createChatService(
   const reporter = (job: Job) =>
     job.capture ? (report: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, report) : undefined;
 
+  /** A hook's reply takes the model's place. */
+  const talk =
+    (job: Job): Talk =>
+    async () =>
+      job.reply === undefined ? converse(engine, job) : replyResponse(job, job.reply);
+
   return {
     async complete(request, options = {}): Promise<ChatCompletion> {
       const job = await prepare(request, options, false);
       const unfollow = follow(job, options.signal);
       try {
-        return completionOf(await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job, engine.log)));
+        return completionOf(await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log)));
       } catch (error) {
         throw job.cancelled ? options.signal?.reason : error;
       } finally {
@@ -74,7 +82,7 @@ export function createChatService(
         wake = undefined;
       };
       try {
-        const { stream } = await ask(engine, job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
+        const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
         const parser = readChunks((chunk) => waiting.push(chunk));
         const previous = job.worker;
         job.worker = {

@@ -145,14 +145,14 @@ test("a large answer that passes unread is counted by its end", async () => {
   assert.is((await row("main", "large")).promptTokens, 1000);
 });
 
-test("a client that leaves a stream is no error, and its tokens are not guessed", async () => {
+test("a client that leaves a stream is no error, and is charged for what it got", async () => {
   const leaving = new AbortController();
   const body = { model: "main/hangs", messages, stream: true };
   const answer = await gateway.request("POST", "/v1/chat/completions", body, { signal: leaving.signal });
   await answer.body!.getReader().read();
   leaving.abort();
-  const { errors, unmetered } = await until("the request that was left", () => row("main", "hangs"));
-  assert.equal([errors, unmetered], [0, 1]);
+  const { errors, unmetered, totalTokens } = await until("the request that was left", () => row("main", "hangs"));
+  assert.equal([errors, unmetered, totalTokens > 0], [0, 0, true]);
 });
 
 test("errors count as requests without tokens", async () => {

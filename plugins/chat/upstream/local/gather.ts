@@ -1,5 +1,5 @@
 /** The stream of a provider that does nothing but stream, as one response. */
-import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart } from "portico/chat";
+import type { ChatChunk, ChatCompletion, ChatMessage, ToolCallPart, Usage } from "portico/chat";
 import { type ResponseStream, clientDisconnected, type Job } from "../../job.ts";
 import { type CompletionDefaults, textCompletion } from "../../openai/completion.ts";
 import { readChunks } from "../../openai/read-chunks.ts";
@@ -8,12 +8,7 @@ import { readChunks } from "../../openai/read-chunks.ts";
 export function gather(stream: ResponseStream, job: Job, defaults: CompletionDefaults): Promise<ChatCompletion> {
   return new Promise((resolve, reject) => {
     const completion = textCompletion(defaults, "");
-    const choices: Gathered[] = [];
-    const parser = readChunks((chunk) => {
-      const { id, created, model } = chunk;
-      Object.assign(completion, { id, created, model });
-      for (const choice of chunk.choices) (choices[choice.index] ??= new Gathered()).add(choice);
-    });
+    const gathered = gathering(completion);
     const source = job.worker;
     job.worker = {
       cancel() {
@@ -23,17 +18,33 @@ export function gather(stream: ResponseStream, job: Job, defaults: CompletionDef
     };
     stream.start({
       write(bytes) {
-        parser.push(bytes);
+        gathered.push(bytes);
         return true;
       },
       end() {
-        completion.choices = choices.flatMap((gathered, index) => [{ index, ...gathered.end(), logprobs: null }]);
-        if (stream.usage !== undefined) completion.usage = stream.usage;
+        gathered.end(stream.usage);
         resolve(completion);
       },
       fail: reject,
     });
   });
+}
+
+/** Puts what the bytes of a stream say into the completion, which is whole after `end`. */
+export function gathering(completion: ChatCompletion) {
+  const choices: Gathered[] = [];
+  const parser = readChunks((chunk) => {
+    const { id, created, model } = chunk;
+    Object.assign(completion, { id, created, model });
+    for (const choice of chunk.choices) (choices[choice.index] ??= new Gathered()).add(choice);
+  });
+  return {
+    push: (bytes: Buffer) => parser.push(bytes),
+    end(usage: Usage | undefined) {
+      completion.choices = choices.flatMap((gathered, index) => [{ index, ...gathered.end(), logprobs: null }]);
+      if (usage !== undefined) completion.usage = usage;
+    },
+  };
 }
 
 class Gathered {

@@ -1,0 +1,187 @@
+/** `message:streaming`: handlers see the text of a stream as it flows, and may change it or hold it back for a while. */
+import type { ChatChunk } from "portico/chat";
+import { createSseParser } from "../kit/stream/sse-parser.ts";
+import { EventPattern } from "../kit/stream/event-pattern.ts";
+import type { ResponseStream, Sink } from "../job.ts";
+import { onTopOf } from "../response-streams.ts";
+
+/** Gives the text that goes out in place of this one. `final`: no more comes for this choice. */
+export type Edit = (text: string, final: boolean, choice: number) => Promise<string>;
+
+/** So many reads may wait for handlers before the upstream is slowed. */
+const WAITING_READS = 16;
+const CONTENT = Buffer.from('"content"');
+
+/** The stream with its text as handlers leave it. A rejection of theirs ends it with that error. */
+export function editedStream(source: ResponseStream, edit: Edit): ResponseStream & { text: string } {
+  let wake: (() => void) | undefined;
+  const editor = new Editor(edit);
+  const stream = onTopOf(source, {
+    start(sink) {
+      const waiting: Buffer[] = [];
+      let ended: (() => void) | undefined;
+      let running = false;
+      let over = false;
+      const run = async (): Promise<void> => {
+        running = true;
+        try {
+          for (let bytes = waiting.shift(); bytes !== undefined && !over; bytes = waiting.shift()) {
+            await send(sink, await editor.push(bytes));
+            if (waiting.length === 0 && ended === undefined) source.resume();
+          }
+          if (ended !== undefined && !over) {
+            await send(sink, await editor.end());
+            over = true;
+            ended();
+          }
+        } catch (error) {
+          over = true;
+          source.cancel();
+          sink.fail(error as Parameters<Sink["fail"]>[0]);
+        }
+        running = false;
+      };
+      const go = () => {
+        if (!running && !over) void run();
+      };
+      source.start({
+        write(bytes) {
+          waiting.push(bytes);
+          go();
+          return waiting.length < WAITING_READS;
+        },
+        end() {
+          ended = () => sink.end();
+          go();
+        },
+        fail(error) {
+          ended = () => sink.fail(error);
+          go();
+        },
+      });
+    },
+    resume() {
+      wake?.();
+      wake = undefined;
+      source.resume();
+    },
+  });
+  async function send(sink: Sink, bytes: Buffer): Promise<void> {
+    if (bytes.length > 0 && !sink.write(bytes)) await new Promise<void>((resolve) => (wake = resolve));
+  }
+  return Object.defineProperty(stream, "text", { get: () => editor.text }) as ResponseStream & { text: string };
+}
+
+/** Texts of events that follow each other in one read are one text to the handlers. */
+class Editor {
+  /** Of the first choice, as it went out. */
+  text = "";
+  readonly #edit: Edit;
+  readonly #finished = new Set<number>();
+  readonly #seen = new Map<number, ChatChunk>();
+  #pattern: EventPattern | undefined;
+
+  constructor(edit: Edit) {
+    this.#edit = edit;
+  }
+
+  async push(bytes: Buffer): Promise<Buffer> {
+    const out: Buffer[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const run = this.#run(bytes, at);
+      if (run !== undefined) {
+        out.push(await this.#plain(bytes, at, run));
+        at = run.end;
+        continue;
+      }
+      const found = bytes.indexOf("\n\n", at);
+      const end = found === -1 ? bytes.length : found + 2;
+      out.push(await this.#event(bytes.subarray(at, end)));
+      at = end;
+    }
+    return out.length === 1 ? out[0]! : Buffer.concat(out);
+  }
+
+  /** What handlers still hold back of choices that never finished. */
+  async end(): Promise<Buffer> {
+    const out: Buffer[] = [];
+    for (const choice of this.#seen.keys()) out.push(await this.#last(choice));
+    return Buffer.concat(out);
+  }
+
+  /** As many events as differ from a learned one in their text only. */
+  #run(bytes: Buffer, from: number): { end: number; text: string } | undefined {
+    const pattern = this.#pattern;
+    if (pattern === undefined || !pattern.match(bytes, from)) return undefined;
+    let literal = "";
+    let end = from;
+    do {
+      literal += bytes.toString("utf8", pattern.stringStart, pattern.stringEnd);
+      end = pattern.eventEnd;
+    } while (end < bytes.length && pattern.match(bytes, end));
+    return { end, text: JSON.parse(`"${literal}"`) as string };
+  }
+
+  async #plain(bytes: Buffer, at: number, { end, text }: { end: number; text: string }): Promise<Buffer> {
+    const edited = await this.#edit(text, false, 0);
+    this.text += edited;
+    if (edited === text) return bytes.subarray(at, end);
+    return edited === "" ? NOTHING : eventOf(this.#seen.get(0)!, 0, edited);
+  }
+
+  async #event(event: Buffer): Promise<Buffer> {
+    const out: Buffer[] = [];
+    let data: string | undefined;
+    const parser = createSseParser((bytes) => {
+      data = bytes.toString("utf8");
+    });
+    parser.push(event);
+    parser.end();
+    if (data === undefined) return event;
+    if (data === "[DONE]") return Buffer.concat([await this.end(), event]);
+    const chunk = JSON.parse(data) as ChatChunk;
+    let changed = false;
+    for (const choice of chunk.choices ?? []) {
+      const { index, delta } = choice;
+      this.#seen.set(index, chunk);
+      if (typeof delta.content === "string" && delta.content !== "") {
+        const edited = await this.#edit(delta.content, false, index);
+        if (index === 0) this.text += edited;
+        if (edited !== delta.content) {
+          delta.content = edited;
+          changed = true;
+        }
+      }
+      if (choice.finish_reason != null) out.push(await this.#last(index));
+    }
+    if (!changed) this.#learn(event, chunk);
+    out.push(changed ? encode(chunk) : event);
+    return Buffer.concat(out);
+  }
+
+  async #last(choice: number): Promise<Buffer> {
+    if (this.#finished.has(choice)) return NOTHING;
+    this.#finished.add(choice);
+    const rest = await this.#edit("", true, choice);
+    if (choice === 0) this.text += rest;
+    return rest === "" ? NOTHING : eventOf(this.#seen.get(choice)!, choice, rest);
+  }
+
+  #learn(event: Buffer, chunk: ChatChunk): void {
+    const [first, ...others] = chunk.choices;
+    if (first === undefined || others.length > 0 || first.index !== 0 || first.finish_reason != null) return;
+    if (typeof first.delta.content !== "string" || Object.keys(first.delta).length !== 1) return;
+    this.#pattern = EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"')));
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function eventOf(like: ChatChunk, index: number, content: string): Buffer {
+  const { id, object, created, model } = like;
+  return encode({ id, object, created, model, choices: [{ index, delta: { content }, finish_reason: null }] });
+}
+
+function encode(chunk: ChatChunk): Buffer {
+  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+}

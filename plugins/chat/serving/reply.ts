@@ -1,0 +1,18 @@
+/** What a hook answers in place of a model. */
+import type { ChatResponse, Job } from "../job.ts";
+import { completionBytes, NO_TOKENS, newCompletionId, textCompletion } from "../openai/completion.ts";
+import { streamOf } from "../response-streams.ts";
+
+/** A hook's reply, as if a model had given it. */
+export function replyResponse(job: Job, text: string): ChatResponse {
+  const completion = textCompletion(
+    { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },
+    text,
+    NO_TOKENS,
+  );
+  const response: ChatResponse = { firstByteMs: 0 };
+  if (!job.stream) {
+    return { ...response, completion, body: completionBytes(completion) };
+  }
+  return { ...response, streamType: "sse", stream: streamOf(completion, job.includeUsage) };
+}

@@ -1,0 +1,94 @@
+/** What handlers may do to a response before it leaves: the one place for all formats and models. */
+import type { ChatCompletion } from "portico/chat";
+import type { ChatResponse, Job, ResponseStream } from "../job.ts";
+import { completionBytes, newCompletionId, textCompletion } from "../openai/completion.ts";
+import { onTopOf, streamOf } from "../response-streams.ts";
+import { gathering } from "../upstream/local/gather.ts";
+import { completionOf, type Emitter } from "./ask.ts";
+import { editedStream } from "./edited-stream.ts";
+
+/** Somebody wants to see or change what leaves: it must then be in our own form. */
+export function watchesSending(events: Emitter): boolean {
+  return events.hasListeners("message:sending") || events.hasListeners("message:streaming");
+}
+
+/** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
+export async function offerResponse(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
+  const sending = events.hasListeners("message:sending");
+  const { stream } = response;
+  if (stream === undefined) {
+    if (!sending) return response;
+    const own = completionOf(response);
+    job.spent = own.usage;
+    const completion = await offerCompletion(events, job, own);
+    return completion === undefined ? response : { ...response, completion, body: completionBytes(completion) };
+  }
+  const flowing = events.hasListeners("message:streaming") ? editedStream(stream, editOf(events, job)) : stream;
+  return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
+}
+
+function editOf(events: Emitter, job: Job) {
+  return async (text: string, final: boolean, choice: number): Promise<string> => {
+    const streamId = choice === 0 ? job.requestId : `${job.requestId}#${choice}`;
+    const context = { streamId, text, final, source: "chat", model: modelOf(job) };
+    const result = await events.emit("message:streaming", context, { sessionKey: job.sessionKey });
+    if (result.refusal) throw result.refusal;
+    return result.context.text;
+  };
+}
+
+/** Undefined where nothing was changed. */
+async function offerCompletion(
+  events: Emitter,
+  job: Job,
+  completion: ChatCompletion,
+): Promise<ChatCompletion | undefined> {
+  let changed: ChatCompletion | undefined;
+  for (const [i, { message }] of completion.choices.entries()) {
+    const { content } = message;
+    if (typeof content !== "string" || content === "") continue;
+    const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
+    const result = await events.emit("message:sending", context, { sessionKey: job.sessionKey });
+    if (result.refusal) throw result.refusal;
+    if (result.context.content === content) continue;
+    changed ??= { ...completion, choices: [...completion.choices] };
+    changed.choices[i] = { ...completion.choices[i]!, message: { ...message, content: result.context.content } };
+  }
+  return changed;
+}
+
+/** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
+function heldStream(events: Emitter, job: Job, source: ResponseStream): ResponseStream {
+  let text: string | undefined;
+  const stream = onTopOf(source, {
+    start(sink) {
+      const held: Buffer[] = [];
+      const completion = textCompletion({ id: newCompletionId(), created: 0, model: "" }, "");
+      const gathered = gathering(completion);
+      const finish = async (): Promise<void> => {
+        gathered.end(source.usage);
+        const changed = await offerCompletion(events, job, completion);
+        text = String((changed ?? completion).choices[0]?.message.content ?? "");
+        if (changed === undefined) sink.write(Buffer.concat(held));
+        else streamOf(changed, job.includeUsage).start({ ...sink, write: (bytes) => sink.write(bytes), end() {} });
+        sink.end();
+      };
+      source.start({
+        write(bytes) {
+          held.push(bytes);
+          gathered.push(bytes);
+          return true;
+        },
+        end() {
+          finish().catch((error) => sink.fail(error));
+        },
+        fail: (error) => sink.fail(error),
+      });
+    },
+  });
+  return Object.defineProperty(stream, "text", { get: () => text ?? source.text });
+}
+
+function modelOf({ trace, request }: Job): string {
+  return trace.model === "" ? request.model : trace.model;
+}

@@ -1,0 +1,181 @@
+/** Handlers that see and change what leaves: every format, whole and streamed. */
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+import {
+  chunk,
+  completion,
+  contentOf,
+  DONE,
+  hello,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+
+const test = suite("sending");
+let up: Upstream;
+let gateway: InProcessGateway;
+
+/** Registers and forgets handlers on demand: `redact`, `upper`, `block`, `throw`, `reply`, `refuse`. */
+const guard = `
+import { definePlugin } from "portico";
+let mode = "";
+const heard = [];
+const kept = new Map();
+export default definePlugin({
+  name: "guard",
+  setup(ctx) {
+    let undos = [];
+    ctx.route("POST", "/t/mode", { access: "gateway" }, async (call) => {
+      for (const undo of undos.splice(0)) undo();
+      ({ mode } = await call.json());
+      heard.length = 0;
+      if (mode === "sending" || mode === "block")
+        undos.push(ctx.on("message:sending", (event) => {
+          heard.push({ name: event.name, ...event.context });
+          if (mode === "block") return { block: "not this" };
+          event.context.content = event.context.content.replaceAll("SECRET", "[gone]");
+        }));
+      if (mode === "sent" || mode === "sending") undos.push(ctx.on("message:sent", (event) => void heard.push({ name: event.name, ...event.context })));
+      if (mode === "same") undos.push(ctx.on("message:streaming", () => {}));
+      if (mode === "streaming")
+        undos.push(ctx.on("message:streaming", (event) => {
+          const { streamId, text, final } = event.context;
+          heard.push({ ...event.context });
+          let all = (kept.get(streamId) ?? "") + text;
+          all = all.replaceAll("SECRET", "[gone]");
+          const keep = final ? 0 : [5, 4, 3, 2, 1].find((n) => all.endsWith("SECRET".slice(0, n))) ?? 0;
+          kept.set(streamId, all.slice(all.length - keep));
+          event.context.text = all.slice(0, all.length - keep);
+          if (final) kept.delete(streamId);
+        }));
+      if (mode === "reply") undos.push(ctx.on("chat:request", () => ({ reply: "from a hook" })));
+      if (mode === "refuse") undos.push(ctx.on("chat:request", () => ({ block: "off topic" })));
+      return {};
+    });
+    ctx.route("GET", "/t/heard", { access: "gateway" }, () => heard);
+  },
+});
+`;
+
+test.before(async () => {
+  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"))));
+  gateway = await startGateway({
+    config: {
+      channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0, models: ["m"] } },
+      agents: { defaults: { model: "m", heartbeat: { every: "0" } } },
+    },
+    files: { "plugins/guard/plugin.ts": guard },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const mode = (name: string) => gateway.json("POST", "/t/mode", { mode: name });
+const user = [{ role: "user", content: "hi" }];
+const doors: Record<string, (streaming: boolean) => Promise<Response>> = {
+  chat: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, stream }),
+  messages: (stream) => gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
+  responses: (stream) => gateway.request("POST", "/v1/responses", { model: "m", input: "hi", stream }),
+  agent: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "agent", messages: user, stream }),
+};
+
+for (const [name, ask] of Object.entries(doors)) {
+  for (const streaming of [false, true]) {
+    test(`message:sending changes and refuses: ${name}, ${streaming ? "stream" : "whole"}`, async () => {
+      secret(["the SEC", "RET is", " out"]);
+      await mode("sending");
+      const response = await ask(streaming);
+      const text = await response.text();
+      assert.is(response.status, 200, text);
+      assert.ok(text.includes("[gone]") && !text.includes("SEC"), text);
+      const heard = await until("what was sent", async () => {
+        const all = await gateway.json<{ name: string; content: string }[]>("GET", "/t/heard");
+        return all.some((one) => one.name === "message:sent") ? all : undefined;
+      });
+      assert.is(heard.filter((one) => one.name === "message:sending").length, 1);
+      assert.is(heard.at(-1)!.content, "the [gone] is out");
+
+      await mode("block");
+      const refused = await ask(streaming);
+      const said = await refused.text();
+      assert.is(refused.status, streaming ? 200 : 403, said);
+      assert.ok(said.includes("not this") && said.includes("blocked_by_hook") !== (name === "messages"), said);
+      assert.not.ok(/SEC|RET/.test(said), said);
+    });
+  }
+  test(`message:streaming holds text back over chunks: ${name}`, async () => {
+    for (const size of [1, 2, 4, 7, 40]) {
+      secret("a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!);
+      await mode("streaming");
+      const text = await (await ask(true)).text();
+      const said = Array.from(text.matchAll(/"(?:content|text|delta)":"((?:[^"\\]|\\.)*)"/g), ([, one]) => one).join(
+        "",
+      );
+      assert.ok(said.includes("a [gone], SE and [gone][gone] SEC"), `${size}: ${said}`);
+      assert.not.ok(said.includes("SECRET"), said);
+      const heard = await gateway.json<{ streamId: string; final: boolean; text: string }[]>("GET", "/t/heard");
+      assert.is(new Set(heard.map((one) => one.streamId)).size, 1);
+      assert.equal(heard.map((one) => one.final).indexOf(true), heard.length - 1);
+      assert.is(heard.map((one) => one.text).join(""), "a SECRET, SE and SECRETSECRET SEC");
+    }
+  });
+}
+
+function secret(pieces: readonly string[]): void {
+  up.answer = (seen, res) =>
+    seen.body.stream
+      ? stream(
+          res,
+          chunk({ role: "assistant", content: "" }),
+          ...pieces.map((content) => chunk({ content })),
+          chunk({}, "stop"),
+          DONE,
+        )
+      : json(res, completion(pieces.join("")));
+}
+
+test("a handler that changes nothing leaves a stream as it was, byte for byte", async () => {
+  secret(['é\n"q"', "b", "c", "d"]);
+  await mode("");
+  const plain = await (await doors["chat"]!(true)).text();
+  await mode("same");
+  assert.is(await (await doors["chat"]!(true)).text(), plain);
+  await mode("sending");
+  assert.is(await (await doors["chat"]!(true)).text(), plain);
+});
+
+test("chat:request can be answered and refused", async () => {
+  up.seen.length = 0;
+  for (const [name, ask] of Object.entries(doors)) {
+    for (const streaming of [false, true]) {
+      await mode("reply");
+      assert.ok((await (await ask(streaming)).text()).match(/from a hook|from.*a.*hook/s), `${name} ${streaming}`);
+      await mode("refuse");
+      const refused = await ask(streaming);
+      assert.is(refused.status, 403, name);
+      assert.match(await refused.text(), /off topic/);
+    }
+  }
+  assert.is(up.seen.length, 0);
+  await mode("");
+});
+
+test("an upstream that breaks off says so behind a handler too", async () => {
+  up.answer = (_, res) =>
+    stream(res, chunk({ role: "assistant", content: "x" }), 'data: {"error":{"message":"broke"}}\n\n');
+  for (const name of ["same", "sending"]) {
+    await mode(name);
+    const text = await (await doors["chat"]!(true)).text();
+    assert.match(text, /broke/);
+    if (name === "same") assert.is(contentOf(text), "x");
+  }
+  await mode("");
+});
+
+test.run();
