@@ -1,7 +1,7 @@
 /** The `chat` service: models for the agent, hooks and other plugins, with the same routing as for HTTP callers. */
 import type { Client, PorticoError } from "portico";
 import type { ChatChunk, ChatCompletion, ChatOptions, ChatRequest, ChatService, OpenedChat } from "portico/chat";
-import { replyResponse } from "./reply.ts";
+import { replyResponse } from "../sending/reply.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, completionOf, offerRequest, reportResponse, type Talk } from "./ask.ts";
 import { forward } from "./forward.ts";

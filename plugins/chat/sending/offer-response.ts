@@ -4,7 +4,7 @@ import type { ChatResponse, Job, ResponseStream } from "../job.ts";
 import { completionBytes, newCompletionId, textCompletion } from "../openai/completion.ts";
 import { onTopOf, streamOf } from "../response-streams.ts";
 import { gathering } from "../upstream/local/gather.ts";
-import { completionOf, type Emitter } from "./ask.ts";
+import { completionOf, type Emitter } from "../serving/ask.ts";
 import { editedStream } from "./edited-stream.ts";
 
 /** Somebody wants to see or change what leaves: it must then be in our own form. */
