@@ -4,9 +4,9 @@ import type { Problem } from "../problems.ts";
 import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 import type { Reference } from "./references.ts";
+import { FREE_NAMES } from "./secrets.ts";
 
 const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
-const FREE_NAMES = new Set(["headers", "env"]);
 
 /**
  * An empty or blank secret protects nothing, so it is refused under every name that says token, password or secret, and

@@ -10,7 +10,8 @@ const WORDS =
 const SECRET_NAME = new RegExp(WORDS, "i");
 // The settings' names are ours: there it is the end that says what is meant (`tokenHeader` is no secret).
 const SECRET_KEY = new RegExp(`(?:${WORDS})s?$`, "i");
-const FREE_NAMES = new Set(["headers", "env"]);
+/** Maps whose keys are not ours. */
+export const FREE_NAMES = new Set(["headers", "env"]);
 const URL_CREDENTIALS = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#@]*@)/i;
 const URL_SECRET_PARAMETER = /([?&](?:[^=&#]*(?:token|key|secret|password|auth)[^=&#]*)=)[^&#]+/gi;
 

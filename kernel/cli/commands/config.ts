@@ -30,7 +30,7 @@ const command: Command = {
     {
       name: "set",
       summary: "Write one key; without VALUE, remove it so that its default is in force",
-      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable. Comments and order of the file stay as they are.`,
+      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that would not load is refused, and the file stays as it was. Comments and order of the file stay as they are.`,
       args: [
         { name: "key", description: "A path such as channels.main.baseUrl" },
         { name: "value", optional: true },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, startGateway } from "../../support/gateway.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
 interface Status {
@@ -65,6 +66,39 @@ test("what is wrong with the file keeps the gateway from starting, and is said",
       assert.match((error as Error).message, says);
     }
   }
+});
+
+test("config set leaves the file as it was where the running gateway refuses the value", async () => {
+  const gateway = await startGateway({ config: { agents: { defaults: { maxSteps: 5 } } } });
+  const file = join(gateway.home, "portico.json");
+  const before = readFileSync(file, "utf8");
+  const set = (...words: string[]) => porticoHere(gateway.home, ["config", "set", ...words]);
+  // The gateway may have a variable that the command has not: it is the one to judge.
+  for (const words of [
+    ["agents.defaults.model", "${NOT_SET_ANYWHERE}"],
+    ["log.level", "loud"],
+    ["gateway.auth.token", ""],
+  ]) {
+    const { code, stderr } = await set(...words);
+    assert.is(code, 1, words.join(" "));
+    assert.match(
+      stderr,
+      /^portico: .*(refuses it, and the file is as it was: .*NOT_SET_ANYWHERE|must be|must not be empty)/,
+    );
+    assert.is(readFileSync(file, "utf8"), before);
+  }
+  assert.is(gateway.gateway.config.problem, undefined);
+  assert.is((await set("agents.defaults.maxSteps", "7")).code, 0);
+  assert.match(readFileSync(file, "utf8"), '"maxSteps": 7');
+  // What was broken before may be mended one fault at a time.
+  gateway.write("portico.json", readFileSync(file, "utf8").replace('"maxSteps": 7', '"maxSteps": "x", "maxStps": 1'));
+  await until("the problem", () => gateway.gateway.config.problem);
+  assert.match(
+    (await set("agents.defaults.maxSteps", "8")).stderr,
+    "It is written, but the running gateway goes on without it",
+  );
+  assert.match(readFileSync(file, "utf8"), '"maxSteps": 8');
+  await gateway.stop();
 });
 
 test.run();
