@@ -52,7 +52,7 @@ export function createService(
 
   async function waitFor(
     turnId: string,
-    options: { signal?: AbortSignal; timeoutMs?: number } = {},
+    options: { signal?: AbortSignal; timeoutMs?: number; refusedAtOnce?: boolean } = {},
   ): Promise<TurnStatus> {
     const until = options.timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + options.timeoutMs;
     for (;;) {
@@ -61,6 +61,9 @@ export function createService(
       const status = await turn(turnId);
       if (!status) throw new PorticoError("not_found", `There is no turn ${turnId}.`);
       if (status.state !== "queued" && status.state !== "running") return status;
+      const { error, sessionId } = status;
+      if (options.refusedAtOnce && status.state === "queued" && error?.code === "hook_unavailable")
+        throw new PorticoError(error.code, error.message, { status: 503, details: { turnId, sessionId } });
       if (performance.now() >= until) throw new PorticoError("timeout", `The turn ${turnId} has not ended yet.`);
       await changed;
     }

@@ -101,8 +101,14 @@ export interface AgentService {
 
   turn(turnId: string): Promise<TurnStatus | undefined>;
   event(eventId: string): Promise<WakeStatus | undefined>;
-  /** Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). */
-  waitFor(turnId: string, options?: { signal?: AbortSignal; timeoutMs?: number }): Promise<TurnStatus>;
+  /**
+   * Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). `refusedAtOnce`:
+   * also `hook_unavailable` (503), while the turn itself goes on being tried.
+   */
+  waitFor(
+    turnId: string,
+    options?: { signal?: AbortSignal; timeoutMs?: number; refusedAtOnce?: boolean },
+  ): Promise<TurnStatus>;
   /** The answer to a caller who waited. Throws the error of a turn that failed, with its ids in `details`. */
   endOf(status: TurnStatus): TurnEnd;
   /** Stops a turn, running or not; false where it had ended. */

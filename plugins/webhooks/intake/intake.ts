@@ -184,7 +184,9 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 
   async function answerOf({ call }: Visit, { status, body, waitFor, respond }: FirstAnswer): Promise<Response> {
     const agent = ctx.use("agent");
-    const end = waitFor ? agent.endOf(await agent.waitFor(waitFor, { signal: call.signal })) : undefined;
+    const end = waitFor
+      ? agent.endOf(await agent.waitFor(waitFor, { signal: call.signal, refusedAtOnce: true }))
+      : undefined;
     return respond ? finished(respond, end?.result) : { status, body: end ?? body };
   }
 

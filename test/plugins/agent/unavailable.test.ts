@@ -4,12 +4,13 @@ import { startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { untilRight } from "../../support/until.ts";
 
+const token = "a-webhook-token-of-the-test";
 const handler = (body: string) => `export default () => { ${body} };\n`;
 
 test("a turn that nobody waits for outlasts a hook that does not work", async () => {
   const file = "hooks/guard/handler.ts";
   const gateway = await startGateway({
-    config: { agents: { defaults: { retryDelayMs: 400 } } },
+    config: { webhooks: { enabled: true, token }, agents: { defaults: { retryDelayMs: 400 } } },
     files: {
       "hooks/guard/HOOK.md": "---\nevents: [message:received]\nfailClosed: true\n---\n",
       [file]: handler('throw new Error("boom");'),
@@ -23,6 +24,12 @@ test("a turn that nobody waits for outlasts a hook that does not work", async ()
         [503, "hook_unavailable"],
       );
     }
+    const webhook = await fetch(`${gateway.url}/hooks/agent`, {
+      method: "POST",
+      headers: { "x-service-token": token, "content-type": "application/json" },
+      body: JSON.stringify({ message: "hi", wait: true }),
+    });
+    assert.equal([webhook.status, /hook_unavailable/.test(await webhook.text())], [503, true]);
     const queued = await gateway.request("POST", "/agent", { message: "hi" });
     assert.is(queued.status, 200);
     const { turnId } = (await queued.json()) as { turnId: string };
