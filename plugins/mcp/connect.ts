@@ -75,11 +75,18 @@ function openTransport(server: ServerConfig): Transport {
   });
 }
 
+/** A list that never ends is no list. */
+const MOST_TOOLS = 1000;
+const MOST_PAGES = 100;
+
 async function listTools(client: Client, { name, server, log }: ConnectOptions): Promise<Tool[]> {
   const found: Tool[] = [];
   const taken = new Set<string>();
   let cursor: string | undefined;
+  let pages = 0;
   do {
+    if (++pages > MOST_PAGES || found.length > MOST_TOOLS)
+      throw new Error(`its list of tools does not end: more than ${MOST_TOOLS} tools, or ${MOST_PAGES} pages of them`);
     const page = await client.listTools(cursor === undefined ? {} : { cursor });
     for (const tool of page.tools) {
       if (server.tools && !server.tools.includes(tool.name)) continue;

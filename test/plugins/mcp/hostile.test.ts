@@ -1,0 +1,51 @@
+/** An MCP server whose list of tools never ends. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { connect } from "../../../plugins/mcp/connect.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+
+test("a list of tools without an end is an error, and not waited for", async () => {
+  let pages = 0;
+  const server = createServer((req, res) => {
+    let body = "";
+    req.on("data", (part) => (body += part));
+    req.on("end", () => {
+      const { id, method } = JSON.parse(body || "{}") as { id?: number; method?: string };
+      if (id === undefined) return void res.writeHead(req.method === "POST" ? 202 : 405).end();
+      const result =
+        method === "initialize"
+          ? {
+              protocolVersion: "2025-03-26",
+              capabilities: { tools: {} },
+              serverInfo: { name: "endless", version: "1" },
+            }
+          : { tools: [{ name: `t${pages}`, inputSchema: { type: "object" } }], nextCursor: String(++pages) };
+      res.writeHead(200, { "content-type": "application/json" });
+      res.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    await connect({
+      name: "endless",
+      server: { url: `http://127.0.0.1:${port}/`, timeoutMs: 5000 } as Parameters<typeof connect>[0]["server"],
+      version: "1",
+      signal: new AbortController().signal,
+      log: quietLog(),
+      addTool: () => () => {},
+      onTools: () => {},
+    });
+    assert.unreachable();
+  } catch (error) {
+    assert.match((error as Error).message, "does not end");
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+  assert.ok(pages <= 101, String(pages));
+});
+
+test.run();
