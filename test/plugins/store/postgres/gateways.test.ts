@@ -149,6 +149,7 @@ for (const [what, url, says] of [
   ["a wrong password", () => server.tcpUrl({ password: "guess" }), /refuses the user or its password/],
   ["a user that is not there", () => server.tcpUrl({ user: "nobody" }), /refuses the user or its password/],
   ["a database that is not there", () => server.tcpUrl({ database: "nowhere" }), /no database of that name/],
+  ["TLS that the server does not have", () => `${server.tcpUrl()}?sslmode=verify-full`, /TLS failed/],
   ["a host that is not there", () => "postgres://u:secret-word@host.invalid/db", /host is not known/],
   ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
 ] as const) {
