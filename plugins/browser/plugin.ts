@@ -15,8 +15,8 @@ import type { BrowserControl } from "./browser-control.ts";
 import { createTargets } from "./targets/targets.ts";
 import { addTool } from "./tool.ts";
 
-/** From `gateway.port`; the second is the extension relay's. */
-const OFFSETS = [2, 3] as const;
+/** From `gateway.port`. */
+const OFFSET = { control: 2, relay: 3 };
 
 const PRIVATE_NETWORK =
   "browser: pages on private networks can be reached (browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true)";
@@ -35,11 +35,10 @@ export default definePlugin({
     const sandbox = () => now["agents.defaults.sandbox"];
     const secret = () => now["gateway.auth"].token ?? now["gateway.auth"].password ?? "";
     const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
-    const { env } = process;
-    const libraryPresent = () => hasLibrary(ctx.paths.package, env);
-    const server = await ctx.server({ name: "browser", portOffset: OFFSETS[0] });
+    const libraryPresent = () => hasLibrary(ctx.paths.package, process.env);
+    const server = await ctx.server({ name: "browser", portOffset: OFFSET.control });
     const relay = openRelay({
-      server: await ctx.server({ name: "relay", portOffset: OFFSETS[1], origins: [EXTENSION_ORIGIN] }),
+      server: await ctx.server({ name: "relay", portOffset: OFFSET.relay, origins: [EXTENSION_ORIGIN] }),
       control: server,
       secret,
       enabled: () => settings().enabled,
@@ -49,8 +48,7 @@ export default definePlugin({
     });
 
     const openDebugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
-    const shared = { env, libraryPresent, openDebugging };
-
+    const shared = { env: process.env, libraryPresent, openDebugging };
     let control: Promise<BrowserControl> | undefined;
     const open = (): Promise<BrowserControl> =>
       (control ??= import("./browser-control.ts").then(
@@ -67,12 +65,10 @@ export default definePlugin({
       ));
 
     const sandboxes = openSandboxes(ctx, { ...shared, config: settings, sandbox, ownPorts: policy.ownPorts });
-    const recheck = async (): Promise<void> => {
-      await Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
-    };
+    const recheck = () => Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
     const targets = createTargets({
       ctx,
-      env,
+      env: process.env,
       config: settings,
       sandbox,
       local: open,

@@ -64,7 +64,7 @@ function common(io: CommandIO): Record<string, unknown> {
 }
 
 /** Sends the request; the fields that all commands share go where the method has its fields. */
-export async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest): Promise<T> {
+async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest): Promise<T> {
   const shared = common(io);
   const server = "browser";
   if (method === "POST") return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });

@@ -159,8 +159,9 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
   const pipe = new DebuggingPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   try {
     const clients = new Multiplexer(pipe);
-    await untilReady(child, clients, options.timeoutMs);
-    await writeRecord(recordFile(options.dir), child.pid!);
+    // Recorded at once: a gateway that is killed meanwhile leaves it behind too.
+    const recorded = child.pid === undefined ? undefined : writeRecord(recordFile(options.dir), child.pid);
+    await Promise.all([untilReady(child, clients, options.timeoutMs), recorded]);
     void exited.then(() => rm(recordFile(options.dir), { force: true }).catch(() => {}));
     const stop = (): Promise<void> => end(child, pipe, exited);
     return { pid: child.pid!, clients, exited, stop };
@@ -200,7 +201,7 @@ function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number
     child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
       if (said.length < 20_000) said += chunk;
     });
-    clients.command("Browser.getVersion").then(
+    clients.ready().then(
       () => {
         clearTimeout(timer);
         resolve();

@@ -63,10 +63,15 @@ export class Multiplexer {
 
   /** Asks the browser in a session that no client has. Rejects with the browser's words. */
   async command(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    return this.#ask(await this.ready(), method, params);
+  }
+
+  /** The session for that, with the browser's first response. */
+  ready(): Promise<string> {
     this.#control ??= this.#ask(undefined, "Target.attachToBrowserTarget", {}).then(({ sessionId }) =>
       String(sessionId),
     );
-    return this.#ask(await this.#control, method, params);
+    return this.#control;
   }
 
   #ask(sessionId: string | undefined, method: string, params: object): Promise<Record<string, unknown>> {

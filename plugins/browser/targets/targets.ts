@@ -7,7 +7,7 @@ import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import type { BrowserControl } from "../browser-control.ts";
 import type { BrowserResponse, BrowserRequest } from "../types.ts";
 
-export type Target = "host" | "sandbox" | "node";
+type Target = "host" | "sandbox" | "node";
 
 interface TargetOptions {
   ctx: PluginContext;
@@ -22,7 +22,7 @@ interface TargetOptions {
 }
 
 /** Who asks, and for what; of the agent's tool. */
-export interface TargetChoice {
+interface TargetChoice {
   target?: Target | undefined;
   /** With target `node`: which one. */
   node?: string | undefined;

@@ -33,7 +33,7 @@ export interface NodeOptions {
 }
 
 /** What a machine with root and no display needs. */
-export const CONTAINER = { headless: true, noSandbox: true };
+const CONTAINER = { headless: true, noSandbox: true };
 
 export function spawnNode(options: NodeOptions): NodeProcess {
   const home = options.home ?? makeHome("portico-node-");

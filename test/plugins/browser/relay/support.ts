@@ -11,7 +11,7 @@ import type { BrowserGateway } from "../support.ts";
 
 export const extensionDir = join(packageDir, "plugins/browser/extension");
 
-export interface Badge {
+interface Badge {
   text: string;
   title: string;
 }
