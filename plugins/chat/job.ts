@@ -65,6 +65,7 @@ export class Job {
   cancelled = false;
   /** Who works on the job at the moment, and must hear that the client disconnects. */
   worker: Worker | undefined;
+  #unshaped: Pick<Job, "request" | "raw" | "native"> | undefined;
   #controller: AbortController | undefined;
 
   constructor(options: JobOptions) {
@@ -77,6 +78,16 @@ export class Job {
     this.client = options.client;
     this.sessionKey = options.sessionKey;
     this.channel = options.channel;
+  }
+
+  /** The request as an alias shapes it for its targets; without one, as it was. */
+  shape(apply: ((request: ChatRequest) => ChatRequest) | undefined): void {
+    if (apply === undefined && this.#unshaped === undefined) return;
+    this.#unshaped ??= { request: this.request, raw: this.raw, native: this.native };
+    const { request, raw, native } = this.#unshaped;
+    this.request = apply === undefined ? request : apply(request);
+    this.raw = apply === undefined ? raw : undefined;
+    this.native = apply === undefined ? native : undefined;
   }
 
   /** The client asked for the usage chunk. */

@@ -45,7 +45,30 @@ export const AliasConfig = Type.Union([
   Type.String(),
   Type.Object({
     targets: Type.Array(Type.String(), { minItems: 1 }),
-    strategy: Type.Optional(Type.Union([Type.Literal("fallback"), Type.Literal("weighted")])),
+    strategy: Type.Optional(
+      Type.Union([Type.Literal("fallback"), Type.Literal("weighted"), Type.Literal("latency")], {
+        description: "latency: the channel first that has been the fastest to its first byte",
+      }),
+    ),
+    params: Type.Optional(
+      Type.Object({
+        default: Type.Optional(
+          Type.Record(Type.String(), Type.Unknown(), { description: "where the request says none" }),
+        ),
+        force: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: "whatever the request says" })),
+        max: Type.Optional(
+          Type.Record(Type.String(), Type.Number(), {
+            description: "ceilings; max_tokens covers max_completion_tokens",
+          }),
+        ),
+      }),
+    ),
+    system: Type.Optional(Type.String({ description: "a text that is put before all messages" })),
+    fallbackOn: Type.Optional(
+      Type.Array(Type.Union([Type.Literal("error"), Type.Literal("context_length"), Type.Literal("content_filter")]), {
+        description: "what else than an error goes on to the next target",
+      }),
+    ),
   }),
 ]);
 export type AliasConfig = Static<typeof AliasConfig>;

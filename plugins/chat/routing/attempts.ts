@@ -34,6 +34,8 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
   const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
   const { candidates, forced } = selectTargets(all);
   let last: unknown;
+  /** What a target gave whose filter has cut it; better than nothing. */
+  let refused: ChatResponse | undefined;
   for (const candidate of candidates) {
     const { channel } = candidate;
     if (!forced && cooldownOf(candidate) !== 0 && last !== undefined) continue;
@@ -48,7 +50,10 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
       continue;
     }
     try {
-      return await tryChannel(engine, job, candidate, place, forced);
+      job.shape(candidate.shape?.apply);
+      const response = await tryChannel(engine, job, candidate, place, forced);
+      if (!filtered(candidate, response)) return response;
+      refused = response;
     } catch (error) {
       place();
       if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : clientDisconnected();
@@ -56,7 +61,14 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
       if (last === undefined || isUpstreamError(error)) last = error;
     }
   }
+  if (refused !== undefined) return refused;
   throw last;
+}
+
+/** A whole response that the target's filter has cut, where the alias goes on then. */
+function filtered({ shape }: Candidate, { completion }: ChatResponse): boolean {
+  if (shape === undefined || !shape.fallbackOn.has("content_filter")) return false;
+  return completion?.choices[0]?.finish_reason === "content_filter";
 }
 
 /** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. */
@@ -85,7 +97,7 @@ class Final extends Error {
 async function tryChannel(
   engine: Engine,
   job: Job,
-  { channel, model }: Candidate,
+  { channel, model, shape }: Candidate,
   place: Release,
   forced: boolean,
 ): Promise<ChatResponse> {
@@ -142,6 +154,7 @@ async function tryChannel(
       }
       const next = judge(channel, model, key.index, error, {
         counted,
+        fallbackOn: shape?.fallbackOn,
         retriesLeft: retries - tried,
         tried,
         keysLeft,

@@ -92,6 +92,10 @@ export class Channel {
   get priority(): number {
     return this.config.priority ?? 0;
   }
+  /** Moving average to the first byte, milliseconds; undefined before the first response. */
+  get latencyMs(): number | undefined {
+    return this.#latency;
+  }
   get weight(): number {
     return this.config.weight ?? 1;
   }

@@ -16,6 +16,8 @@ export type Next = { again: number } | "another key" | "next target" | "give up"
 export interface Chances {
   /** The request has counted as a failure of this target already. */
   counted: boolean;
+  /** What an alias goes on for, beside errors. */
+  fallbackOn: ReadonlySet<string> | undefined;
   retriesLeft: number;
   tried: number;
   keysLeft: number;
@@ -33,7 +35,7 @@ export function judge(channel: Channel, model: string, key: number, error: unkno
   switch (error.kind) {
     case "request":
       channel.noted(model);
-      return error.upstreamStatus === 404 ? "next target" : "give up";
+      return error.upstreamStatus === 404 || goesOn(error, chances) ? "next target" : "give up";
     case "auth":
       channel.noted(model, error.message);
       channel.keyRefused(key);
@@ -44,6 +46,15 @@ export function judge(channel: Channel, model: string, key: number, error: unkno
       fail(channel, model, error, chances);
       return error instanceof ProviderFailed ? "next target" : retry(channel, model, error, chances);
   }
+}
+
+/** An alias may want another target's word where this one finds the request too long, or its content wrong. */
+function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
+  if (fallbackOn === undefined) return false;
+  const long = code === "context_length_exceeded" || /context (?:length|window)|prompt is too long/i.test(message);
+  if (long && fallbackOn.has("context_length")) return true;
+  const filtered = code === "content_filter" || /content.?(?:filter|policy|management)/i.test(`${code} ${message}`);
+  return filtered && fallbackOn.has("content_filter");
 }
 
 /** Spent credit does not come back by waiting. */

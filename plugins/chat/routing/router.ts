@@ -1,5 +1,6 @@
 /** From a model's name to the targets it is tried on, in order. */
 import { fitsPattern, PorticoError } from "portico";
+import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
 
@@ -7,6 +8,8 @@ import type { AliasConfig, Aliases } from "../schema.ts";
 export interface Candidate {
   channel: Channel;
   model: string;
+  /** What the alias that led here makes of a request. */
+  shape?: AliasShape | undefined;
 }
 
 /** What the upstream of a channel lists: names, or `unknown` where it could not be asked. */
@@ -105,12 +108,21 @@ function resolveName(routing: Routing, model: string, depth: number): Candidate[
 function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Candidate[] | Promise<Candidate[]> {
   if (typeof alias === "string") return resolveName(routing, alias, depth + 1);
   const parts = alias.targets.map((target) => resolveName(routing, target, depth + 1));
-  const join = (lists: Candidate[][]): Candidate[] => {
+  const shape = shapeOf(alias);
+  const join = (found: Candidate[][]): Candidate[] => {
+    // An alias that leads to another is asked by its own rules first.
+    const lists = shape === undefined ? found : found.map((list) => list.map((one) => ({ ...one, shape })));
+    if (alias.strategy === "latency") return byLatency(unique(lists.flat()));
     if (alias.strategy !== "weighted") return unique(lists.flat());
     const groups = lists.filter((list) => list.length > 0);
     return unique(shuffleByWeight(groups, (list) => list[0]!.channel.weight, routing.random).flat());
   };
   return parts.some((part) => part instanceof Promise) ? Promise.all(parts).then(join) : join(parts as Candidate[][]);
+}
+
+/** One that has not been asked yet comes first: only so its time is known. */
+function byLatency(list: Candidate[]): Candidate[] {
+  return list.sort((a, b) => (a.channel.latencyMs ?? 0) - (b.channel.latencyMs ?? 0));
 }
 
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {

@@ -1,0 +1,43 @@
+/** What an alias makes of a request on its way to the alias's targets. */
+import type { ChatMessage, ChatRequest } from "portico/chat";
+import type { AliasConfig } from "../schema.ts";
+
+export interface AliasShape {
+  apply(request: ChatRequest): ChatRequest;
+  /** Go on to the next target where this one refuses the request for its length, or its content. */
+  readonly fallbackOn: ReadonlySet<"error" | "context_length" | "content_filter">;
+}
+
+type Settings = Exclude<AliasConfig, string>;
+
+const shapes = new WeakMap<Settings, AliasShape>();
+/** The gateway's own to say. */
+const OURS = ["model", "models", "messages", "stream", "stream_options"];
+
+/** Undefined where the alias says nothing but its targets. */
+export function shapeOf(alias: Settings): AliasShape | undefined {
+  if (alias.params === undefined && alias.system === undefined && alias.fallbackOn === undefined) return undefined;
+  let shape = shapes.get(alias);
+  if (shape === undefined) {
+    shape = { apply: (request) => shaped(request, alias), fallbackOn: new Set(alias.fallbackOn) };
+    shapes.set(alias, shape);
+  }
+  return shape;
+}
+
+function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
+  const out: Record<string, unknown> = { ...request };
+  for (const [name, value] of Object.entries(params?.default ?? {})) if (!OURS.includes(name)) out[name] ??= value;
+  for (const [name, value] of Object.entries(params?.force ?? {})) if (!OURS.includes(name)) out[name] = value;
+  for (const [name, most] of Object.entries(params?.max ?? {})) limit(out, name, most);
+  const instruction: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
+}
+
+/** A ceiling of tokens holds for both names of it, and for requests that name none. */
+function limit(out: Record<string, unknown>, name: string, most: number): void {
+  const tokens = name === "max_tokens" || name === "max_completion_tokens";
+  const names = tokens ? ["max_tokens", "max_completion_tokens"] : [name];
+  for (const one of names) if (typeof out[one] === "number" && out[one] > most) out[one] = most;
+  if (tokens && names.every((one) => out[one] == null)) out[name] = most;
+}

@@ -1,0 +1,110 @@
+/** What an alias makes of requests: settings, a system text, an order of its own, and when it goes on. */
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
+
+const test = suite("alias");
+let up: Upstream;
+let gateway: InProcessGateway;
+const messages = [{ role: "user", content: "hi" }];
+
+test.before(async () => {
+  up = await startUpstream((seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok"))));
+  const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
+  gateway = await startGateway({
+    config: {
+      channels: { one: { ...channel, models: ["a"] }, two: { ...channel, models: ["b"] } },
+      models: {
+        shaped: {
+          targets: ["one/a"],
+          system: "Be brief.",
+          params: {
+            default: { temperature: 0.5, top_p: 0.9 },
+            force: { seed: 7, model: "x", stream: true },
+            max: { max_tokens: 100, temperature: 1 },
+          },
+        },
+        nested: "shaped",
+        mixed: { targets: ["shaped", "two/b"] },
+        long: { targets: ["one/a", "two/b"], fallbackOn: ["context_length", "content_filter"] },
+        plain: { targets: ["one/a", "two/b"] },
+        fast: { targets: ["one/a", "two/b"], strategy: "latency" },
+      },
+    },
+  });
+});
+test.before.each(() => {
+  up.seen.length = 0;
+  up.answer = (seen, res) => (seen.body.stream ? stream(res, ...hello) : json(res, completion("ok")));
+});
+test.after(async () => {
+  await gateway?.stop();
+  await up?.close();
+});
+
+const ask = (body: object) => gateway.request("POST", "/v1/chat/completions", { messages, ...body });
+const sent = () => up.seen.at(-1)!.body;
+
+test("defaults, forced settings, ceilings and a system text", async () => {
+  for (const model of ["shaped", "nested"]) {
+    await (await ask({ model })).text();
+    const { temperature, top_p, seed, max_tokens, stream } = sent();
+    assert.equal([temperature, top_p, seed, max_tokens, stream, sent().model], [0.5, 0.9, 7, 100, undefined, "a"]);
+    assert.equal(sent().messages, [{ role: "system", content: "Be brief." }, ...messages]);
+  }
+  await (
+    await ask({ model: "shaped", temperature: 2, top_p: 0.1, seed: 1, max_completion_tokens: 500, stream: true })
+  ).text();
+  const { temperature, top_p, seed, max_tokens, max_completion_tokens, stream } = sent();
+  assert.equal(
+    [temperature, top_p, seed, max_tokens, max_completion_tokens, stream],
+    [1, 0.1, 7, undefined, 100, true],
+  );
+  await (await ask({ model: "shaped", max_tokens: 5 })).text();
+  assert.is(sent().max_tokens, 5);
+});
+
+test("one target's shape does not reach the next", async () => {
+  up.answer = (seen, res) => (seen.body.model === "a" ? json(res, { error: {} }, 500) : json(res, completion("ok")));
+  assert.is((await ask({ model: "mixed" })).status, 200);
+  assert.equal([up.seen[0]!.body.seed, sent().seed, sent().messages.length], [7, undefined, 1]);
+});
+
+test("it goes on for a context too long and a filter, where it says so", async () => {
+  const causes = [
+    { status: 400, body: { error: { message: "Too many tokens", code: "context_length_exceeded" } } },
+    { status: 400, body: { error: { message: "filtered", code: "content_filter" } } },
+    {
+      status: 200,
+      body: {
+        ...completion(""),
+        choices: [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "content_filter" }],
+      },
+    },
+  ];
+  for (const { status, body } of causes) {
+    up.answer = (seen, res) => (seen.body.model === "a" ? json(res, body, status) : json(res, completion("ok")));
+    const on = await ask({ model: "long" });
+    assert.equal([on.status, on.headers.get("x-portico-channel")], [200, "two"]);
+    assert.is((await ask({ model: "plain" })).status, status);
+    up.answer = (_, res) => json(res, body, status);
+    assert.is((await ask({ model: "long" })).status, status);
+  }
+  up.answer = (_, res) => json(res, { error: { message: "another mistake" } }, 400);
+  up.seen.length = 0;
+  assert.is((await ask({ model: "long" })).status, 400);
+  assert.is(up.seen.length, 1);
+});
+
+test("latency: the faster channel first, once both are known", async () => {
+  up.answer = (seen, res) => {
+    if (seen.body.model === "a") setTimeout(() => json(res, completion("slow")), 60);
+    else json(res, completion("quick"));
+  };
+  for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
+  for (let i = 0; i < 20; i++) await (await ask({ model: "two/b" })).text();
+  assert.is((await ask({ model: "fast" })).headers.get("x-portico-channel"), "two");
+});
+
+test.run();
