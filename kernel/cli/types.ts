@@ -114,9 +114,9 @@ export interface RequestOptions {
 }
 
 export interface GatewayClient {
-  /** The answer's JSON. An error answer is thrown with its message; no gateway there says how to start one. */
+  /** The response's JSON. An error response is thrown with its message; no gateway there says how to start one. */
   request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
-  /** The answer's bytes as they come (SSE feeds, files). */
+  /** The response's bytes as they come (SSE feeds, files). */
   stream(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<AsyncIterable<Buffer>>;
 }
 
@@ -134,7 +134,7 @@ export interface CheckContext {
   config: Readonly<Record<string, unknown>>;
   paths: Paths;
   env: Readonly<Record<string, string | undefined>>;
-  /** The running gateway; undefined where none answers. */
+  /** The running gateway; undefined where none responds. */
   gateway: GatewayClient | undefined;
 }
 

@@ -15,8 +15,8 @@ export async function readText(file: string): Promise<string | undefined> {
 
 /**
  * Puts `text` in the file's place at once: a crash leaves the old text or the new, never a part. Mode 0600. A link is
- * followed, not replaced. With `unless`, nothing is written when it answers true just before the swap; between its
- * answer and the swap no other process writes through here.
+ * followed, not replaced. With `unless`, nothing is written when it returns true just before the swap; between its
+ * return and the swap no other process writes through here.
  */
 export async function writeText(file: string, text: string, unless?: () => Promise<boolean>): Promise<boolean> {
   const target = await realpath(file).catch(() => file);

@@ -52,7 +52,7 @@ async function makeDirectory(path: string, what: string, mode: number): Promise<
   }
 }
 
-/** Like a recursive mkdir, which on file systems such as /proc never returns (Node 20). Answers whether it made `path`. */
+/** Like a recursive mkdir, which on file systems such as /proc never returns (Node 20). Returns whether it made `path`. */
 async function makeMissing(path: string, mode: number): Promise<boolean> {
   if (existsSync(path)) return false;
   const parent = dirname(path);

@@ -5,7 +5,7 @@ import { openLogFile } from "./file.ts";
 import { RecentLines } from "./recent-lines.ts";
 import { createRedaction, redactKeys } from "./redaction.ts";
 
-/** One answer to one request. */
+/** One response to one request. */
 export interface AccessEntry {
   id: string;
   method: string;
@@ -15,13 +15,13 @@ export interface AccessEntry {
   ms: number;
   /** That went out on the connection, head included. */
   bytes: number;
-  /** The client left, or the answer broke off. */
+  /** The client left, or the response broke off. */
   cut: boolean;
 }
 
 export interface LogBook {
   log: Logger & { level: string };
-  /** The line of one answer, at level `info`: as pino would write it, at a fifth of its cost. */
+  /** The line of one response, at level `info`: as pino would write it, at a fifth of its cost. */
   access(entry: AccessEntry): void;
   /** The last lines, oldest first, as JSON text without the line break. */
   recent(): readonly string[];
