@@ -1,5 +1,5 @@
 /** The only importer of diff. */
-import { diffArrays } from "diff";
+import { createRequire } from "node:module";
 
 /** Above this many lines that differ, their order is not looked at: the time grows with the square of them. */
 const MOST_EDITS = 2_000;
@@ -8,6 +8,8 @@ const MAX_CHARS = 8_000;
 /** Lines that went (`- `) and came (`+ `), in order; clipped to 8,000 characters. */
 export function lineDiff(before: string, after: string): string {
   const [was, is] = [before.split("\n"), after.split("\n")];
+  // Loaded at first use: most polls are of lists.
+  const { diffArrays } = createRequire(import.meta.url)("diff") as typeof import("diff");
   const changes = diffArrays(was, is, { maxEditLength: MOST_EDITS });
   const lines =
     changes?.flatMap(({ added, removed, value }) =>

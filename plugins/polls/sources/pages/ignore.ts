@@ -1,6 +1,15 @@
 /** Lines that do not count. Patterns run in an engine whose time is linear: the text they are tried on is anybody's. */
+import { createRequire } from "node:module";
 import { PorticoError } from "portico";
-import { RE2JS } from "re2js";
+import type { RE2JS } from "re2js";
+
+let engine: typeof RE2JS | undefined;
+
+/** Loaded at first use: its tables of Unicode take megabytes, and few polls have patterns. */
+function loadEngine(): typeof RE2JS {
+  engine ??= (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
+  return engine;
+}
 
 /** Of one line; what lies beyond tells nothing more. */
 const MOST_CHARS = 64 * 1024;
@@ -9,7 +18,7 @@ const MOST_CHARS = 64 * 1024;
 export function compileIgnored(patterns: readonly string[] = []): ((line: string) => boolean)[] {
   return patterns.map((pattern, i) => {
     try {
-      const compiled = RE2JS.compile(pattern);
+      const compiled = loadEngine().compile(pattern);
       return (line) => compiled.matcher(line.slice(0, MOST_CHARS)).find();
     } catch (cause) {
       const message = `${JSON.stringify(pattern)} is not a regular expression that is understood here: ${(cause as Error).message}.`;

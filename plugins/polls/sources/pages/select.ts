@@ -1,11 +1,24 @@
 /** CSS selectors on a page; the only importer of css-select, css-what and nth-check. */
-import { compile } from "css-select";
-import { isTraversal, parse, type Selector } from "css-what";
-import { type AnyNode, Document, type Element, isTag } from "domhandler";
-import * as domutils from "domutils";
-import nthCheck from "nth-check";
+import { createRequire } from "node:module";
+import type { Selector } from "css-what";
+import type { AnyNode, Document, Element } from "domhandler";
 import { PorticoError } from "portico";
 import { CheckFailed } from "../source.ts";
+
+/** Loaded at first use: most gateways poll no page. */
+function load() {
+  const require = createRequire(import.meta.url);
+  const { compile } = require("css-select") as typeof import("css-select");
+  const { isTraversal, parse } = require("css-what") as typeof import("css-what");
+  const { Document, isTag } = require("domhandler") as typeof import("domhandler");
+  const domutils = require("domutils") as typeof import("domutils");
+  const { default: nthCheck } = require("nth-check") as typeof import("nth-check");
+  return { compile, isTag, isTraversal, parse, Document, domutils, nthCheck };
+}
+let loaded: ReturnType<typeof load> | undefined;
+const library = () => (loaded ??= load());
+
+const isTag = (node: AnyNode): node is Element => library().isTag(node);
 
 /** What a selector may do on one page, in looks at a node: enough for any that does not compare all with all. */
 const LOOKS = { any: 200_000, perNode: 100 };
@@ -48,7 +61,7 @@ function positional() {
     const checks = new Map<string, (index: number) => boolean>();
     return (element: Element, formula?: string | null): boolean => {
       const text = formula ?? "";
-      const check = checks.get(text) ?? nthCheck(text);
+      const check = checks.get(text) ?? library().nthCheck(text);
       checks.set(text, check);
       return check(at(element)[key]);
     };
@@ -86,7 +99,7 @@ function metered(selector: string, page: Document) {
       throw new CheckFailed(`The selector ${JSON.stringify(selector)} takes too long on this page: make it narrower.`);
   };
   return {
-    ...domutils,
+    ...library().domutils,
     isTag: (node: AnyNode): node is Element => {
       count();
       return isTag(node);
@@ -100,7 +113,7 @@ function metered(selector: string, page: Document) {
       return element.parent;
     },
     getText: (node: AnyNode): string => {
-      const text = domutils.getText(node);
+      const text = library().domutils.getText(node);
       count(text.length / 10);
       return text;
     },
@@ -111,11 +124,11 @@ function metered(selector: string, page: Document) {
 function check(alternatives: readonly Selector[][]): void {
   if (alternatives.length === 0) throw new Error("It is empty");
   for (const tokens of alternatives) {
-    if (tokens.length === 0 || isTraversal(tokens.at(-1)!)) throw new Error("It ends too early");
+    if (tokens.length === 0 || library().isTraversal(tokens.at(-1)!)) throw new Error("It ends too early");
     for (const token of tokens) {
       if (token.type !== "pseudo") continue;
       if (Array.isArray(token.data)) check(token.data);
-      else if (token.name.startsWith("nth-")) nthCheck(token.data ?? "");
+      else if (token.name.startsWith("nth-")) library().nthCheck(token.data ?? "");
     }
   }
 }
@@ -123,17 +136,17 @@ function check(alternatives: readonly Selector[][]): void {
 /** Answers the elements of a page in their order. Throws 400 with `param: "source.selector"` for what is no selector. */
 export function compileSelector(selector: string): (page: Document) => Element[] {
   const matcher = (page: Document) =>
-    compile<AnyNode, Element>(selector, {
+    library().compile<AnyNode, Element>(selector, {
       adapter: metered(selector, page),
       pseudos: positional(),
       cacheResults: true,
     });
   try {
-    const alternatives = parse(selector);
+    const alternatives = library().parse(selector);
     check(alternatives);
-    if (alternatives.some(([first]) => first !== undefined && isTraversal(first)))
+    if (alternatives.some(([first]) => first !== undefined && library().isTraversal(first)))
       throw new Error("It has no beginning");
-    matcher(new Document([]));
+    matcher(new (library().Document)([]));
   } catch (cause) {
     throw new PorticoError("invalid_request_error", `The selector ${JSON.stringify(selector)} is not understood.`, {
       param: "source.selector",
@@ -142,6 +155,6 @@ export function compileSelector(selector: string): (page: Document) => Element[]
   }
   return (page) => {
     const matches = matcher(page);
-    return domutils.find(matches, page, true, Number.POSITIVE_INFINITY) as Element[];
+    return library().domutils.find(matches, page, true, Number.POSITIVE_INFINITY) as Element[];
   };
 }
