@@ -39,7 +39,8 @@ export async function receive(call: Call, maxBytes: number, onBytes: (bytes: Buf
   let file: FileHandle | undefined;
   let size = 0;
   try {
-    for await (const bytes of req as AsyncIterable<Buffer>) {
+    // Whoever is refused on the way still gets the response.
+    for await (const bytes of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       timer.refresh();
       collectYoung(size, size + bytes.length);
       size += bytes.length;
