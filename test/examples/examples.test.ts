@@ -99,12 +99,12 @@ test("webhook-github: a signed issue becomes a fenced turn, once; a wrong signat
     return stdout.trim();
   };
   const first = await send({ DELIVERY_ID: "one" });
-  assert.match(first, /^200 .*"sessionId":"issue:portico:7"/);
+  assert.match(first, /^200 .*"sessionId":"webhook:issue:portico:7"/);
   assert.is(await send({ DELIVERY_ID: "one" }), first);
   assert.match(await send({ GITHUB_WEBHOOK_SECRET: "wrong" }), /^401 /);
   assert.match(await send({ SENDER_TYPE: "Bot" }), /^204/);
   const session = await until("the turn", async () => {
-    const response = await gateway.request("GET", `/sessions/${encodeURIComponent("issue:portico:7")}`);
+    const response = await gateway.request("GET", `/sessions/${encodeURIComponent("webhook:issue:portico:7")}`);
     return response.ok ? await response.text() : "";
   });
   assert.match(session, /decide who should look at it/);
