@@ -67,7 +67,12 @@ function* logOf(tx: Transaction, key: string): Operation<Log> {
   let log = byKey.get(key);
   if (!log) {
     // there may be no row to lock yet
-    yield { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", params: [key], locks: true, apart: true };
+    yield {
+      sql: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':limit:' || ?, 0))",
+      params: [key],
+      locks: true,
+      apart: true,
+    };
     const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
     log = { hits: rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [] };
     byKey.set(key, log);
