@@ -48,11 +48,30 @@ export default definePlugin({
     });
     let { aliases } = sections(config);
     channels.configure(sections(config).channels);
+    // Streams are asked for their usage only where somebody counts.
+    let counting: ReturnType<typeof ctx.add> | undefined;
+    const countTokens = (configured: Channels) => {
+      const needed = Object.values(configured).some((channel) => channel.tokensPerMinute !== undefined);
+      if (needed === (counting !== undefined)) return;
+      void counting?.();
+      counting = !needed
+        ? undefined
+        : ctx.add("meter", {
+            name: "channel limits",
+            finished: ({ channel, usage }) =>
+              channels
+                .all()
+                .get(channel)
+                ?.used(usage?.total_tokens ?? 0),
+          });
+    };
+    countTokens(sections(config).channels);
     channels.provide(ctx.list("provider"));
     ctx.watch("provider", () => channels.provide(ctx.list("provider")));
     ctx.onConfig((next: typeof config) => {
       const changed = sections(next);
       channels.configure(changed.channels);
+      countTokens(changed.channels);
       ({ aliases } = changed);
     });
 

@@ -30,6 +30,12 @@ export const ChannelConfig = Type.Object({
   ),
   maxConcurrent: Type.Optional(Type.Integer({ minimum: 1, description: "requests at once; default without limit" })),
   queueTimeoutMs: Type.Optional(Type.Integer({ minimum: 0, description: "wait for a free place; default 2000" })),
+  requestsPerMinute: Type.Optional(
+    Type.Integer({ minimum: 1, description: "attempts in any 60 s; over it the channel is passed over" }),
+  ),
+  tokensPerMinute: Type.Optional(
+    Type.Integer({ minimum: 1, description: "tokens in any 60 s, counted when a response has ended" }),
+  ),
   enabled: Type.Optional(Type.Boolean({ description: "default true" })),
   streamUsage: Type.Optional(
     Type.Boolean({ description: "ask the upstream for the usage of every stream, to count it; default true" }),

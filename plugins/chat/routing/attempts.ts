@@ -32,12 +32,16 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
   const found = resolve(engine.routing, job.request.model, job.channel);
   const own = found instanceof Promise ? await found : found;
   const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
-  const { candidates, forced } = selectTargets(all);
+  const { candidates, forced } = selectTargets(withinLimits(all));
   let last: unknown;
   /** What a target gave whose filter has cut it; better than nothing. */
   let refused: ChatResponse | undefined;
   for (const candidate of candidates) {
     const { channel } = candidate;
+    if (channel.limitedUntil() !== 0) {
+      last ??= overLimit(channel);
+      continue;
+    }
     if (!forced && cooldownOf(candidate) !== 0 && last !== undefined) continue;
     const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
     const place = placing instanceof Promise ? await placing : placing;
@@ -79,6 +83,20 @@ function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boo
   let first = all[0]!;
   for (const candidate of all) if (cooldownOf(candidate) < cooldownOf(first)) first = candidate;
   return { candidates: [first], forced: true };
+}
+
+/** Those that are not over their own limits. Throws 429 where all are. */
+function withinLimits(all: Candidate[]): Candidate[] {
+  const within = all.filter(({ channel }) => channel.limitedUntil() === 0);
+  if (within.length > 0) return within;
+  const [first] = all.map(({ channel }) => channel).sort((a, b) => a.limitedUntil() - b.limitedUntil());
+  throw overLimit(first!);
+}
+
+function overLimit(channel: Channel): UpstreamError {
+  const retryAfter = Math.max(1, Math.ceil((channel.limitedUntil() - Date.now()) / 1000));
+  const message = `The channel \`${channel.name}\` is over its own limit (requestsPerMinute or tokensPerMinute). Try again in ${retryAfter} s.`;
+  return upstreamError({ kind: "rate_limit", message, retryAfter }, 0);
 }
 
 function cooldownOf({ channel, model }: Candidate): number {

@@ -1,5 +1,6 @@
 /** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
 import type { ChannelConfig } from "../schema.ts";
+import { RateLimit } from "./rate-limit.ts";
 
 const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
@@ -66,6 +67,8 @@ export class Channel {
   readonly builtin: boolean;
   inFlight = 0;
   readonly #health = new Map<string, Health>();
+  readonly #requestLimit: RateLimit | undefined;
+  readonly #tokenLimit: RateLimit | undefined;
   readonly #onCooldown: CooldownListener | undefined;
   #keys: Key[];
   #nextKey = 0;
@@ -82,6 +85,9 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     this.#onCooldown = options.onCooldown;
+    const { requestsPerMinute, tokensPerMinute } = config;
+    this.#requestLimit = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
+    this.#tokenLimit = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
     const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
@@ -98,6 +104,18 @@ export class Channel {
   }
   get weight(): number {
     return this.config.weight ?? 1;
+  }
+
+  /** Over its own limits until then; 0 where it is not. */
+  limitedUntil(): number {
+    if (this.#requestLimit === undefined && this.#tokenLimit === undefined) return 0;
+    const now = this.#now();
+    return Math.max(this.#requestLimit?.until(now) ?? 0, this.#tokenLimit?.until(now) ?? 0);
+  }
+
+  /** What a response came to. */
+  used(tokens: number): void {
+    if (tokens > 0) this.#tokenLimit?.add(this.#now(), tokens);
   }
 
   /** When the model may be tried again: 0 where it may now. It cools down by itself, or because all keys do. */
@@ -179,6 +197,7 @@ export class Channel {
   /** An attempt begins: after a cooldown, it is the probe that may end it. */
   begin(model: string): void {
     this.#requests++;
+    this.#requestLimit?.add(this.#now(), 1);
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined && health.cooldownUntil > 0) health.probing = true;
   }

@@ -14,7 +14,12 @@ test.before(async () => {
   const channel = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
   gateway = await startGateway({
     config: {
-      channels: { one: { ...channel, models: ["a"] }, two: { ...channel, models: ["b"] } },
+      channels: {
+        one: { ...channel, models: ["a"] },
+        two: { ...channel, models: ["b"] },
+        three: { ...channel, models: ["c"], requestsPerMinute: 1 },
+        four: { ...channel, models: ["d"], tokensPerMinute: 2 },
+      },
       models: {
         shaped: {
           targets: ["one/a"],
@@ -105,6 +110,21 @@ test("latency: the faster channel first, once both are known", async () => {
   for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
   for (let i = 0; i < 20; i++) await (await ask({ model: "two/b" })).text();
   assert.is((await ask({ model: "fast" })).headers.get("x-portico-channel"), "two");
+});
+
+test("a channel over its own limit is passed over; where all are, 429 says when to come again", async () => {
+  for (const two of ["three/c", "four/d"]) {
+    const seen = [];
+    for (let i = 0; i < 3; i++) {
+      const response = await ask({ models: [two, "two/b"] });
+      seen.push(response.headers.get("x-portico-channel"));
+      await response.text();
+    }
+    assert.equal(seen, [two.slice(0, -2), "two", "two"]);
+    const alone = await ask({ model: two });
+    assert.is(alone.status, 429);
+    assert.ok(Number(alone.headers.get("retry-after")) > 30);
+  }
 });
 
 test.run();
