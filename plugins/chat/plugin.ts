@@ -50,7 +50,7 @@ export default definePlugin({
     channels.configure(sections(config).channels);
     // Streams are asked for their usage only where somebody counts.
     let counting: ReturnType<typeof ctx.add> | undefined;
-    const countTokens = (configured: Channels) => {
+    const countTokens = (configured: ReturnType<typeof sections>["channels"]) => {
       const needed = Object.values(configured).some((channel) => channel.tokensPerMinute !== undefined);
       if (needed === (counting !== undefined)) return;
       void counting?.();
