@@ -8,7 +8,7 @@ import tls, { type ConnectionOptions } from "node:tls";
 import type { GatewayClient, RequestOptions } from "./types.ts";
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
-export class GatewayError extends Error {
+class GatewayError extends Error {
   override name = "GatewayError";
   constructor(
     message: string,

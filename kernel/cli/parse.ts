@@ -18,7 +18,7 @@ export const commonOptions: Record<string, OptionSpec> = {
   help: { type: "boolean", short: "h", description: "Show this help" },
 };
 
-export type OptionValue = string | number | boolean | string[] | undefined;
+type OptionValue = string | number | boolean | string[] | undefined;
 export interface Parsed {
   options: Record<string, OptionValue>;
   args: Record<string, string | undefined> & { rest?: string[] };

@@ -44,7 +44,7 @@ export function maskNamed(value: unknown, named = false): unknown {
 }
 
 /** True where a string at this path is a secret, by its name or because its schema says `secret: true`. */
-export function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
+function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
   const names = path.filter((step) => typeof step === "string");
   const last = names.at(-1) ?? "";
   if (SECRET_KEY.test(last) || (/keys$/.test(names.at(-2) ?? "") && names.length > 2)) return true;

@@ -35,7 +35,7 @@ export interface Active<V, R> {
   running: R;
 }
 
-export type DisabledState = "disabled" | "ineligible" | "refused" | "unapproved";
+type DisabledState = "disabled" | "ineligible" | "refused" | "unapproved";
 
 /** Why a candidate is not to run, though it could be loaded. */
 export interface DisabledReason {

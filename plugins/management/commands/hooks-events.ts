@@ -60,7 +60,7 @@ function linesOf({ name, mode, description, fields, changes, effects, sample }: 
 }
 
 /** The table of the README. */
-export function markdownOf(events: readonly EventView[]): string[] {
+function markdownOf(events: readonly EventView[]): string[] {
   const rows = events.map(({ name, mode, description, fields, changes, effects }) => [
     `\`${name}\``,
     mode,

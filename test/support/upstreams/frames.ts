@@ -1,6 +1,6 @@
 /** Writes frames of `application/vnd.amazon.eventstream`, with a second implementation of the checksum. */
 
-export function frame(headers: Record<string, string>, payload: unknown): Buffer {
+function frame(headers: Record<string, string>, payload: unknown): Buffer {
   const head = Buffer.concat(
     Object.entries(headers).map(([name, value]) => {
       const key = Buffer.from(name);

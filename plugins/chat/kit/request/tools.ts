@@ -14,7 +14,7 @@ export interface ToolSpec {
   path: string;
 }
 
-export type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "required" } | { kind: "named"; name: string };
+type ToolChoice = { kind: "auto" } | { kind: "none" } | { kind: "required" } | { kind: "named"; name: string };
 
 /** The tools of a request and how they may be used. */
 export interface ToolUse {

@@ -27,7 +27,7 @@ export interface FilePart {
   path: string;
   cache?: unknown;
 }
-export interface AudioPart {
+interface AudioPart {
   kind: "audio";
   /** Base64. */
   data: string;
@@ -74,7 +74,7 @@ export interface AssistantTurn {
   extra: unknown;
 }
 /** Instructions, wherever they stood. */
-export interface SystemTurn {
+interface SystemTurn {
   role: "system";
   parts: TextPart[];
 }
