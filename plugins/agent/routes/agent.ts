@@ -39,6 +39,6 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     if (stream) return streamTurn({ agent, service, progress }, call, { turnId, sessionId: session, start });
     await start();
     if (!wait) return { status: 200, message: "The turn has started.", sessionId: session, turnId };
-    return service.endOf(await service.waitFor(turnId, { signal: call.signal }));
+    return service.endOf(await service.waitFor(turnId, { signal: call.signal, refusedAtOnce: true }));
   });
 }

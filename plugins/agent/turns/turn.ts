@@ -8,6 +8,7 @@ import type { TurnEnd } from "./turn-end.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { inParagraphs, type Listen } from "../queue/progress.ts";
+import { isOffered, offered } from "./sending.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
@@ -31,15 +32,15 @@ export interface TurnInput {
 
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens. */
+/** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens and no hook has to judge it first. */
 export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd> {
   const { body, model, settings, signal } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
-  const ended = (text: string, rest: Omit<TurnEnd, "text">): TurnEnd => ({
-    ...rest,
-    text: [...(body.notes ?? []), text].filter((part) => part !== "").join("\n\n"),
-  });
-  const onDelta = inParagraphs(input.onDelta);
+  const ended = async (said: string, about: Omit<TurnEnd, "text">): Promise<TurnEnd> => {
+    const { content, ...rest } = await offered(agent, input.sessionId, body, { ...about, content: said });
+    return { ...rest, text: [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n") };
+  };
+  const onDelta = isOffered(agent, body) ? () => undefined : inParagraphs(input.onDelta);
   for (const note of body.notes ?? []) onDelta()?.(note);
   if (body.reply !== undefined) {
     onDelta()?.(body.reply);

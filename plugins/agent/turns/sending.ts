@@ -1,0 +1,42 @@
+/** `message:sending`: what handlers make of a turn's answer before it is kept or told to anybody. */
+import type { ChatMessage } from "portico/chat";
+import type { AgentContext } from "../context.ts";
+import { isSilent } from "../heartbeat/checklist.ts";
+import type { TurnBody } from "../queue/turn-body.ts";
+
+interface Answer {
+  /** The final answer. */
+  content: string;
+  model: string;
+  /** The answer is the last one. */
+  messages: ChatMessage[];
+}
+
+/** Somebody judges the answer: nothing of it may be told before. The chat endpoint offers what a chat completion's turn says. */
+export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
+  return body.chat === undefined && ctx.hasHandlers("message:sending");
+}
+
+/** The answer with its text as handlers leave it. Throws `blocked_by_hook` and `hook_unavailable`. */
+export async function offered<T extends Answer>(
+  agent: AgentContext,
+  sessionId: string,
+  body: TurnBody,
+  answer: T,
+): Promise<T> {
+  const { content, model, messages } = answer;
+  if (content === "" || !isOffered(agent, body)) return answer;
+  // a heartbeat that has nothing to say tells nobody
+  if (body.heartbeat !== undefined && isSilent(content)) return answer;
+  const result = await agent.ctx.emit(
+    "message:sending",
+    { content, source: body.source, model, to: sessionId },
+    { sessionKey: sessionId },
+  );
+  if (result.refusal) throw result.refusal;
+  // of handlers in JavaScript nobody has checked what they write
+  const changed: unknown = result.context.content;
+  if (typeof changed !== "string" || changed === content) return answer;
+  const last: ChatMessage = { role: "assistant", content: changed };
+  return { ...answer, content: changed, messages: [...messages.slice(0, -1), last] };
+}
