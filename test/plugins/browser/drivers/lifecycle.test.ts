@@ -248,7 +248,7 @@ test("a remote browser that says nothing is given up in time", async () => {
     ["nobody", 409, "browser_not_running"],
   ] as const) {
     for (const path of ["/start", "/tabs/open"]) {
-      const answer = await browser.post(path, { profile });
+      const answer = await browser.post(path, { profile, url: "about:blank" });
       assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
     }
   }
