@@ -75,7 +75,7 @@ export default definePlugin({
       ({ aliases } = changed);
     });
 
-    const upstreams = createUpstreamClient();
+    const upstreams = createUpstreamClient(process.env);
     ctx.defer(() => upstreams.close());
     const ownPorts = () => ctx.ports();
     const masks = createMasks(() => ctx.secrets());

@@ -18,6 +18,12 @@ export const ChannelConfig = Type.Object({
     Type.Union([Type.String(), Type.Array(Type.String())], { description: "a list is used in turn" }),
   ),
   headers: Type.Optional(Headers),
+  proxy: Type.Optional(
+    Type.String({
+      pattern: "^https?://",
+      description: "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
+    }),
+  ),
   models: Type.Optional(
     Type.Array(Type.String(), { description: "exact names or * patterns; left out: what the upstream lists" }),
   ),

@@ -3,5 +3,6 @@ export { guardedFetch } from "./fetch.ts";
 export { createGuard } from "./policy.ts";
 export { parseProxy, proxyFor, type ProxyEnvironment } from "./environment-proxy.ts";
 export { startEgressProxy } from "./proxy.ts";
+export { dialProxy, tunnel } from "./upstream-proxy.ts";
 export { writtenOrigins } from "./written-origin.ts";
 export type * from "./types.ts";

@@ -7,7 +7,8 @@ import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
-import { type UpstreamClient, Unsendable } from "../upstream/http/upstream-client.ts";
+import { type Receiver, type UpstreamClient, Unsendable } from "../upstream/http/upstream-client.ts";
+import { ProxyFailure } from "../upstream/http/via-proxy.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */
@@ -83,7 +84,9 @@ export function createListings(options: ListingOptions) {
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
-    const names = list.decode(await fetchBody(options.upstreams, list.encode(target), provider.wire!.error));
+    const names = list.decode(
+      await fetchBody(options.upstreams, list.encode(target), provider.wire!.error, target.proxy),
+    );
     return target.mask.value(names);
   }
 
@@ -116,7 +119,12 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
 }
 
 /** A small request to an upstream. Rejects with the upstream's own error unless it responds with 2xx in time. */
-function fetchBody(upstreams: UpstreamClient, call: WireRequest, readError: WireProvider["error"]): Promise<Buffer> {
+function fetchBody(
+  upstreams: UpstreamClient,
+  call: WireRequest,
+  readError: WireProvider["error"],
+  proxy: string | undefined,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -126,7 +134,7 @@ function fetchBody(upstreams: UpstreamClient, call: WireRequest, readError: Wire
       sending.abort();
       reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${TIMEOUT_MS} ms.`));
     }, TIMEOUT_MS);
-    const sending = upstreams.send(call, {
+    const receiver: Receiver = {
       head: (givenStatus, givenHeaders) => {
         status = givenStatus;
         headers = givenHeaders;
@@ -150,10 +158,13 @@ function fetchBody(upstreams: UpstreamClient, call: WireRequest, readError: Wire
       fail: (error) => {
         clearTimeout(timer);
         const why =
-          error instanceof Unsendable ? `could not be asked: ${error.message}` : `could not be reached${codeOf(error)}`;
+          error instanceof Unsendable || isPorticoError(error)
+            ? `could not be asked: ${error.message}`
+            : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
         reject(new PorticoError("upstream_error", `The upstream ${why}.`, { cause: error }));
       },
-    });
+    };
+    const sending = upstreams.send(call, receiver, proxy);
   });
 }
 

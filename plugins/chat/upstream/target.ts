@@ -26,6 +26,7 @@ export class AttemptTarget implements Target {
   readonly baseUrl: string;
   readonly apiKey?: string;
   readonly headers: Record<string, string>;
+  readonly proxy: string | undefined;
   readonly options: Record<string, unknown>;
   readonly log: Logger;
   readonly created = Math.floor(Date.now() / 1000);
@@ -50,6 +51,7 @@ export class AttemptTarget implements Target {
     this.baseUrl = trimSlash(config.baseUrl ?? options.defaultBaseUrl ?? "");
     if (apiKey !== undefined) this.apiKey = apiKey;
     this.headers = config.headers ?? NO_HEADERS;
+    this.proxy = config.proxy;
     this.options = config as unknown as Record<string, unknown>;
     this.log = options.log;
     this.#job = job;

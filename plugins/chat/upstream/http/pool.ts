@@ -1,7 +1,9 @@
-/** The kept-alive connections of one origin. As many are opened as there are requests at once. */
+/** The kept-alive connections of one origin, straight or through one proxy. As many are opened as there are requests at once. */
 import { connect, isIP, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { dialProxy } from "portico/egress";
 import { Connection, type ConnectionEvents } from "./connection.ts";
+import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Shorter than common servers keep an idle connection, so that seldom one closes under a request. */
@@ -10,7 +12,12 @@ const SWEEP_MS = 1000;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
+  /** Put before the path of a request: a proxy for http is told the whole address. */
+  readonly base: string;
+  /** Further lines of each request's head. */
+  readonly lines: string;
   readonly #url: URL;
+  readonly #proxy: URL | undefined;
   /** The last one that became free is the first to be taken: the others may grow old and go. */
   readonly #idle: Connection[] = [];
   #session: Buffer | undefined;
@@ -18,8 +25,18 @@ export class Pool implements ConnectionEvents {
   #closed = false;
 
   /** `origin`: scheme, host and port. */
-  constructor(origin: string) {
+  constructor(origin: string, proxy?: URL) {
     this.#url = new URL(origin);
+    this.#proxy = proxy;
+    const isRead = proxy !== undefined && this.#url.protocol === "http:";
+    this.base = isRead ? origin : "";
+    this.lines = isRead ? credentialsLine(proxy) : "";
+  }
+
+  /** The proxy itself refused the request: it wants other credentials. */
+  refusal(status: number): Error | undefined {
+    const isRefusal = status === 407 && this.#proxy !== undefined;
+    return isRefusal ? new ProxyFailure(this.#proxy, { cause: new Error(`HTTP/1.1 ${status}`) }) : undefined;
   }
 
   take(): Connection {
@@ -62,25 +79,34 @@ export class Pool implements ConnectionEvents {
     const secure = this.#url.protocol === "https:";
     const host = this.#url.hostname.replace(/^\[(.*)\]$/, "$1");
     const port = Number(this.#url.port) || (secure ? 443 : 80);
-    const socket = secure ? this.#openSecure(host, port) : connect({ host, port });
+    const proxy = this.#proxy;
+    const lost = (error: Error) => connection.destroy(error);
+    const socket = secure
+      ? this.#openSecure(host, port, lost)
+      : proxy === undefined
+        ? connect({ host, port })
+        : openProxy(proxy, lost);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_MS);
-    const connection = new Connection(socket, this);
+    const connection: Connection = new Connection(socket, this);
     const timer = setTimeout(() => {
-      connection.destroy(Object.assign(new Error("the connection took too long"), { code: "ETIMEDOUT" }));
+      const error = Object.assign(new Error("the connection took too long"), { code: "ETIMEDOUT" });
+      connection.destroy(proxy === undefined ? error : new ProxyFailure(proxy, error));
     }, CONNECT_TIMEOUT_MS);
     const settled = () => clearTimeout(timer);
-    socket.once(secure ? "secureConnect" : "connect", settled);
+    socket.once(secure || proxy?.protocol === "https:" ? "secureConnect" : "connect", settled);
     socket.once("close", settled);
     return connection;
   }
 
-  #openSecure(host: string, port: number): Socket {
+  #openSecure(host: string, port: number, lost: (error: Error) => void): Socket {
     // Loaded at the first use: most installations on one machine never need it.
     const tls = process.getBuiltinModule("node:tls");
+    const through = this.#proxy && new Tunnel(this.#proxy, host, port, CONNECT_TIMEOUT_MS);
+    // Before TLS hears of it: the reason is the proxy's.
+    through?.on("error", lost);
     const socket: TLSSocket = tls.connect({
-      host,
-      port,
+      ...(through === undefined ? { host, port } : { socket: through }),
       ALPNProtocols: ["http/1.1"],
       servername: isIP(host) === 0 ? host : undefined,
       session: this.#session,
@@ -90,4 +116,14 @@ export class Pool implements ConnectionEvents {
     });
     return socket;
   }
+}
+
+/** A connection to a proxy that reads the requests itself. */
+function openProxy(proxy: URL, lost: (error: Error) => void): Socket {
+  const socket = dialProxy(proxy);
+  const failed = (error: Error) => lost(new ProxyFailure(proxy, error));
+  socket.once("error", failed);
+  socket.once(proxy.protocol === "https:" ? "secureConnect" : "connect", () => socket.off("error", failed));
+  socket.once("end", () => socket.end());
+  return socket;
 }

@@ -6,6 +6,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
 import { inBurst } from "portico";
+import { parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
 import type { BodySource } from "portico/chat";
 import type { Connection, Taker } from "./connection.ts";
 import { Pool } from "./pool.ts";
@@ -50,29 +51,32 @@ export interface Sending {
 }
 
 export interface UpstreamClient {
-  send(call: UpstreamCall, receiver: Receiver): Sending;
+  /** `proxy`: of the channel; without one, the environment's counts. */
+  send(call: UpstreamCall, receiver: Receiver, proxy?: string): Sending;
   /** Closes idle connections now, the others when their responses have ended. */
   close(): void;
 }
 
-export function createUpstreamClient(): UpstreamClient {
+export function createUpstreamClient(env: ProxyEnvironment): UpstreamClient {
   const pools = new Map<string, Pool>();
 
-  function poolOf(origin: string): Pool {
-    let pool = pools.get(origin);
+  function poolOf(origin: string, proxy: string | undefined): Pool {
+    const key = proxy === undefined ? origin : `${origin} ${proxy}`;
+    let pool = pools.get(key);
     if (pool === undefined) {
-      pool = new Pool(origin);
-      pools.set(origin, pool);
+      pool = new Pool(origin, proxy === undefined ? proxyFor(origin, env) : parseProxy(proxy, "proxy"));
+      pools.set(key, pool);
     }
     return pool;
   }
 
   return {
-    send(call, receiver) {
+    send(call, receiver, proxy) {
       const exchange = new Exchange(receiver);
       try {
         const { origin, host, path } = splitUrl(call.url);
-        exchange.begin(poolOf(origin), headOf(call, host, path), call.body);
+        const pool = poolOf(origin, proxy);
+        exchange.begin(pool, headOf(call, host, pool.base + path, pool.lines), call.body);
       } catch (error) {
         // never before `send` has returned: the receiver may not be ready to hear of it
         queueMicrotask(() => exchange.fail(error as Error));
@@ -112,9 +116,9 @@ const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-function headOf({ method, headers }: UpstreamCall, host: string, path: string): string {
+function headOf({ method, headers }: UpstreamCall, host: string, path: string, first: string): string {
   let named = host;
-  let lines = "";
+  let lines = first;
   for (const name in headers) {
     const value = headers[name]!;
     if (!NAME.test(name) || !VALUE.test(value)) throw new Unsendable(name);
@@ -130,6 +134,7 @@ class Exchange implements Taker, Sending {
   #over = false;
   #receiver: Receiver;
   #connection: Connection | undefined;
+  #pool: Pool | undefined;
   #paused = false;
   #decompress: Transform | undefined;
 
@@ -138,6 +143,7 @@ class Exchange implements Taker, Sending {
   }
 
   begin(pool: Pool, head: string, body: UpstreamCall["body"]): void {
+    this.#pool = pool;
     inBurst(() => {
       if (this.#over) return;
       this.#connection = pool.take();
@@ -148,6 +154,12 @@ class Exchange implements Taker, Sending {
 
   head(status: number, headers: IncomingHttpHeaders): void {
     if (this.#over) return;
+    const refusal = this.#pool?.refusal(status);
+    if (refusal !== undefined) {
+      this.#connection?.drop();
+      this.fail(refusal);
+      return;
+    }
     const coding = headers["content-encoding"];
     if (coding !== undefined && status >= 200 && status !== 204) this.#unpack(coding);
     this.#receiver.head(status, headers);

@@ -41,10 +41,10 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   }
 
   send(): void {
-    const { job, client, timeoutMs } = this.#a;
+    const { job, client, target, timeoutMs } = this.#a;
     job.worker = this;
     this.#deadline = startDeadline(timeoutMs, () => this.#late());
-    this.#sending = client.send(this.#call, this);
+    this.#sending = client.send(this.#call, this, target.proxy);
   }
 
   get usage(): Usage | undefined {

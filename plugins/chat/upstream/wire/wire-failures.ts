@@ -1,12 +1,19 @@
 /** Why an upstream gave no response, for the person who must act. */
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import { type UpstreamError, upstreamError } from "portico/chat";
 import type { AttemptTarget } from "../target.ts";
 import { Unsendable } from "../http/upstream-client.ts";
+import { ProxyFailure } from "../http/via-proxy.ts";
 
 /** The exchange failed. `begun`: a part of the response has come. */
 export function connectionFailure(target: AttemptTarget, error: Error, begun: boolean): PorticoError {
   if (error instanceof Unsendable) return misconfigured(target, error);
+  // Of the proxy's address: it says itself whose it is.
+  if (isPorticoError(error)) return unaskable(target.channel, error.message);
+  if (error instanceof ProxyFailure) {
+    const message = `The upstream of channel \`${target.channel}\` could not be reached: ${error.message}.`;
+    return upstreamError({ kind: "upstream", message }, 0);
+  }
   const { code } = error as NodeJS.ErrnoException;
   const what = begun ? "broke off its answer" : "could not be reached, or closed the connection without an answer";
   const message = `The upstream of channel \`${target.channel}\` ${what}${code === undefined ? "" : ` (${code})`}.`;
@@ -20,11 +27,13 @@ export function connectionFailure(target: AttemptTarget, error: Error, begun: bo
 function misconfigured({ channel, headers, apiKey }: AttemptTarget, error: Unsendable): PorticoError {
   const { header } = error;
   const key = header === undefined ? "baseUrl" : header in headers || apiKey === undefined ? "headers" : "apiKey";
-  return new PorticoError(
-    "service_unavailable",
-    `The channel \`${channel}\` cannot be asked: ${error.message}. See channels.${channel}.${key}.`,
-    { type: "api_error" },
-  );
+  return unaskable(channel, `${error.message}. See channels.${channel}.${key}.`);
+}
+
+function unaskable(channel: string, why: string): PorticoError {
+  return new PorticoError("service_unavailable", `The channel \`${channel}\` cannot be asked: ${why}`, {
+    type: "api_error",
+  });
 }
 
 /** Nothing came for `ms`: to the first byte, or behind others. */

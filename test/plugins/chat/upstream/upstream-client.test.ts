@@ -14,7 +14,7 @@ import {
 type Play = (socket: Socket, request: string, count: number) => void;
 
 const servers: Server[] = [];
-const upstreams = createUpstreamClient();
+const upstreams = createUpstreamClient({});
 
 /** Plays one raw answer for each request that has come in whole. */
 async function start(play: Play): Promise<{ url: string; connections: () => number; requests: string[] }> {
