@@ -6,7 +6,7 @@ import { suite } from "../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, makeHome, packageDir, startGateway } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
-import { completion, json, startUpstream } from "../support/upstreams/upstream.ts";
+import { chunk, completion, contentOf, DONE, json, startUpstream, stream } from "../support/upstreams/upstream.ts";
 
 const test = suite("examples");
 const run = promisify(execFile);
@@ -55,6 +55,60 @@ test("house-rules reach the model in the agent's prompt", async () => {
   const asked = upstream.seen.map(({ raw }) => raw).join();
   assert.match(asked, /Never send mail without asking first/);
   assert.match(asked, new RegExp(`Today is ${new Date().toISOString().slice(0, 10)}`));
+  await upstream.close();
+});
+
+test("topics are answered by the hook, other questions by the model", async () => {
+  gateway = await startGateway({ home: homeWith("hooks/topics"), config: {} });
+  assert.is(await ask("Religion, please?"), "I do not talk about religion here.");
+  assert.is(await ask("Hello"), "Hello");
+});
+
+test("redact takes addresses and keys out of answers and streams, wherever a stream is cut", async () => {
+  const secret = "Ask ada@example.org, or take sk-abcdefghij0123456789.";
+  const upstream = await startUpstream((seen, res) =>
+    seen.body.stream
+      ? stream(res, ...Array.from(secret, (content) => chunk({ content })), chunk({}, "stop"), DONE)
+      : json(res, completion(secret)),
+  );
+  gateway = await startGateway({
+    home: homeWith("hooks/redact"),
+    config: { channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } } },
+  });
+  const expected = "Ask [e-mail], or take [key].";
+  const streamed = async () => {
+    const messages = [{ role: "user", content: "x" }];
+    const body = { model: "main/m", stream: true, messages };
+    return contentOf(await (await gateway.request("POST", "/v1/chat/completions", body)).text());
+  };
+  assert.is(await ask("x", "main/m"), expected);
+  assert.is(await streamed(), expected);
+  gateway.write("hooks/redact/HOOK.md", "---\nevents: [message:streaming]\n---\n");
+  await gateway.json("POST", "/kernel/hooks/rescan");
+  assert.is(await streamed(), expected);
+  await upstream.close();
+});
+
+test("policy asks a model first, and lets nothing pass without its word", async () => {
+  const upstream = await startUpstream((seen, res) => {
+    const [first, last] = [seen.body.messages[0], seen.body.messages.at(-1)].map(({ content }) => String(content));
+    if (!first!.startsWith("You judge")) return json(res, completion("the answer"));
+    return json(res, completion(/bomb/.test(last!) ? "REFUSE" : /riddle/.test(last!) ? "Hm." : "ALLOW"));
+  });
+  gateway = await startGateway({
+    home: homeWith("hooks/policy"),
+    config: {
+      channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } },
+      hooks: { entries: { policy: { model: "main/m" } } },
+    },
+  });
+  const status = async (content: string) => {
+    const body = { model: "main/m", messages: [{ role: "user", content }] };
+    return (await gateway.request("POST", "/v1/chat/completions", body)).status;
+  };
+  assert.is(await ask("Hello", "main/m"), "the answer");
+  assert.is(await status("A bomb, please"), 403);
+  assert.is(await status("A riddle, please"), 503);
   await upstream.close();
 });
 
