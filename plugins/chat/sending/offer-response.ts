@@ -9,12 +9,12 @@ import { editedStream } from "./edited-stream.ts";
 
 /** Somebody wants to see or change what leaves: it must then be in our own form. */
 export function watchesSending(events: Emitter): boolean {
-  return events.hasListeners("message:sending") || events.hasListeners("message:streaming");
+  return events.hasHandlers("message:sending") || events.hasHandlers("message:streaming");
 }
 
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
 export async function offerResponse(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
-  const sending = events.hasListeners("message:sending");
+  const sending = events.hasHandlers("message:sending");
   const { stream } = response;
   if (stream === undefined) {
     if (!sending) return response;
@@ -23,7 +23,7 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
     const completion = await offerCompletion(events, job, own);
     return completion === undefined ? response : { ...response, completion, body: completionBytes(completion) };
   }
-  const flowing = events.hasListeners("message:streaming") ? editedStream(stream, editOf(events, job)) : stream;
+  const flowing = events.hasHandlers("message:streaming") ? editedStream(stream, editOf(events, job)) : stream;
   return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
 }
 

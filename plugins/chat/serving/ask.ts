@@ -19,7 +19,7 @@ export interface Report {
   error?: string;
 }
 
-export type Emitter = Pick<PluginContext, "emit" | "hasListeners" | "log">;
+export type Emitter = Pick<PluginContext, "emit" | "hasHandlers" | "hasListeners" | "log">;
 
 /** Emits `chat:request`. A changed request is checked like any other; a handler's reply is returned. */
 export async function offerRequest(events: Emitter, job: Job): Promise<string | undefined> {

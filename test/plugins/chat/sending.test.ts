@@ -150,6 +150,25 @@ test("a handler that changes nothing leaves a stream as it was, byte for byte", 
   assert.is(await (await doors["chat"]!(true)).text(), plain);
 });
 
+test("who only looks on, as the event feed, holds no stream", async () => {
+  await mode("");
+  const feed = await gateway.request("GET", "/events");
+  let finish = () => {};
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.write(chunk({ role: "assistant", content: "first" }));
+    finish = () => res.end(chunk({}, "stop") + DONE);
+  };
+  const reader = (await doors["chat"]!(true)).body!.pipeThrough(new TextDecoderStream()).getReader();
+  const late = setTimeout(() => finish(), 2000);
+  const { value } = await reader.read();
+  clearTimeout(late);
+  assert.ok(value!.includes("first") && !value!.includes("[DONE]"), value);
+  finish();
+  while (!(await reader.read()).done);
+  await feed.body!.cancel();
+});
+
 test("chat:request can be answered and refused", async () => {
   up.seen.length = 0;
   for (const [name, ask] of Object.entries(doors)) {
