@@ -8,14 +8,23 @@ const STALL_MS = 200;
 const config = JSON.parse(process.argv[2] ?? "{}") as Record<string, unknown>;
 const gateway = await startGateway({ config });
 const { gateway: inner } = gateway;
-const stalls: number[] = [];
+const stalls: { ms: number; after: unknown[] }[] = [];
+const errors: unknown[] = [];
 let cpu = process.cpuUsage();
 let at = performance.now();
 setInterval(() => {
   const used = process.cpuUsage(cpu);
   const spent = (used.user + used.system) / 1000;
   const gap = performance.now() - at;
-  if (gap > STALL_MS && spent > STALL_MS) stalls.push(Math.round(Math.min(gap, spent)));
+  if (gap > STALL_MS && spent > STALL_MS) {
+    const after = gateway.lines.slice(-8).map(({ method, path, status, ms }) => [method, path, status, ms].join(" "));
+    stalls.push({ ms: Math.round(Math.min(gap, spent)), after });
+  }
+  // The log's lines are the harness's, not the gateway's: they must not fill its memory.
+  if (gateway.lines.length > 1000) {
+    errors.push(...gateway.lines.filter(({ msg }) => msg === "a request failed").slice(0, 20));
+    gateway.lines.length = 0;
+  }
   cpu = process.cpuUsage();
   at = performance.now();
 }, 10);
@@ -43,9 +52,8 @@ process.on("message", async (asked: "report" | "stop") => {
       .use("channels")
       .list()
       .map(({ name, inFlight, queued }) => ({ name, inFlight, queued })),
-    errors: gateway.lines.filter(({ msg }) => msg === "a request failed").slice(0, 20),
+    errors: errors.slice(0, 20),
     rssMb: Math.round(process.memoryUsage().rss / 1e6),
   });
-  gateway.lines.length = 0;
 });
 process.send?.({ url: gateway.url, token: gateway.token, servers: inner.servers, routes });
