@@ -39,7 +39,9 @@ process.on("uncaughtException", (error) => {
   process.send?.({ crash: String(error.stack) });
   process.exit(1);
 });
-process.on("message", async (asked: "report" | "stop") => {
+process.on("message", async (asked: "warm" | "report" | "stop") => {
+  // What is loaded at first use (the browser's library, the sources here) has been loaded by now.
+  if (asked === "warm") return void (stalls.length = 0);
   if (asked === "stop") {
     await gateway.stop();
     process.exit(0);

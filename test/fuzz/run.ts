@@ -16,6 +16,8 @@ const total = Number(process.argv[3] ?? 1_000_000);
 /** Most of the pieces are for parsers: a request costs a hundred times as much. */
 const requests = Math.round(total * 0.1);
 const AT_ONCE = 24;
+/** Stalls count after so many requests. */
+const WARM_UP = 3000;
 const failures: string[] = [];
 
 fuzzParsers(total - requests);
@@ -117,7 +119,8 @@ async function fuzzGateway(count: number): Promise<void> {
         const finding = await sendRequest(random, target);
         if (finding) found.push(finding);
       }
-      if (++answered % 10_000 === 0)
+      if (++answered === WARM_UP) child.send("warm");
+      if (answered % 10_000 === 0)
         console.log(
           `${answered} requests, ${found.length} findings, ${Math.round((performance.now() - began) / 1000)} s`,
         );

@@ -35,6 +35,8 @@ const NAMES = [
   "cheap#x",
   "cheap\\..\\dear",
   "a//b",
+  "\ud800",
+  "a\udfffb",
 ];
 
 for (const [name, { wire, options, below }] of Object.entries(providers)) {
