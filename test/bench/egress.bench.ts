@@ -4,7 +4,7 @@
  * for a browser spends as much time on a resource as Chromium does on a small script (490 ms for 100, measured).
  */
 import { Worker } from "node:worker_threads";
-import { startEgressProxy } from "../../plugins/egress/proxy.ts";
+import { startEgressProxy } from "../../plugins/egress/proxies/proxy.ts";
 import { createGuard } from "../../plugins/egress/policy.ts";
 import { median } from "./measure.ts";
 

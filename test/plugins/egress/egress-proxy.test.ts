@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startEgressProxy } from "../../../plugins/egress/proxy.ts";
+import { startEgressProxy } from "../../../plugins/egress/proxies/proxy.ts";
 import { createGuard } from "../../../plugins/egress/policy.ts";
 import type { EgressProxy } from "../../../plugins/egress/types.ts";
 import { until } from "../../support/until.ts";

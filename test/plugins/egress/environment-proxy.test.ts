@@ -1,5 +1,5 @@
 import * as assert from "uvu/assert";
-import { proxyFor } from "../../../plugins/egress/environment-proxy.ts";
+import { proxyFor } from "../../../plugins/egress/proxies/environment-proxy.ts";
 import { test } from "../../support/suite.ts";
 
 const HTTPS = "http://secure.proxy:3128";

@@ -2,8 +2,8 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { PorticoError } from "portico";
-import { addressKind, plainAddress } from "./addresses.ts";
-import { isLoopbackName, plainHost } from "./names.ts";
+import { addressKind, plainAddress } from "../addresses.ts";
+import { isLoopbackName, plainHost } from "../names.ts";
 
 /** Variables of a process; the spelling in small letters comes first. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;

@@ -6,11 +6,11 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { isPorticoError, PorticoError, withDeadline } from "portico";
-import { addressKind } from "./addresses.ts";
-import { pinnedLookup } from "./fetch.ts";
+import { addressKind } from "../addresses.ts";
+import { pinnedLookup } from "../fetch.ts";
 import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
 import { dialProxy, proxyAddress, tunnel } from "./upstream-proxy.ts";
-import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "./types.ts";
+import type { BlockReason, Denial, EgressProxy, EgressProxyOptions, ResolvedAddress } from "../types.ts";
 
 const KEPT_DENIALS = 200;
 /** A client says in that time where it wants to go. */
