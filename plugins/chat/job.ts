@@ -28,6 +28,8 @@ export interface Trace {
   model: string;
   attempts: number;
   dropped: string[];
+  /** Where an alias with a cache was asked. */
+  cache?: "hit" | "miss";
 }
 
 /**
@@ -36,6 +38,11 @@ export interface Trace {
  */
 export interface Worker {
   cancel(): void;
+}
+
+/** What an alias makes of a request; without `apply`, nothing. */
+export interface Shaping {
+  readonly apply: ((request: ChatRequest) => ChatRequest) | undefined;
 }
 
 const NONE: readonly string[] = [];
@@ -52,6 +59,8 @@ export class Job {
   readonly channel: string | undefined;
   /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
   capture = false;
+  /** An alias's cache may be asked for the response, and keep it: it is of chat, and the caller has not said no-store. */
+  cacheable = false;
   /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.streamType`. */
   mayPassRaw = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
@@ -65,6 +74,8 @@ export class Job {
   cancelled = false;
   /** Who works on the job at the moment, and must hear that the client disconnects. */
   worker: Worker | undefined;
+  /** What the request has last been shaped by. */
+  shapedBy: Shaping | undefined;
   #unshaped: Pick<Job, "request" | "raw" | "native"> | undefined;
   #controller: AbortController | undefined;
 
@@ -81,7 +92,9 @@ export class Job {
   }
 
   /** The request as an alias shapes it for its targets; without one, as it was. */
-  shape(apply: ((request: ChatRequest) => ChatRequest) | undefined): void {
+  shape(by: Shaping | undefined): void {
+    this.shapedBy = by;
+    const apply = by?.apply;
     if (apply === undefined && this.#unshaped === undefined) return;
     this.#unshaped ??= { request: this.request, raw: this.raw, native: this.native };
     const { request, raw, native } = this.#unshaped;

@@ -76,6 +76,17 @@ export const AliasConfig = Type.Union([
       }),
     ),
     system: Type.Optional(Type.String({ description: "a text that is put before all messages" })),
+    cache: Type.Optional(
+      Type.Object(
+        {
+          ttlMs: Type.Integer({ minimum: 1 }),
+          maxEntries: Type.Integer({ minimum: 1 }),
+          shared: Type.Optional(Type.Boolean({ description: "one for all client keys; default false" })),
+          always: Type.Optional(Type.Boolean({ description: "whatever the temperature; default: only 0" })),
+        },
+        { description: "complete responses are kept for the very same request" },
+      ),
+    ),
     fallbackOn: Type.Optional(
       Type.Array(Type.Union([Type.Literal("error"), Type.Literal("context_length"), Type.Literal("content_filter")]), {
         description: "what else than an error goes on to the next target",

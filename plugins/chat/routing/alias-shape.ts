@@ -1,11 +1,13 @@
 /** What an alias makes of a request on its way to the alias's targets. */
 import type { ChatMessage, ChatRequest } from "portico/chat";
+import type { Shaping } from "../job.ts";
 import type { AliasConfig } from "../schema.ts";
+import { ResponseCache } from "./response-cache.ts";
 
-export interface AliasShape {
-  apply(request: ChatRequest): ChatRequest;
+export interface AliasShape extends Shaping {
   /** Go on to the next target where this one refuses the request for its length, or its content. */
   readonly fallbackOn: ReadonlySet<"error" | "context_length" | "content_filter">;
+  readonly cache: ResponseCache | undefined;
 }
 
 type Settings = Exclude<AliasConfig, string>;
@@ -16,10 +18,15 @@ const OURS = ["model", "models", "messages", "stream", "stream_options"];
 
 /** Undefined where the alias says nothing but its targets. */
 export function shapeOf(alias: Settings): AliasShape | undefined {
-  if (alias.params === undefined && alias.system === undefined && alias.fallbackOn === undefined) return undefined;
+  const { params, system, fallbackOn, cache } = alias;
+  if ([params, system, fallbackOn, cache].every((setting) => setting === undefined)) return undefined;
   let shape = shapes.get(alias);
   if (shape === undefined) {
-    shape = { apply: (request) => shaped(request, alias), fallbackOn: new Set(alias.fallbackOn) };
+    shape = {
+      apply: params === undefined && system === undefined ? undefined : (request) => shaped(request, alias),
+      fallbackOn: new Set(fallbackOn),
+      cache: cache && new ResponseCache(cache),
+    };
     shapes.set(alias, shape);
   }
   return shape;

@@ -32,6 +32,12 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
   const found = resolve(engine.routing, job.request.model, job.channel);
   const own = found instanceof Promise ? await found : found;
   const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
+  const shape = all[0]?.shape;
+  if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, all);
+  return shape.cache.answer(job, shape, () => askTargets(engine, job, all));
+}
+
+async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
   const { candidates, forced } = selectTargets(withinLimits(all));
   let last: unknown;
   /** What a target gave whose filter has cut it; better than nothing. */
@@ -54,7 +60,7 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
       continue;
     }
     try {
-      job.shape(candidate.shape?.apply);
+      job.shape(candidate.shape);
       const response = await tryChannel(engine, job, candidate, place, forced);
       if (!filtered(candidate, response)) return response;
       refused = response;

@@ -23,7 +23,7 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
       provider: trace.provider,
       model: trace.model,
       status: end.status,
-      usage: trace.composite ? undefined : end.usage,
+      usage: trace.composite || trace.cache === "hit" ? undefined : end.usage,
       ms: performance.now() - job.startedAt,
       firstByteMs: end.firstByteMs,
       attempts: trace.attempts,

@@ -49,6 +49,7 @@ export async function openChat<T>(
   const { request, fallbacks, stream, raw, native } = incoming;
   const sessionKey = sessionKeyOf(call, request["user"]);
   const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
+  job.cacheable = !/(?:^|[,\s])no-store(?:[,\s]|$)/i.test(call.req.headers["cache-control"] ?? "");
   call.onLeave(() => job.cancel());
   try {
     return write({ job, response: await begin(endpoint, call, incoming, job) });
@@ -135,7 +136,7 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
 
 /** Where a response came from, as headers. */
 export function traceOf({ trace }: Job): Record<string, string> {
-  const { channel, model, attempts, dropped } = trace;
+  const { channel, model, attempts, dropped, cache } = trace;
   // a hook has answered
   if (attempts === 0 && channel === "") return { "x-portico-attempts": "0" };
   const headers: Record<string, string> = {
@@ -143,6 +144,7 @@ export function traceOf({ trace }: Job): Record<string, string> {
     "x-portico-model": headerSafe(model),
     "x-portico-attempts": String(attempts),
   };
+  if (cache !== undefined) headers["x-portico-cache"] = cache;
   if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe(listed(new Set(dropped)));
   return headers;
 }

@@ -34,6 +34,7 @@ export function createChatService(
       sessionKey: options.sessionKey ?? "main",
       channel: options.channel,
     });
+    job.cacheable = options.channel === undefined;
     if (options.events !== false && events.hasListeners("chat:request")) job.reply = await offerRequest(events, job);
     job.capture = options.events !== false && events.hasListeners("chat:response");
     return job;
