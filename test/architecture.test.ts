@@ -35,7 +35,6 @@ const imports: Import[] = sources.flatMap((file) => {
 /** Which file may import a library; a folder where several small files share it. */
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
-  chokidar: ["kernel/extensions/watch.ts"],
   "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
   esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],

@@ -12,7 +12,7 @@ import { candidatesOf } from "./record.ts";
 import { type Candidate, choose, type DisabledReason, type Slot, type Version } from "./slot.ts";
 import { createScan, type Scanned } from "./scan.ts";
 import { createSwap, type Phase, type Runs } from "./swap.ts";
-import { type RootWatch, watchRoots } from "./watch.ts";
+import { watchRoots } from "./watch.ts";
 
 /** A kind of extension: what is told of it on disk, and how it runs. */
 export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>
@@ -48,7 +48,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   const swap = createSwap<C, V, R>(kind, phase);
   const inTurn = createTurns();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
-  let watch: RootWatch | undefined;
+  let watch: ReturnType<typeof watchRoots> | undefined;
   let watched = "";
 
   /** Decides for each name which candidate is meant, and stops what is not to run. */
@@ -183,7 +183,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     const dirs = kind.roots().flatMap((root) => (root.name === "bundled" ? [] : [root.dir]));
     if (phase.stopped || watched === dirs.join("\n")) return;
     watched = dirs.join("\n");
-    void watch?.close();
+    watch?.close();
     const onDirty = (dirty: readonly string[]) => {
       rescan(dirty).catch((error: unknown) => log.error({ err: error }, `scanning the ${kind.section} failed`));
     };
@@ -260,12 +260,11 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     /** Resolves when changes are being watched. */
     async watching(): Promise<void> {
       openWatch();
-      await watch?.ready;
     },
     /** Takes everything down, at once or in an order. */
     async stop(inOrder = allAtOnce): Promise<void> {
       phase.stopped = true;
-      await watch?.close();
+      watch?.close();
       await inTurn(() => inOrder([...slots.values()], (slot) => swap.stop(slot, "the gateway stops")));
     },
   };

@@ -1,16 +1,16 @@
 /**
- * Watches the roots of hooks and plugins. What the operating system tells is only a hint that something below a
- * directory may have changed: the caller rescans and compares contents, and a rescan comes every 30 s in any case.
- * The only importer of chokidar, which is loaded after the start because nobody needs it before.
+ * Watches the roots of hooks and plugins: each directory there, and the nearest one above a root. What the operating
+ * system tells is only a hint that something may have changed: the caller rescans and compares contents, and a rescan
+ * comes every 30 s in any case. (One watch for a directory is a fifth of what chokidar takes, which in turn misses a
+ * root that comes back and a link that is pointed elsewhere.)
  */
-import { existsSync, type FSWatcher as NodeWatcher, readdirSync, statSync, watch as watchDirectory } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
-import type { FSWatcher } from "chokidar";
+import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
 import type { Logger } from "../types.ts";
 
 export interface WatchOptions {
   roots: readonly string[];
-  /** Called with the root's own directories (`<root>/<name>`) that may have changed; empty: any of them, rescan all. */
+  /** Called with the root's own entries (`<root>/<name>`) that may have changed; empty: any of them, rescan all. */
   onDirty(dirs: readonly string[]): void;
   log: Logger;
   /** Changes are told after this much quiet; default 20 ms. */
@@ -19,219 +19,143 @@ export interface WatchOptions {
   capMs?: number;
   /** Rescan without any hint; default 30 s. */
   rescanMs?: number;
-  /** A watcher that has not reported ready by then is used as it is; default 5 s. */
-  readyMs?: number;
 }
 
-export interface RootWatch {
-  /** Resolves once every root that exists is being watched (or has run out of time). */
-  readonly ready: Promise<void>;
-  close(): Promise<void>;
+interface Watched {
+  /** Tells a directory from another one under its name. */
+  identity: string;
+  watcher: FSWatcher;
 }
 
-/** Starts watching at once and in the background; a root may be missing, vanish and come back. */
-export function watchRoots(options: WatchOptions): RootWatch {
-  const pending = createBatch(options.onDirty, options.quietMs ?? 20, options.capMs ?? 500);
-  const watches = options.roots.map((root) => watchRoot(root, pending.add, options));
-  const timer = setInterval(() => {
-    for (const watched of watches) watched.verify();
-    pending.add(undefined);
-  }, options.rescanMs ?? 30_000).unref();
-  return {
-    ready: Promise.all(watches.map((watched) => watched.ready)).then(() => {}),
-    async close() {
-      clearInterval(timer);
-      pending.close();
-      await Promise.all(watches.map((watched) => watched.close()));
-    },
-  };
-}
+/** Directories that are watched for the same reason, by their path. */
+type Group = Map<string, Watched>;
+type Heard = (dir: string, name: string | null) => void;
 
-/** Collects dirty directories until it has been quiet for a moment. `undefined` stands for everything. */
-function createBatch(tell: (dirs: readonly string[]) => void, quietMs: number, capMs: number) {
-  let dirs = new Set<string>();
-  let everything = false;
+/** Below a root's entry; what lies deeper is seen by the regular rescan. */
+const maxDepth = 6;
+
+/** Watches at once; a root may be missing, vanish and come back. */
+export function watchRoots(options: WatchOptions): { close(): void } {
+  const { roots, onDirty, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
+  /** By the root, or the root's entry. */
+  const groups = new Map<string, Group>();
+  /** `undefined` stands for everything. */
+  let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
-  function flush(): void {
-    timer = undefined;
-    const told = everything ? [] : [...dirs];
-    dirs = new Set();
-    everything = false;
-    tell(told);
+
+  function add(entry: string | undefined): void {
+    if (entry === undefined) dirty = undefined;
+    else dirty?.add(entry);
+    const now = Date.now();
+    if (!timer) since = now;
+    clearTimeout(timer);
+    timer = setTimeout(tell, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
   }
+
+  /** First the watches, then the look at the disk: what changes in between is seen by one or the other. */
+  function tell(): void {
+    timer = undefined;
+    const told = dirty;
+    dirty = new Set();
+    if (told === undefined) roots.forEach(watchRoot);
+    else for (const entry of told) watchEntry(entry);
+    onDirty([...(told ?? [])]);
+  }
+
+  /** The root, and where it is to be found: seen from above, it may come, go, and be replaced. */
+  function watchRoot(root: string): void {
+    const above = nearestExisting(dirname(root));
+    const step = relative(above, root).split(sep)[0];
+    watchGroup(root, [above, root], (dir, name) => {
+      if (dir === root) add(name === null ? undefined : join(root, name));
+      else if (name === null || name === step) add(undefined);
+    });
+    // It may have appeared between looking and watching.
+    if (nearestExisting(dirname(root)) !== above) add(undefined);
+    const entries = namesIn(root).map((name) => join(root, name));
+    for (const entry of groups.keys()) if (dirname(entry) === root && !entries.includes(entry)) watchEntry(entry);
+    entries.forEach(watchEntry);
+  }
+
+  function watchEntry(entry: string): void {
+    watchGroup(entry, directoriesBelow(entry), () => add(entry));
+  }
+
+  /** Watches these directories, and for this reason no others. One that was exchanged is watched anew. */
+  function watchGroup(reason: string, dirs: Iterable<string>, heard: Heard): void {
+    const before = groups.get(reason) ?? new Map<string, Watched>();
+    const now: Group = new Map();
+    for (const dir of dirs) {
+      const identity = identityOf(dir);
+      if (identity === undefined) continue;
+      const old = before.get(dir);
+      if (old?.identity === identity) before.delete(dir);
+      const watcher = old?.identity === identity ? old.watcher : open(dir, now, heard);
+      if (watcher) now.set(dir, { identity, watcher });
+    }
+    for (const { watcher } of before.values()) watcher.close();
+    if (now.size) groups.set(reason, now);
+    else groups.delete(reason);
+  }
+
+  function open(dir: string, group: Group, heard: Heard): FSWatcher | undefined {
+    const end = () => {
+      group.get(dir)?.watcher.close();
+      group.delete(dir);
+    };
+    try {
+      // Never what keeps the process running.
+      const watcher = watch(dir, { persistent: false }, (_, name) => {
+        // It may speak of itself: then it has gone, and another one may stand in its place.
+        if (name === basename(dir)) end();
+        heard(dir, name);
+      });
+      return watcher.on("error", end);
+    } catch (error) {
+      log.warn({ dir, err: error }, "a directory cannot be watched; the regular rescan goes on");
+      return undefined;
+    }
+  }
+
+  const regular = setInterval(() => add(undefined), rescanMs).unref();
+  roots.forEach(watchRoot);
+  // Whatever changed before the watches stood.
+  add(undefined);
   return {
-    add(dir: string | undefined): void {
-      if (dir === undefined) everything = true;
-      else dirs.add(dir);
-      const now = Date.now();
-      if (!timer) since = now;
+    close() {
+      clearInterval(regular);
       clearTimeout(timer);
-      timer = setTimeout(flush, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
+      for (const group of groups.values()) for (const { watcher } of group.values()) watcher.close();
     },
-    close: () => clearTimeout(timer),
   };
 }
-
-type Add = (dir: string | undefined) => void;
 
 /**
- * One root. chokidar sees what happens inside it; two plain watches see what chokidar misses: the root being removed,
- * created or replaced (seen from the nearest existing ancestor) and a linked directory being pointed elsewhere.
+ * A directory, be it behind a link, and those in it: read only when the one above has been taken, so that what appears
+ * is seen by its watch. What is linked twice comes once, as does a circle.
  */
-function watchRoot(root: string, add: Add, options: WatchOptions) {
-  const { log } = options;
-  let inside: Inside | undefined;
-  let above: NodeWatcher | undefined;
-  let inode: string | undefined;
-  let closed = false;
-  let ready: Promise<void> = Promise.resolve();
-
-  /** Compares what is watched with what is there. */
-  function verify(): void {
-    if (closed) return;
-    const now = inodeOf(root);
-    const ancestor = nearestExisting(dirname(root));
-    if (above === undefined || aboveDir !== ancestor) watchAbove(ancestor);
-    if (now === inode) return;
-    inode = now;
-    add(undefined);
-    void inside?.close();
-    inside = undefined;
-    if (now === undefined) return;
-    inside = watchInside(root, add, reopen, options);
-    ready = inside.ready;
-  }
-
-  function reopen(): void {
-    inode = undefined;
-    verify();
-  }
-
-  let aboveDir = "";
-  function watchAbove(dir: string): void {
-    above?.close();
-    aboveDir = dir;
-    // The next step on the way down to the root is the only name that matters here.
-    const step = relative(dir, root).split(sep)[0];
-    try {
-      above = watchDirectory(dir, { persistent: false }, (_, name) => {
-        if (name === null || name === step) verify();
-      });
-      above.on("error", () => {
-        above = undefined; // the next verification opens another
-      });
-    } catch (error) {
-      above = undefined;
-      log.debug({ dir, err: error }, "directory cannot be watched; the regular rescan goes on");
-    }
-    // It may have appeared between looking and watching.
-    if (nearestExisting(dirname(root)) !== dir) queueMicrotask(verify);
-  }
-
-  verify();
-  return {
-    get ready() {
-      return ready;
-    },
-    verify,
-    async close() {
-      closed = true;
-      above?.close();
-      await inside?.close();
-    },
-  };
+function* directoriesBelow(dir: string, depth = 0, seen = new Set<string>()): Generator<string> {
+  const identity = identityOf(dir);
+  if (identity === undefined || seen.has(identity)) return;
+  seen.add(identity);
+  yield dir;
+  if (depth < maxDepth) for (const name of namesIn(dir)) yield* directoriesBelow(join(dir, name), depth + 1, seen);
 }
 
-interface Inside {
-  ready: Promise<void>;
-  close(): Promise<void>;
-}
-
-function watchInside(root: string, add: Add, reopen: () => void, options: WatchOptions): Inside {
-  const { log } = options;
-  let closed = false;
-  let watcher: FSWatcher | undefined;
-  let links: NodeWatcher | undefined;
-  const dirOf = (path: string) => {
-    const [child] = relative(root, path).split(sep);
-    return child && child !== ".." ? join(root, child) : undefined;
-  };
-  const inodes = new Map<string, string>();
-  /** True where a directory (or the target of a link) has been exchanged for another one under the same name. */
-  function exchanged(path: string): boolean {
-    const before = inodes.get(path);
-    const now = inodeOf(path) ?? "";
-    inodes.set(path, now);
-    return Boolean(before && now && before !== now);
-  }
-
+/** What may be a directory there. */
+function namesIn(dir: string): string[] {
   try {
-    for (const name of readdirSync(root)) exchanged(join(root, name));
-    links = watchDirectory(root, { persistent: false }, (_, name) => {
-      add(name === null ? undefined : join(root, name));
-      // chokidar goes on watching the old one: only a new watcher follows.
-      if (name !== null && exchanged(join(root, name)) && watcher) reopen();
-    });
-    links.on("error", () => {});
+    return readdirSync(dir, { withFileTypes: true })
+      .filter((entry) => !entry.isFile() && entry.name !== "node_modules" && entry.name !== ".git")
+      .map(({ name }) => name);
   } catch {
-    // chokidar reports what it can
+    return [];
   }
-
-  async function open(): Promise<void> {
-    const { watch } = await import("chokidar");
-    if (closed) return;
-    watcher = watch(root, {
-      ignoreInitial: true,
-      // Never what keeps the process running.
-      persistent: false,
-      depth: 6,
-      ignored: (path) => /(^|[\\/])(node_modules|\.git)([\\/]|$)/.test(relative(root, path)),
-    });
-    watcher.on("error", (error) =>
-      log.warn({ root, err: error }, "watching failed in part; the regular rescan goes on"),
-    );
-    watcher.on("all", (_, path) => add(dirOf(path)));
-    // chokidar drops a change that follows another within 50 ms; what it hears itself is all there.
-    watcher.on("raw", (_, __, details) => {
-      const { watchedPath } = details as { watchedPath?: string };
-      if (watchedPath) add(dirOf(watchedPath));
-    });
-    await settled(watcher, options.readyMs ?? 5000, () => {
-      log.warn({ root }, "the watcher is not ready in time; the regular rescan goes on");
-    });
-    // Whatever changed before the watcher stood.
-    if (!closed) add(undefined);
-  }
-
-  const ready = open().catch((error: unknown) => {
-    log.error({ root, err: error }, "hooks and plugins are not watched; the regular rescan goes on");
-  });
-  return {
-    ready,
-    async close() {
-      closed = true;
-      links?.close();
-      await watcher?.close();
-    },
-  };
 }
 
-/** A link through a regular file keeps chokidar from ever being ready (chokidar#1476). */
-function settled(watcher: FSWatcher, readyMs: number, late: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => {
-      late();
-      resolve();
-    }, readyMs).unref();
-    watcher.once("ready", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
-}
-
-function inodeOf(path: string): string | undefined {
+/** Undefined for what is no directory. */
+function identityOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat?.isDirectory() ? `${stat.dev}:${stat.ino}` : undefined;
 }

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type RootWatch, type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
+import { type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 
 interface Watched {
   base: string;
   root: string;
   told: string[][];
-  watch?: RootWatch;
+  watch?: ReturnType<typeof watchRoots>;
   open(options?: Partial<WatchOptions>): Promise<void>;
   /** Resolves with what is told after `act`; an empty list stands for "everything". */
   after(act: () => void): Promise<string[]>;
@@ -35,8 +35,7 @@ test.before.each((context) => {
       },
       ...options,
     });
-    await context.watch.ready;
-    // The rescan that follows readiness.
+    // The rescan that follows the opening.
     if (existsSync(context.root)) await context.after(() => {});
     told.length = 0;
   };
@@ -59,8 +58,8 @@ test.before.each((context) => {
     }
   };
 });
-test.after.each(async (context) => {
-  await context.watch?.close();
+test.after.each((context) => {
+  context.watch?.close();
   rmSync(context.base, { recursive: true, force: true });
 });
 
@@ -164,7 +163,7 @@ test("nothing is told after closing", async (context) => {
   // opened later, and so told later than the first one would be
   await context.open();
   const second = context.after(() => put(context.root, "a/x.ts"));
-  await first?.close();
+  first?.close();
   assert.equal(await second, [join(context.root, "a")]);
   assert.equal(told, []);
 });
