@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
 
+const BUILT = ".build/portico.js";
 /** The command line as it is built. */
-export const portico = join(packageDir, ".build/portico.js");
+export const portico = join(packageDir, BUILT);
 
 /** Builds anew: what an earlier build has left would be measured otherwise. */
 export function build(): void {
@@ -22,12 +23,13 @@ export interface BuiltGateway {
   token: string;
 }
 
-/** Starts what `build` made, with this configuration and a home of its own; its log goes nowhere. */
-export async function startBuilt(config: object): Promise<BuiltGateway> {
+/** Starts what was built in `dir`, with this configuration and a home of its own; its log goes nowhere. */
+export async function startBuilt(config: object, dir = packageDir): Promise<BuiltGateway> {
   const home = temporaryDir("portico-bench-");
   const file = join(home, "portico.json");
   writeFileSync(file, JSON.stringify({ gateway: { port: 0 }, ...config }), { mode: 0o600 });
-  const child = spawn(process.execPath, [portico, "start", "--home", home], { stdio: ["ignore", "pipe", "inherit"] });
+  const command = [join(dir, BUILT), "start", "--home", home];
+  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
   const port = await new Promise<number>((resolve, reject) => {
     let output = "";
     child.stdout.on("data", function read(bytes: Buffer) {

@@ -50,29 +50,52 @@ export function exchange(socket: Socket, request: Buffer): Promise<void> {
   });
 }
 
-/** A whole stream, read to its end; answers its first byte's time and what `read` made of it. */
+/** A whole stream on a connection of its own, read to its end. */
 export async function streamOnce(
   subject: Subject,
   plan: StreamPlan,
   read?: (bytes: Buffer) => void,
-): Promise<{ firstMs: number; bytes: number; complete: boolean }> {
+): Promise<StreamRead> {
   const socket = await open(subject);
+  const done = await streamOn(socket, subject, plan, read);
+  socket.destroy();
+  return done;
+}
+
+export interface StreamRead {
+  firstMs: number;
+  bytes: number;
+  complete: boolean;
+}
+
+/** The same on a connection that is open. */
+export async function streamOn(
+  socket: Socket,
+  subject: Subject,
+  plan: StreamPlan,
+  read?: (bytes: Buffer) => void,
+): Promise<StreamRead> {
   const began = performance.now();
   let firstMs = 0;
   let bytes = 0;
   let tail = "";
   socket.write(requestOf(subject, { stream: true, bench: plan }));
   await new Promise<void>((resolve, reject) => {
-    socket.on("error", reject);
-    socket.on("close", () => resolve());
-    socket.on("data", (part: Buffer) => {
+    const onData = (part: Buffer) => {
       if (firstMs === 0) firstMs = performance.now() - began;
       bytes += part.length;
       read?.(part);
       tail = (tail + part.toString("latin1", Math.max(0, part.length - 40))).slice(-40);
-      if (tail.endsWith("0\r\n\r\n")) resolve();
-    });
+      if (!tail.endsWith("0\r\n\r\n")) return;
+      for (const [event, listener] of listeners) socket.off(event, listener);
+      resolve();
+    };
+    const listeners = [
+      ["data", onData],
+      ["error", reject],
+      ["close", resolve],
+    ] as const;
+    for (const [event, listener] of listeners) socket.on(event, listener);
   });
-  socket.destroy();
   return { firstMs, bytes, complete: tail.includes("[DONE]") };
 }

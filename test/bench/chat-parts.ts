@@ -1,17 +1,18 @@
 /**
  * The other processes of the chat benchmark: `upstream` (raw sockets, preassembled answers, so that it is never what is
- * measured) and `bare` (the peer: node:http and undici's dispatcher, which parses the request, routes by model, writes it
- * anew and passes the answer's bytes on). Run as `chat-parts.ts <role> [upstream's port]`; sends its port to the parent.
+ * measured), and the proxies that are its measure, `bare` and `sockets`. Run as `chat-parts.ts <role> [upstream's port]`;
+ * sends its port to the parent.
  */
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { type Dispatcher, Pool } from "undici";
+import type { Socket } from "node:net";
+import { undiciProxy } from "./proxy-undici.ts";
+import { socketProxy } from "./proxy-sockets.ts";
 import { serveRaw } from "./raw-requests.ts";
 import { chunk, DONE, framed, streamRaw } from "./raw-streams.ts";
 
 const [, , role, upstreamPort] = process.argv;
 if (role === "upstream") upstream();
-if (role === "bare") bare(Number(upstreamPort));
+if (role === "bare") undiciProxy(Number(upstreamPort));
+if (role === "sockets") socketProxy(Number(upstreamPort));
 
 /** Answers by the fields of the request: `bench: {chunks, delayMs, bytes}`. */
 function upstream(): void {
@@ -53,54 +54,4 @@ function streamTo(socket: Socket, plan: StreamPlan): Promise<void> {
     delayMs: plan.delayMs,
     batch: plan.delayMs > 0 || plan.bytes !== undefined ? 1 : 20,
   });
-}
-
-function bare(port: number): void {
-  const pool = new Pool(`http://127.0.0.1:${port}`, {
-    connections: null,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-  const server = createServer((req, res) => {
-    const parts: Buffer[] = [];
-    req.on("data", (part: Buffer) => parts.push(part));
-    req.on("end", () => {
-      const request = JSON.parse(Buffer.concat(parts).toString("utf8")) as { model: string };
-      const slash = request.model.indexOf("/");
-      if (request.model.slice(0, slash) !== "main") {
-        res.writeHead(404).end();
-        return;
-      }
-      const body = JSON.stringify({ ...request, model: request.model.slice(slash + 1) });
-      const headers = { "content-type": "application/json", authorization: "Bearer sk-bench" };
-      pool.dispatch({ path: "/v1/chat/completions", method: "POST", headers, body }, passOn(res));
-    });
-  });
-  server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));
-}
-
-function passOn(res: ServerResponse): Dispatcher.DispatchHandler {
-  return {
-    onRequestStart(controller) {
-      res.on("close", () => {
-        if (!res.writableFinished) controller.abort(new Error("gone"));
-      });
-    },
-    onResponseStart(controller, status, headers) {
-      const type = String(headers["content-type"]);
-      const length = headers["content-length"];
-      res.writeHead(status, { "content-type": type, ...(typeof length === "string" && { "content-length": length }) });
-      res.on("drain", () => controller.resume());
-    },
-    onResponseData(controller, bytes) {
-      if (!res.write(bytes)) controller.pause();
-    },
-    onResponseEnd() {
-      res.end();
-    },
-    onResponseError() {
-      res.destroy();
-    },
-  };
 }

@@ -1,5 +1,5 @@
 /**
- * Chat pass-through beside a bare proxy of node:http and undici that parses and routes. Gateway, peer and upstream are
+ * Chat pass-through beside a bare proxy of node:http and undici that authenticates, parses and routes. Gateway, peer and upstream are
  * processes of their own; rounds alternate, so that a busy machine slows both alike. The load comes over raw sockets.
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -10,6 +10,7 @@ import { build, end, startBuilt } from "./built.ts";
 import { bundle } from "./bundle.ts";
 import { exchange, open, requestOf, streamOnce, type Subject } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
+import { BENCH_HEADER } from "./proxy-request.ts";
 import { cpuMicros, median, residentMegabytes } from "./measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
@@ -46,7 +47,7 @@ async function startPart(file: string, args: string[], children: ChildProcess[])
   const child = fork(file, args, { execArgv: [] });
   children.push(child);
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
-  return { name: args[0]!, port, headers: "", process: child };
+  return { name: args[0]!, port, headers: BENCH_HEADER, process: child };
 }
 
 async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {

@@ -1,5 +1,5 @@
 /** What the benchmarks make of many readings, and what the system says of a process. */
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** NaN where there is none. */
 export function median(values: readonly number[]): number {
@@ -12,8 +12,15 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** User and system time of a process so far, in µs; the system counts in steps of 10 ms. */
+/** User and system time of a process so far, in µs. */
 export function cpuMicros(pid: number): number {
+  const threads = `/proc/${pid}/task`;
+  const exact = (thread: string) => `${threads}/${thread}/schedstat`;
+  if (existsSync(exact(String(pid)))) {
+    const nanos = readdirSync(threads).map((thread) => Number(readFileSync(exact(thread), "utf8").split(" ")[0]));
+    return nanos.reduce((sum, one) => sum + one, 0) / 1000;
+  }
+  // Counted in steps of 10 ms.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10_000;

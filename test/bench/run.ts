@@ -1,4 +1,7 @@
-/** `npm run bench [words]`: runs every `*.bench.ts` in a process of its own and prints its figures beside their limits. */
+/**
+ * `npm run bench [words]`: runs every `*.bench.ts` in a process of its own and prints its figures beside their limits;
+ * `npm run bench -- compare BASE [areas]` is in compare/.
+ */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -23,6 +26,11 @@ const [, , only, ...rest] = process.argv;
 if (only?.endsWith(".bench.ts")) {
   const { default: bench } = (await import(only)) as { default: () => Promise<Bench> };
   print(await bench());
+  process.exit(0);
+}
+if (only === "compare") {
+  const { compare } = await import("./compare/compare.ts");
+  await compare(rest);
   process.exit(0);
 }
 const words = only ? [only, ...rest] : [];

@@ -1,0 +1,35 @@
+/** The processes of a comparison, each on its core. */
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { startBuilt } from "../built.ts";
+import type { Subject } from "../chat-load.ts";
+import { BENCH_HEADER } from "../proxy-request.ts";
+
+/** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
+export function pinned(): boolean {
+  return availableParallelism() > 1 && spawnSync("taskset", ["-apc", "0", String(process.pid)]).status === 0;
+}
+
+function moveAside(child: ChildProcess): void {
+  spawnSync("taskset", ["-apc", "1", String(child.pid)]);
+}
+
+export async function startGateway(dir: string, upstream: number, children: ChildProcess[]): Promise<Subject> {
+  const channels = {
+    main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: "sk-bench-0123456789" },
+  };
+  const { child, port, token } = await startBuilt({ channels }, dir);
+  children.push(child);
+  moveAside(child);
+  return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };
+}
+
+/** A part of the chat benchmark. */
+export async function startPart(file: string, args: string[], children: ChildProcess[]): Promise<Subject> {
+  const child = fork(file, args, { execArgv: [] });
+  children.push(child);
+  const [{ port }] = (await once(child, "message")) as [{ port: number }];
+  if (args[0] !== "upstream") moveAside(child);
+  return { name: args[0]!, port, headers: BENCH_HEADER, process: child };
+}
