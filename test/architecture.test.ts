@@ -43,7 +43,11 @@ const importers: Record<string, string[]> = {
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
   "ipaddr.js": ["plugins/egress/", "kernel/http/address.ts"],
-  htmlparser2: ["plugins/polls/sources/feeds/xml.ts", "plugins/webhooks/bodies/xml.ts"],
+  htmlparser2: [
+    "plugins/polls/sources/feeds/xml.ts",
+    "plugins/webhooks/bodies/xml.ts",
+    "plugins/agent-tools/web/page-text.ts",
+  ],
   parse5: ["plugins/polls/sources/pages/page.ts"],
   "css-select": ["plugins/polls/sources/pages/select.ts"],
   diff: ["plugins/polls/checking/diff.ts"],

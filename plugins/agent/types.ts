@@ -6,6 +6,10 @@ declare module "portico" {
   interface Services {
     agent: AgentService;
   }
+  interface ToolCall {
+    /** Where the files of the turn's agent lie; default: the gateway's workspace. */
+    workspace?: string;
+  }
   interface EventEffects {
     "agent:bootstrap": { changes: "bootstrapFiles" | "systemPrompt" };
   }

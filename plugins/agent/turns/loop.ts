@@ -17,6 +17,7 @@ export interface LoopOptions {
   log: Logger;
   sessionKey: string;
   turnId: string;
+  workspace: string;
   onTool(run: ToolRun): void;
   /** Where the next paragraph of what is said goes. */
   onDelta(): Listen | undefined;
@@ -90,6 +91,7 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
         log: options.log,
         sessionKey: options.sessionKey,
         turnId: options.turnId,
+        workspace: options.workspace,
       });
       options.onTool(run);
       added.push(...run.messages.filter((message) => message.role === "tool"));

@@ -42,6 +42,7 @@ interface ToolScope {
   log: Logger;
   sessionKey: string;
   turnId: string;
+  workspace: string;
 }
 
 /** Never rejects, except when the turn itself was aborted. */
@@ -64,6 +65,7 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       log: scope.log,
       sessionKey: scope.sessionKey,
       turnId: scope.turnId,
+      workspace: scope.workspace,
     });
     return ended(resultMessages(id, name, value));
   } catch (error) {

@@ -71,6 +71,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
     log: ctx.log,
     sessionKey: input.sessionId,
     turnId: input.turnId,
+    workspace: settings.workspace,
     onTool: (run) => {
       const { turnId, sessionId } = input;
       const { name: tool, ok, ms, error } = run;

@@ -1,0 +1,84 @@
+/**
+ * Paths that a model names stay in the workspace. They are judged by what the file system says of them, and without
+ * regard to case: there are file systems to which `Hooks` is `hooks`.
+ */
+import { lstat, mkdir, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { PorticoError } from "portico";
+import type { Place } from "../places.ts";
+
+const refused = (message: string) => new PorticoError("invalid_request_error", message, { param: "path" });
+const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+/** Packages are code that hooks import. */
+const PACKAGES = "node_modules";
+
+/** A place as it really lies. */
+export interface Ground {
+  root: string;
+  barred: readonly string[];
+}
+
+/** What is not there yet is barred by its spelling. */
+export async function groundOf({ root, barred }: Place): Promise<Ground> {
+  const real = await Promise.all(barred.map((path) => realpath(path).catch(() => path)));
+  return { root: await realpath(root), barred: [...new Set([...barred, ...real])] };
+}
+
+const isWithin = (root: string, path: string): boolean => {
+  const rest = relative(root, path);
+  return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
+};
+
+export function isBarred(path: string, { root, barred }: Ground): boolean {
+  const name = path.toLowerCase();
+  if (relative(root, path).toLowerCase().split(sep).includes(PACKAGES)) return true;
+  return barred.some((one) => isWithin(one.toLowerCase(), name));
+}
+
+function judge(path: string, ground: Ground): string {
+  if (!isWithin(ground.root, path)) throw refused("The path leads out of the workspace: name one inside it.");
+  if (isBarred(path, ground))
+    throw refused("hooks/, plugins/, node_modules/ and the gateway's own files are not the agent's to read or write.");
+  return path;
+}
+
+/** The path by its spelling, from the real root on. */
+function spelled(place: Place, ground: Ground, path: string): string {
+  if (path.includes("\0")) throw refused("The path holds a NUL character.");
+  const full = resolve(place.root, path);
+  const base = isWithin(ground.root, full) ? ground.root : resolve(place.root);
+  return judge(isWithin(base, full) ? join(ground.root, relative(base, full)) : full, ground);
+}
+
+/** The real path of what is there. Throws 404 `not_found`, and 400 for what is not the agent's. */
+export async function existing(place: Place, path: string): Promise<string> {
+  const ground = await groundOf(place);
+  const real = await realpath(spelled(place, ground, path)).catch((error: unknown) => {
+    const why = errno(error);
+    if (why === "ENOENT" || why === "ENOTDIR")
+      throw new PorticoError("not_found", `There is no ${JSON.stringify(path)} in the workspace.`);
+    throw refused(`The path cannot be read: ${why}.`);
+  });
+  return judge(real, ground);
+}
+
+/** Where a file may be written: its directories are made, and no link is followed on the way. */
+export async function writable(place: Place, path: string): Promise<string> {
+  const ground = await groundOf(place);
+  const wanted = spelled(place, ground, path);
+  if (wanted === ground.root) throw refused("Name a file, not the workspace itself.");
+  let at = ground.root;
+  for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
+    at = join(at, part);
+    await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
+      if (errno(error) !== "EEXIST") throw refused(`The directory cannot be made: ${errno(error)}.`);
+    });
+    if (!(await lstat(at)).isDirectory()) throw refused("A part of the path is a file or a link, not a directory.");
+  }
+  const target = join(at, basename(wanted));
+  const there = await lstat(target).catch(() => undefined);
+  if (there !== undefined && !(there.isFile() && there.nlink === 1))
+    throw refused("What is in the place of the path is no regular file of its own: a directory, or a link.");
+  return target;
+}

@@ -1,0 +1,99 @@
+/** What the tool `files` does. */
+import { stat } from "node:fs/promises";
+import { relative } from "node:path";
+import { clip, fitsPattern, PorticoError } from "portico";
+import type { Place } from "../places.ts";
+import { existing, groundOf, writable } from "./confine.ts";
+import { MOST_BYTES, readText, writeText } from "./text-file.ts";
+import { walk } from "./walk.ts";
+
+const MOST_ENTRIES = 1_000;
+const MOST_HITS = 200;
+const MOST_SEARCHED = 10_000;
+const MOST_SEARCHED_BYTES = 50_000_000;
+const LINE_CHARS = 300;
+/** Deeper trees are none of a person's. */
+const MOST_DEPTH = 32;
+
+const refused = (message: string, param: string) => new PorticoError("invalid_request_error", message, { param });
+
+/** Lines from `offset` (the first is 1), as they stand in the file. */
+export async function read(place: Place, path: string, range: { offset?: number; limit?: number }): Promise<string> {
+  const text = await readText(await existing(place, path));
+  if (range.offset === undefined && range.limit === undefined) return text;
+  const begin = (range.offset ?? 1) - 1;
+  const lines = text.split("\n");
+  if (begin >= lines.length) throw refused(`The file has ${lines.length} lines.`, "offset");
+  return lines.slice(begin, begin + (range.limit ?? lines.length)).join("\n");
+}
+
+export async function write(place: Place, path: string, content: string): Promise<string> {
+  if (Buffer.byteLength(content) > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "content");
+  await writeText(await writable(place, path), content);
+  return `Wrote ${path}.`;
+}
+
+/** `old` must stand in the file once, or `all` is given. */
+export async function edit(
+  place: Place,
+  path: string,
+  change: { old: string; new: string; all?: boolean },
+): Promise<string> {
+  const real = await existing(place, path);
+  const parts = (await readText(real)).split(change.old);
+  const times = parts.length - 1;
+  if (times === 0) throw refused("The file does not hold the text of old: read it, and take it from there.", "old");
+  if (times > 1 && !change.all)
+    throw refused(`The text of old stands in the file ${times} times: give more of it, or all: true.`, "old");
+  const size = parts.reduce((sum, part) => sum + part.length, 0) + times * change.new.length;
+  if (size > MOST_BYTES) throw refused(`A file has at most ${MOST_BYTES} bytes.`, "new");
+  await writeText(await writable(place, real), parts.join(change.new));
+  return `Changed ${path} in ${times} ${times === 1 ? "place" : "places"}.`;
+}
+
+/** One line for each entry; a directory ends in `/`. */
+export async function list(place: Place, path: string, depth: number, signal: AbortSignal): Promise<string> {
+  const dir = await existing(place, path);
+  if (!(await stat(dir)).isDirectory()) throw refused("That is a file: read it.", "path");
+  const ground = await groundOf(place);
+  const lines: string[] = [];
+  for await (const { path: found, kind } of walk(dir, ground, { depth, signal })) {
+    if (lines.length === MOST_ENTRIES) return [...lines, `(more than ${MOST_ENTRIES}: name a directory)`].join("\n");
+    lines.push(JSON.stringify(relative(ground.root, found)).slice(1, -1) + (kind === "directory" ? "/" : ""));
+  }
+  return lines.join("\n") || "(empty)";
+}
+
+/** Lines that hold a text, in small or capital letters, as `path:line: text`. */
+export async function search(
+  place: Place,
+  wanted: { text: string; path: string; glob?: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const text = wanted.text.toLowerCase();
+  const ground = await groundOf(place);
+  const start = await existing(place, wanted.path);
+  const hits: string[] = [];
+  let files = 0;
+  let bytes = 0;
+  const inFile = async (path: string): Promise<void> => {
+    const { size } = await stat(path);
+    bytes += size;
+    const content = await readText(path).catch(() => "");
+    for (const [index, line] of content.split("\n").entries())
+      if (hits.length <= MOST_HITS && line.toLowerCase().includes(text))
+        hits.push(`${relative(ground.root, path)}:${index + 1}: ${clip(line.trim(), LINE_CHARS)}`);
+  };
+  if ((await stat(start)).isFile()) await inFile(start);
+  else
+    for await (const { path, kind } of walk(start, ground, { depth: MOST_DEPTH, signal })) {
+      const name = relative(start, path);
+      if (kind !== "file" || (wanted.glob !== undefined && !fitsPattern(wanted.glob, name))) continue;
+      if (hits.length > MOST_HITS || ++files > MOST_SEARCHED || bytes > MOST_SEARCHED_BYTES) {
+        hits.push("(there may be more: name a directory, or search for more words)");
+        break;
+      }
+      await inFile(path);
+    }
+  return hits.join("\n") || "(nothing found)";
+}

@@ -1,0 +1,49 @@
+import { type PluginContext, PorticoError, Type } from "portico";
+import type { Places } from "../places.ts";
+import { edit, list, read, search, write } from "./operations.ts";
+
+const actions = ["read", "write", "edit", "list", "search"] as const;
+const optional = Type.Optional;
+
+const parameters = Type.Object({
+  action: Type.Union(actions.map((action) => Type.Literal(action))),
+  path: optional(
+    Type.String({ maxLength: 4096, description: "Below the workspace; for list and search by default all of it" }),
+  ),
+  content: optional(Type.String({ description: "write: the whole file" })),
+  old: optional(Type.String({ minLength: 1, description: "edit: the text to be replaced, as it stands in the file" })),
+  new: optional(Type.String({ description: "edit: what takes its place" })),
+  all: optional(Type.Boolean({ description: "edit: wherever it stands" })),
+  offset: optional(Type.Integer({ minimum: 1, description: "read: the first line, counted from 1" })),
+  limit: optional(Type.Integer({ minimum: 1, description: "read: how many lines" })),
+  depth: optional(Type.Integer({ minimum: 1, maximum: 10, description: "list: how deep; default 1" })),
+  text: optional(Type.String({ minLength: 1, maxLength: 1000, description: "search: the text, no pattern" })),
+  glob: optional(Type.String({ maxLength: 200, description: "search: only in files like notes/*.md" })),
+});
+
+/** The agent's way to its workspace. */
+export function addFiles(ctx: PluginContext, places: Places): void {
+  ctx.tool({
+    name: "files",
+    description:
+      "The files of your workspace: reads, writes, edits, lists and searches them. Paths are relative to the workspace.",
+    parameters,
+    async handler(args, call) {
+      const place = await places.of(call);
+      const { action, path = "." } = args;
+      if (action === "list") return list(place, path, args.depth ?? 1, call.signal);
+      if (action === "search")
+        return search(place, { text: needed(args.text, "text", action), path, glob: args.glob }, call.signal);
+      const file = needed(args.path, "path", action);
+      if (action === "read") return read(place, file, args);
+      if (action === "write") return write(place, file, needed(args.content, "content", action));
+      const change = { old: needed(args.old, "old", action), new: needed(args.new, "new", action), all: args.all };
+      return edit(place, file, change);
+    },
+  });
+}
+
+export function needed(value: string | undefined, param: string, action: string): string {
+  if (value !== undefined) return value;
+  throw new PorticoError("invalid_request_error", `${action} needs ${param}.`, { param });
+}

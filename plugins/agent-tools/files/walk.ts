@@ -1,0 +1,28 @@
+/** What lies below a directory of the workspace, in order, without what is not the agent's; links are not followed. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Ground, isBarred } from "./confine.ts";
+
+export interface Found {
+  path: string;
+  kind: "file" | "directory" | "other";
+}
+
+interface WalkOptions {
+  /** 1: only what lies in it itself. */
+  depth: number;
+  signal: AbortSignal;
+}
+
+export async function* walk(dir: string, ground: Ground, { depth, signal }: WalkOptions): AsyncGenerator<Found> {
+  signal.throwIfAborted();
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
+  entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  for (const entry of entries) {
+    const path = join(dir, entry.name);
+    if (entry.name === ".git" || isBarred(path, ground)) continue;
+    const kind = entry.isFile() ? "file" : entry.isDirectory() ? "directory" : "other";
+    yield { path, kind };
+    if (kind === "directory" && depth > 1) yield* walk(path, ground, { depth: depth - 1, signal });
+  }
+}

@@ -1,0 +1,98 @@
+/** The agent's notes to itself: `MEMORY.md`, which every turn is told, and `memory/`, which is searched. */
+import { constants } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { relative } from "node:path";
+import { clip, type PluginContext, PorticoError, Type } from "portico";
+import { existing, groundOf, writable } from "./files/confine.ts";
+import { MOST_BYTES, readText } from "./files/text-file.ts";
+import { needed } from "./files/tool.ts";
+import { walk } from "./files/walk.ts";
+import type { Place, Places } from "./places.ts";
+
+const MAIN = "MEMORY.md";
+const DIR = "memory";
+const MOST_FILES = 2_000;
+const MOST_FOUND = 20;
+const NOTE_CHARS = 2_000;
+
+const parameters = Type.Object({
+  action: Type.Union([Type.Literal("append"), Type.Literal("search")]),
+  text: Type.Optional(Type.String({ minLength: 1, maxLength: 20_000, description: "append: what to remember" })),
+  note: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
+      description: "append: the note in memory/ it belongs to, such as 2026-11-22 or travel; default: MEMORY.md",
+    }),
+  ),
+  query: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: "search: words" })),
+});
+
+export function addMemory(ctx: PluginContext, places: Places): void {
+  ctx.tool({
+    name: "memory",
+    description:
+      "Your long-term memory. append keeps a text: in MEMORY.md, which you are told in every turn (keep it short), or in a note. search finds what was kept, by its words.",
+    parameters,
+    async handler(args, call) {
+      const place = await places.of(call);
+      if (args.action === "search") return search(place, needed(args.query, "query", "search"), call.signal);
+      const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
+      await append(place, file, needed(args.text, "text", "append"));
+      return `Kept in ${file}.`;
+    },
+  });
+}
+
+/** In one write at the end: several sessions may remember at a time. */
+async function append(place: Place, path: string, text: string): Promise<void> {
+  const target = await writable(place, path);
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+  const file = await open(target, flags, 0o600);
+  try {
+    const { size } = await file.stat();
+    if (size + Buffer.byteLength(text) > MOST_BYTES)
+      throw new PorticoError("invalid_request_error", `${path} is full: take another note.`, { param: "note" });
+    await file.writeFile(`${size > 0 ? "\n" : ""}${text.trim()}\n`);
+  } finally {
+    await file.close();
+  }
+}
+
+interface Hit {
+  path: string;
+  paragraph: string;
+  words: number;
+}
+
+/** The paragraphs that hold most of the words, the newest notes first. */
+async function search(place: Place, query: string, signal: AbortSignal): Promise<string> {
+  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))];
+  const ground = await groundOf(place);
+  const hits: Hit[] = [];
+  for (const path of await notesOf(place, signal)) {
+    signal.throwIfAborted();
+    const text = await readText(path).catch(() => "");
+    for (const paragraph of text.split(/\n[ \t\r]*\n/)) {
+      const lower = paragraph.toLowerCase();
+      const found = words.filter((word) => lower.includes(word)).length;
+      if (found > 0) hits.push({ path: relative(ground.root, path), paragraph: paragraph.trim(), words: found });
+    }
+  }
+  hits.sort((one, other) => other.words - one.words);
+  const shown = hits.slice(0, MOST_FOUND).map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
+  if (hits.length > MOST_FOUND) shown.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
+  return shown.join("\n\n") || "(nothing found)";
+}
+
+async function notesOf(place: Place, signal: AbortSignal): Promise<string[]> {
+  const ground = await groundOf(place);
+  const notes: string[] = [];
+  const dir = await existing(place, DIR).catch(() => undefined);
+  if (dir !== undefined && (await stat(dir)).isDirectory())
+    for await (const { path, kind } of walk(dir, ground, { depth: 8, signal })) {
+      if (kind === "file") notes.push(path);
+      if (notes.length === MOST_FILES) break;
+    }
+  const main = await existing(place, MAIN).catch(() => undefined);
+  return [...(main === undefined ? [] : [main]), ...notes.reverse()];
+}

@@ -1,0 +1,32 @@
+/** What the tools read of `portico.json`. */
+import { type Static, Type } from "portico";
+
+export const WebConfig = Type.Object(
+  {
+    allowPrivateNetwork: Type.Boolean({
+      default: false,
+      description: "Pages on private networks may be fetched too; never in a sandboxed session.",
+    }),
+    allowedHostnames: Type.Array(Type.String(), {
+      default: [],
+      description: "Names (or *.d) that may lead to private addresses.",
+    }),
+    hostnameAllowlist: Type.Array(Type.String(), {
+      default: [],
+      description: "Where it is not empty, only these hosts are fetched from.",
+    }),
+    maxBytes: Type.Integer({ default: 5_000_000, minimum: 1, description: "Of one page." }),
+    timeoutMs: Type.Integer({ default: 30_000, minimum: 1 }),
+  },
+  { description: "The agent's tool web." },
+);
+
+/** As the agent declares it. */
+export const SandboxConfig = Type.Object({
+  mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
+});
+
+/** As the gateway declares it. */
+export const HooksConfig = Type.Object({ extraDirs: Type.Array(Type.String(), { default: [] }) });
+
+export type WebSettings = Static<typeof WebConfig>;

@@ -1,0 +1,70 @@
+import { clip, type PluginContext, PorticoError, Type } from "portico";
+import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress";
+import type { WebSettings } from "../schema.ts";
+
+const MOST_CHARS = 40_000;
+
+const parameters = Type.Object({
+  url: Type.String({ minLength: 1, maxLength: 8_192, description: "http or https" }),
+  offset: Type.Optional(Type.Integer({ minimum: 0, description: "Where in the text to begin, to read on" })),
+});
+
+/** The agent's way to read a page, under the guard. */
+export function addWeb(ctx: PluginContext, settings: () => WebSettings, isSandboxed: () => boolean): void {
+  const guard = createGuard({
+    policy: () => ({
+      allowPrivate: settings().allowPrivateNetwork && !isSandboxed(),
+      allowedHostnames: isSandboxed() ? [] : settings().allowedHostnames,
+      hostnameAllowlist: settings().hostnameAllowlist,
+    }),
+    ownPorts: () => ctx.ports(),
+    code: "address_blocked",
+  });
+  ctx.tool({
+    name: "web",
+    description:
+      "Fetches a page or document of the web as text. Scripts are not run: for pages that need them, use the browser.",
+    parameters,
+    timeoutMs: 120_000,
+    async handler({ url, offset = 0 }, { signal }) {
+      const { maxBytes, timeoutMs } = settings();
+      const headers = {
+        accept: "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5",
+        "user-agent": `Portico/${ctx.version}`,
+      };
+      const response = await guardedFetch(guard, url, { headers, maxBytes, timeoutMs, signal });
+      const { title, text } = await textOf(response);
+      const rest = text.slice(offset);
+      const more = rest.length > MOST_CHARS ? `\n(goes on: offset ${offset + MOST_CHARS} of ${text.length})` : "";
+      // clip may cut half a character less: the next offset is counted from the whole text
+      const shown = `${title === "" ? "" : `${title}\n\n`}${rest.slice(0, MOST_CHARS)}`;
+      return `${response.status} ${response.url}\n${ctx.use("agent").fence("page", shown)}${more}`;
+    },
+  });
+}
+
+async function textOf(response: GuardedResponse): Promise<{ title: string; text: string }> {
+  const { status, headers, body } = response;
+  const type = (headers["content-type"] ?? "").toLowerCase();
+  const text = decode(body, /charset\s*=\s*"?([\w.:-]+)/.exec(type)?.[1]);
+  const isHtml =
+    /^(text\/html|application\/xhtml)/.test(type) || (type === "" && /^\s*<(!doctype|html)/i.test(text.slice(0, 500)));
+  const page = isHtml ? (await import("./page-text.ts")).pageText(text, response.url) : { title: "", text };
+  if (status < 200 || status > 299)
+    throw new PorticoError("upstream_error", `The server answered ${status}: ${clip(page.title || page.text, 300)}`);
+  if (!isHtml && body.includes(0))
+    throw new PorticoError(
+      "invalid_request_error",
+      `That is no text but ${type || "something else"} (${body.length} bytes).`,
+      { param: "url" },
+    );
+  return page;
+}
+
+function decode(bytes: Buffer, charset = "utf-8"): string {
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return bytes.toString("utf8");
+  }
+}
