@@ -1,7 +1,7 @@
 /** What `portico channels` and the dashboard ask. */
 import { type Call, PorticoError } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
-import type { ChannelState } from "./routing/channel.ts";
+import type { ChannelState } from "./routing/channel-state.ts";
 import { completionOf } from "./serving/ask.ts";
 import { Job } from "./job.ts";
 import { type Listings, reason } from "./routing/models.ts";
@@ -38,11 +38,21 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
   return { channels };
 }
 
+/** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
+export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
+  await Promise.allSettled([...routing.channels().values()].map((channel) => budgets.check(channel)));
+}
+
 /** For `portico status`. */
-export function channelNotices(engine: Engine): string[] {
-  return describeChannels(engine).channels.flatMap(({ name, state, problem, restingUntil, lastError }) => {
+export async function channelNotices(engine: Engine): Promise<string[]> {
+  await updateBudgets(engine);
+  return describeChannels(engine).channels.flatMap((channel) => {
+    const { name, state, problem, restingUntil, lastError, overLimit, budget } = channel;
     if (problem) return [`${name}: ${problem}`];
     if (state !== "resting") return [];
+    if (overLimit === "budget")
+      return [`${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`];
+    if (overLimit !== undefined) return [];
     return [`${name} cools down${restingUntil ? ` until ${restingUntil}` : ""}: ${lastError ?? "it failed"}`];
   });
 }

@@ -15,7 +15,18 @@ export default defineCommand({
         const { channels } = await io.gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
         io.show({ channels }, () =>
           io.table(
-            ["NAME", "PROVIDER", "STATE", "PRIORITY", "IN FLIGHT", "REQUESTS", "ERRORS", "LATENCY", "LAST ERROR"],
+            [
+              "NAME",
+              "PROVIDER",
+              "STATE",
+              "PRIORITY",
+              "IN FLIGHT",
+              "REQUESTS",
+              "ERRORS",
+              "LATENCY",
+              "BUDGET",
+              "LAST ERROR",
+            ],
             channels.map((channel) => [
               channel.name,
               channel.provider,
@@ -25,6 +36,7 @@ export default defineCommand({
               channel.requests,
               channel.errors,
               channel.latencyMs === undefined ? "" : `${channel.latencyMs} ms`,
+              budgetOf(channel),
               channel.problem ?? channel.lastError ?? "",
             ]),
           ),
@@ -63,8 +75,16 @@ export default defineCommand({
   ],
 });
 
+function budgetOf({ budget }: ChannelEntry): string {
+  if (budget === undefined) return "";
+  const spent = budget.spentUsd === undefined ? "?" : `$${Number(budget.spentUsd.toFixed(4))}`;
+  return `${spent} of $${budget.usd} per ${budget.per}`;
+}
+
 function stateOf(channel: ChannelEntry): string {
   if (channel.state !== "resting" || channel.restingUntil === undefined) return channel.state;
+  if (channel.overLimit === "budget") return `over its budget until ${channel.restingUntil}`;
   const seconds = Math.max(0, Math.ceil((Date.parse(channel.restingUntil) - Date.now()) / 1000));
+  if (channel.overLimit !== undefined) return `over its ${channel.overLimit} for ${seconds} s`;
   return `resting for ${seconds} s`;
 }

@@ -64,6 +64,7 @@ export {
 } from "./kit/request/read-chat.ts";
 
 export { isUnnamedSession, keySession } from "./kit/session-key.ts";
+export { periodOf } from "./kit/period.ts";
 
 // What families of models take.
 export { claudeModel, type ClaudeModel, geminiModel, type GeminiModel, isClaude } from "./kit/models/capabilities.ts";

@@ -2,7 +2,11 @@
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
+import type { Candidate } from "./routing/router.ts";
 import { AliasConfig, ChannelConfig } from "./schema.ts";
+
+/** Targets are compared by the price of this: prompts are longer than their responses. */
+const COMMON_SIZE = { prompt_tokens: 3000, completion_tokens: 1000, total_tokens: 4000 };
 
 export default definePlugin({
   name: "chat",
@@ -18,6 +22,7 @@ export default definePlugin({
     },
     meter: { fields: { name: "string", finished: "function" } },
     gate: { fields: { name: "string", admit: "function", allows: "function" } },
+    pricing: { fields: { name: "string", costOf: "function", spent: "function" } },
   },
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },
@@ -29,6 +34,7 @@ export default definePlugin({
     const { createMasks } = await import("./secrets/masks.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
+    const { createBudgets } = await import("./routing/budget.ts");
     const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
     const { chatCompletions, openaiForm } = await import("./serving/endpoint.ts");
@@ -36,7 +42,7 @@ export default definePlugin({
     const { oneModel, usableModels } = await import("./serving/model-routes.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
-    const { channelNotices, describeChannels, testChannel } = await import("./channel-routes.ts");
+    const { channelNotices, describeChannels, testChannel, updateBudgets } = await import("./channel-routes.ts");
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
@@ -87,13 +93,22 @@ export default definePlugin({
       ownPorts,
       now: Date.now,
     });
+    const pricing = () => ctx.list("pricing")[0];
     const engine = {
       upstreams,
       masks,
       log: ctx.log,
       ownPorts,
       provider: channels.provider,
-      routing: { channels: channels.all, aliases: () => aliases, listing: listings.of, random: Math.random },
+      budgets: createBudgets(pricing),
+      routing: {
+        channels: channels.all,
+        aliases: () => aliases,
+        listing: listings.of,
+        priceOf: async ({ channel: { name: channel, config }, model }: Candidate) =>
+          pricing()?.costOf({ channel, provider: config.provider, model }, COMMON_SIZE),
+        random: Math.random,
+      },
     };
     const created = Math.floor(Date.now() / 1000);
     const models = () =>
@@ -124,9 +139,10 @@ export default definePlugin({
     ctx.route("GET", "/v1/models/*", { access: "client", summary: "One model" }, ({ client, path }) =>
       oneModel(endpoint, client, path.slice("/v1/models/".length)),
     );
-    ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, () =>
-      describeChannels(engine),
-    );
+    ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, async () => {
+      await updateBudgets(engine);
+      return describeChannels(engine);
+    });
     ctx.route(
       "POST",
       "/channels/:name/test",

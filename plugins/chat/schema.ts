@@ -42,6 +42,15 @@ export const ChannelConfig = Type.Object({
   tokensPerMinute: Type.Optional(
     Type.Integer({ minimum: 1, description: "tokens in any 60 s, counted when a response has ended" }),
   ),
+  budget: Type.Optional(
+    Type.Object(
+      {
+        usd: Type.Number({ minimum: 0, description: "US dollars, by the prices of `portico usage`" }),
+        per: Type.Union([Type.Literal("day"), Type.Literal("month")], { description: "of the calendar, in UTC" }),
+      },
+      { description: "what it may cost; over it the channel is passed over" },
+    ),
+  ),
   enabled: Type.Optional(Type.Boolean({ description: "default true" })),
   streamUsage: Type.Optional(
     Type.Boolean({ description: "ask the upstream for the usage of every stream, to count it; default true" }),
@@ -58,8 +67,8 @@ export const AliasConfig = Type.Union([
   Type.Object({
     targets: Type.Array(Type.String(), { minItems: 1 }),
     strategy: Type.Optional(
-      Type.Union([Type.Literal("fallback"), Type.Literal("weighted"), Type.Literal("latency")], {
-        description: "latency: the channel first that has been the fastest to its first byte",
+      Type.Union([Type.Literal("fallback"), Type.Literal("weighted"), Type.Literal("latency"), Type.Literal("cost")], {
+        description: "latency: the channel first that has been the fastest to its first byte; cost: the cheapest first",
       }),
     ),
     params: Type.Optional(

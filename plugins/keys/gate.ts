@@ -1,6 +1,6 @@
 /** Holds keys to their limits: before a request, and by what it used after it. */
 import { type Logger, PorticoError } from "portico";
-import type { ChatGate, ChatMeter } from "portico/chat";
+import { type ChatGate, type ChatMeter, periodOf } from "portico/chat";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
 import { type Grant, grantOf } from "./grant.ts";
@@ -123,13 +123,4 @@ function span(ms: number): string {
 
 function seconds(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)));
-}
-
-/** The day or month of the calendar that a time lies in, in UTC. */
-export function periodOf(per: "day" | "month", now: number): { start: number; end: number } {
-  const date = new Date(now);
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
-  return per === "day"
-    ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
-    : { start: Date.UTC(year, month, 1), end: Date.UTC(year, month + 1, 1) };
 }

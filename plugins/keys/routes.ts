@@ -1,7 +1,6 @@
 /** `/keys`: makes, lists and revokes. */
 import { type Call, compile, type PluginContext, PorticoError, reply } from "portico";
-import { keySession } from "portico/chat";
-import { periodOf } from "./gate.ts";
+import { keySession, periodOf } from "portico/chat";
 import { hashOf, newKey, type State, stateOf } from "./grant.ts";
 import { budgetWarnings } from "./warnings.ts";
 import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";

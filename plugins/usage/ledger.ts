@@ -27,6 +27,11 @@ interface Pending {
   record: ChatRecord;
   at: number;
 }
+/** Whose costs are asked for: one of the two. */
+interface Spender {
+  key?: string;
+  channel?: string;
+}
 interface Spent {
   since: number;
   usd: number;
@@ -73,25 +78,36 @@ export class Ledger {
     return this.#writing;
   }
 
-  /** US dollars. Rejects where the store cannot be read. */
-  async spent(key: string, since: number): Promise<number> {
+  /** What a client key, or a channel, has cost, in US dollars. Rejects where the store cannot be read. */
+  async spent(of: Spender, since: number): Promise<number> {
     await this.#count();
-    const known = this.#spent.get(key);
+    const id = spenderId(of);
+    const known = this.#spent.get(id);
     const now = this.#services.store().now();
     if (known !== undefined && known.since === since && now - known.readAt < SPENT_FRESH_MS) return known.usd;
     return this.#inTurn(async () => {
-      const [row] = await this.#services.store().usage.sum({ key, since });
+      const [row] = await this.#services.store().usage.sum({ ...of, since });
       let usd = row?.cost ?? 0;
       // Nothing is being written now: what is not in the store is in the sums.
-      for (const sum of this.#sums.values()) if (sum.key === key && sum.at >= since) usd += sum.cost;
-      this.#spent.set(key, { since, usd, readAt: now });
+      for (const sum of this.#sums.values())
+        if (
+          sum.at >= since &&
+          (of.key === undefined || sum.key === of.key) &&
+          (of.channel === undefined || sum.channel === of.channel)
+        )
+          usd += sum.cost;
+      this.#spent.set(id, { since, usd, readAt: now });
       return usd;
     });
   }
 
   async hasPrice(to: Priced): Promise<boolean> {
+    return (await this.costOf(to, ONE_TOKEN)) !== undefined;
+  }
+
+  async costOf(to: Priced, usage: Usage): Promise<number | undefined> {
     if (needsList(this.#services.prices, to)) await this.#load();
-    return this.#costOf(to, ONE_TOKEN, this.#services.store().now()) !== undefined;
+    return this.#costOf(to, usage, this.#services.store().now());
   }
 
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
@@ -141,9 +157,12 @@ export class Ledger {
       sum.promptTokens += count(usage.prompt_tokens);
       sum.completionTokens += count(usage.completion_tokens);
       sum.cachedTokens += count(usage.prompt_tokens_details?.cached_tokens);
-    } else if (answered && !composite) sum.unmetered++;
-    const spent = key === "" || !cost ? undefined : this.#spent.get(key);
-    if (spent !== undefined && minute >= spent.since) spent.usd += cost!;
+    } else if (answered && !composite && record.cached !== true) sum.unmetered++;
+    if (!cost) return;
+    for (const spender of key === "" ? [{ channel: sum.channel }] : [{ channel: sum.channel }, { key }]) {
+      const spent = this.#spent.get(spenderId(spender));
+      if (spent !== undefined && minute >= spent.since) spent.usd += cost;
+    }
   }
 
   /** Undefined where there is no room for another one. */
@@ -204,6 +223,10 @@ const ADDED = [
 const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as Readonly<
   Record<(typeof ADDED)[number], number>
 >;
+
+function spenderId({ key, channel }: Spender): string {
+  return key === undefined ? `channel ${channel}` : `key ${key}`;
+}
 
 function keyOf(client: Client): string {
   return client.kind === "key" ? (client.key ?? "") : "";

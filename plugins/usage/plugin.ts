@@ -26,8 +26,13 @@ export default definePlugin({
     ctx.defer(() => ledger.flush());
     ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
+    ctx.add("pricing", {
+      name: "usage",
+      costOf: (to, used) => ledger.costOf(to, used),
+      spent: (channel, since) => ledger.spent({ channel }, since),
+    });
     ctx.provide("usage", {
-      spent: (key, since) => ledger.spent(key, since),
+      spent: (key, since) => ledger.spent({ key }, since),
       hasPrice: (to) => ledger.hasPrice(to),
       flush: () => ledger.flush(),
     });

@@ -10,7 +10,8 @@ export interface Amounts {
   totalTokens: number;
   /** Of the prompt's, those that the provider had in its cache. */
   cachedTokens: number;
-  costUsd: number;
+  /** Of those responses whose price is known; null where none has a known one. */
+  costUsd: number | null;
   /** Answers whose upstream told no usage. */
   unmetered: number;
   /** Answers whose price is not known. */
@@ -32,13 +33,14 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
   const sums = await store.usage.sum({ ...filter, since: from, until: to + 1, by });
   const rows = by.length === 0 ? [] : sums.map((sum) => rowOf(sum, by));
   if (!by.includes("day") && !by.includes("hour"))
-    rows.sort((a, b) => b.costUsd - a.costUsd || b.requests - a.requests);
+    rows.sort((a, b) => (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.requests - a.requests);
   const total = amountsOf(undefined);
+  const costs = sums.reduce((all, { cost }) => all + cost, 0);
   for (const sum of sums) {
     const one = amountsOf(sum);
-    for (const key of Object.keys(total) as (keyof Amounts)[]) total[key] += one[key];
+    for (const key of COUNTS) total[key] += one[key];
   }
-  total.costUsd = rounded(total.costUsd);
+  total.costUsd = known(costs, total.unpriced);
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), by, rows, total };
 }
 
@@ -65,10 +67,26 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     cachedTokens: sum?.cachedTokens ?? 0,
-    costUsd: rounded(sum?.cost ?? 0),
+    costUsd: known(sum?.cost ?? 0, sum?.unpriced ?? 0),
     unmetered: sum?.unmetered ?? 0,
     unpriced: sum?.unpriced ?? 0,
   };
+}
+
+const COUNTS = [
+  "requests",
+  "errors",
+  "promptTokens",
+  "completionTokens",
+  "totalTokens",
+  "cachedTokens",
+  "unmetered",
+  "unpriced",
+] as const;
+
+/** What nobody knows is not nothing. */
+function known(usd: number, unpriced: number): number | null {
+  return usd === 0 && unpriced > 0 ? null : rounded(usd);
 }
 
 /** Adding fractions leaves crumbs: a billionth of a dollar is nobody's concern. */

@@ -2,7 +2,7 @@
 import type { ChatRequest, Usage } from "./types/format.ts";
 import type { ChatProvider } from "./types/provider.ts";
 import type { ChannelsService, ChatService } from "./types/service.ts";
-import type { ChatGate, ChatMeter } from "./types/watch.ts";
+import type { ChatGate, ChatMeter, ChatPricing } from "./types/watch.ts";
 export type * from "./types/format.ts";
 export type * from "./types/provider.ts";
 export type * from "./types/watch.ts";
@@ -21,6 +21,7 @@ declare module "portico" {
     provider: ChatProvider;
     meter: ChatMeter;
     gate: ChatGate;
+    pricing: ChatPricing;
   }
   interface EventEffects {
     "message:received": { changes: "content"; may: "reply" | "block" };

@@ -1,10 +1,12 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
 import { type Logger, PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
+import type { Budgets } from "./budget.ts";
 import type { Channel, Release } from "./channel.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { judge } from "./judge.ts";
+import { cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
 import type { Masks } from "../secrets/masks.ts";
@@ -22,6 +24,7 @@ export interface Engine {
   log: Logger;
   ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
+  budgets: Budgets;
 }
 
 /**
@@ -38,14 +41,16 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
 }
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
-  const { candidates, forced } = selectTargets(withinLimits(all));
   let last: unknown;
+  const known = all.some(hasBudget) ? await withBudgets(engine.budgets, all, (error) => (last = error)) : all;
+  const { candidates, forced } = selectTargets(known);
   /** What a target gave whose filter has cut it; better than nothing. */
   let refused: ChatResponse | undefined;
   for (const candidate of candidates) {
     const { channel } = candidate;
-    if (channel.limitedUntil() !== 0) {
-      last ??= overLimit(channel);
+    const over = channel.overLimit();
+    if (over !== undefined) {
+      last ??= limited(channel, over);
       continue;
     }
     if (!forced && cooldownOf(candidate) !== 0 && last !== undefined) continue;
@@ -79,34 +84,6 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
 function filtered({ shape }: Candidate, { completion }: ChatResponse): boolean {
   if (shape === undefined || !shape.fallbackOn.has("content_filter")) return false;
   return completion?.choices[0]?.finish_reason === "content_filter";
-}
-
-/** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. */
-function selectTargets(all: Candidate[]): { candidates: Candidate[]; forced: boolean } {
-  if (all.length === 1) return { candidates: all, forced: cooldownOf(all[0]!) !== 0 };
-  const ready = all.filter((candidate) => cooldownOf(candidate) === 0);
-  if (ready.length > 0) return { candidates: ready, forced: false };
-  let first = all[0]!;
-  for (const candidate of all) if (cooldownOf(candidate) < cooldownOf(first)) first = candidate;
-  return { candidates: [first], forced: true };
-}
-
-/** Those that are not over their own limits. Throws 429 where all are. */
-function withinLimits(all: Candidate[]): Candidate[] {
-  const within = all.filter(({ channel }) => channel.limitedUntil() === 0);
-  if (within.length > 0) return within;
-  const [first] = all.map(({ channel }) => channel).sort((a, b) => a.limitedUntil() - b.limitedUntil());
-  throw overLimit(first!);
-}
-
-function overLimit(channel: Channel): UpstreamError {
-  const retryAfter = Math.max(1, Math.ceil((channel.limitedUntil() - Date.now()) / 1000));
-  const message = `The channel \`${channel.name}\` is over its own limit (requestsPerMinute or tokensPerMinute). Try again in ${retryAfter} s.`;
-  return upstreamError({ kind: "rate_limit", message, retryAfter }, 0);
-}
-
-function cooldownOf({ channel, model }: Candidate): number {
-  return channel.cooldownUntil(model);
 }
 
 /** An error that no other target is asked about. */

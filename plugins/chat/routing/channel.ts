@@ -1,6 +1,7 @@
 /** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
 import type { ChannelConfig } from "../schema.ts";
-import { RateLimit } from "./rate-limit.ts";
+import type { ChannelState } from "./channel-state.ts";
+import { type OverLimit, OwnLimits } from "./own-limits.ts";
 
 const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
@@ -30,25 +31,6 @@ interface Key {
 /** A place within `maxConcurrent`. Give it back exactly once. */
 export type Release = () => void;
 
-export interface ChannelState {
-  state: "ok" | "failing" | "resting" | "disabled";
-  failures: number;
-  /** ISO time, while it cools down. */
-  restingUntil?: string | undefined;
-  /** Those that cool down while others may do well; all of them where the keys do. */
-  restingModels?: string[] | undefined;
-  inFlight: number;
-  queued: number;
-  keys: number;
-  restingKeys: number;
-  requests: number;
-  errors: number;
-  lastError?: string;
-  lastErrorAt?: string;
-  /** Moving average to the first byte, milliseconds. */
-  latencyMs?: number;
-}
-
 /** Told when a model of a channel begins to cool down; `until` is the time of the clock. */
 export type CooldownListener = (cooldown: { channel: string; model: string; until: number; error: string }) => void;
 
@@ -67,8 +49,7 @@ export class Channel {
   readonly builtin: boolean;
   inFlight = 0;
   readonly #health = new Map<string, Health>();
-  readonly #requestLimit: RateLimit | undefined;
-  readonly #tokenLimit: RateLimit | undefined;
+  readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
   #keys: Key[];
   #nextKey = 0;
@@ -85,9 +66,7 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     this.#onCooldown = options.onCooldown;
-    const { requestsPerMinute, tokensPerMinute } = config;
-    this.#requestLimit = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
-    this.#tokenLimit = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
+    this.#limits = OwnLimits.of(config);
     const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
@@ -106,16 +85,19 @@ export class Channel {
     return this.config.weight ?? 1;
   }
 
-  /** Over its own limits until then; 0 where it is not. */
-  limitedUntil(): number {
-    if (this.#requestLimit === undefined && this.#tokenLimit === undefined) return 0;
-    const now = this.#now();
-    return Math.max(this.#requestLimit?.until(now) ?? 0, this.#tokenLimit?.until(now) ?? 0);
+  /** The limit of its own that it is over for the longest; undefined where it is over none. */
+  overLimit(): OverLimit | undefined {
+    return this.#limits?.over(this.#now());
+  }
+
+  /** What its budget's period has cost by now, and when it ends. */
+  spent(usd: number, until: number): void {
+    this.#limits?.spent(usd, until);
   }
 
   /** What a response came to. */
   used(tokens: number): void {
-    if (tokens > 0) this.#tokenLimit?.add(this.#now(), tokens);
+    this.#limits?.used(this.#now(), tokens);
   }
 
   /** When the model may be tried again: 0 where it may now. It cools down by itself, or because all keys do. */
@@ -197,7 +179,7 @@ export class Channel {
   /** An attempt begins: after a cooldown, it is the probe that may end it. */
   begin(model: string): void {
     this.#requests++;
-    this.#requestLimit?.add(this.#now(), 1);
+    this.#limits?.asked(this.#now());
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined && health.cooldownUntil > 0) health.probing = true;
   }
@@ -275,11 +257,15 @@ export class Channel {
     const resting = [...this.#health.keys()].filter((model) => this.cooldownUntil(model) > now + 1);
     const untils = resting.map((model) => this.cooldownUntil(model));
     if (restingKeys === this.#keys.length) untils.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
+    const over = this.overLimit();
+    if (over !== undefined) untils.push(over.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     return {
       state: !this.enabled ? "disabled" : untils.length > 0 ? "resting" : failures > 0 ? "failing" : "ok",
       failures,
       restingUntil: untils.length > 0 ? new Date(Math.max(...untils)).toISOString() : undefined,
+      overLimit: over?.name,
+      budget: this.#limits?.describe(),
       restingModels: resting.length > 0 ? resting : undefined,
       inFlight: this.inFlight,
       queued: this.#waiting.length,

@@ -47,7 +47,7 @@ export class ResponseCache {
   /** What the request, as it would be sent, is kept under; undefined where it passes by. */
   keyOf({ request, client, stream }: Job): string | undefined {
     if (this.#config.always !== true && request["temperature"] !== 0) return undefined;
-    const owner = this.#config.shared === true ? "" : `${client.kind} ${client.key ?? ""}`;
+    const owner = this.#config.shared === true ? "" : `${client.kind} ${client.keyId ?? client.key ?? ""}`;
     return createHash("sha256")
       .update(JSON.stringify([owner, stream, request]))
       .digest("base64");

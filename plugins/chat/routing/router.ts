@@ -20,6 +20,8 @@ export interface Routing {
   aliases(): Aliases;
   /** What a channel without `models` lists; cached, and a promise only where the upstream must be asked first. */
   listing(channel: Channel): Listing | Promise<Listing>;
+  /** US dollars of a request of common size; undefined where the price is not known. */
+  priceOf(to: Candidate): Promise<number | undefined>;
   /** In [0, 1). */
   random(): number;
 }
@@ -109,9 +111,10 @@ function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Cand
   if (typeof alias === "string") return resolveName(routing, alias, depth + 1);
   const parts = alias.targets.map((target) => resolveName(routing, target, depth + 1));
   const shape = shapeOf(alias);
-  const join = (found: Candidate[][]): Candidate[] => {
+  const join = (found: Candidate[][]): Candidate[] | Promise<Candidate[]> => {
     // An alias that leads to another is asked by its own rules first.
     const lists = shape === undefined ? found : found.map((list) => list.map((one) => ({ ...one, shape })));
+    if (alias.strategy === "cost") return byCost(unique(lists.flat()), routing);
     if (alias.strategy === "latency") return byLatency(unique(lists.flat()));
     if (alias.strategy !== "weighted") return unique(lists.flat());
     const groups = lists.filter((list) => list.length > 0);
@@ -123,6 +126,12 @@ function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Cand
 /** One that has not been asked yet comes first: only so its time is known. */
 function byLatency(list: Candidate[]): Candidate[] {
   return list.sort((a, b) => (a.channel.latencyMs ?? 0) - (b.channel.latencyMs ?? 0));
+}
+
+/** The cheapest first, those without a price last; of equals the first that was named. */
+async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]> {
+  const priced = await Promise.all(list.map(async (one) => ({ one, price: (await routing.priceOf(one)) ?? Infinity })));
+  return priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price)).map(({ one }) => one);
 }
 
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {

@@ -16,6 +16,7 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
   job.metered = true;
   return (end) => {
     const { trace } = job;
+    const cached = trace.cache === "hit";
     const record: ChatRecord = {
       requestId: job.requestId,
       client: job.client,
@@ -23,12 +24,13 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
       provider: trace.provider,
       model: trace.model,
       status: end.status,
-      usage: trace.composite || trace.cache === "hit" ? undefined : end.usage,
+      usage: trace.composite || cached ? undefined : end.usage,
       ms: performance.now() - job.startedAt,
       firstByteMs: end.firstByteMs,
       attempts: trace.attempts,
       stream: job.stream,
       composite: trace.composite,
+      cached,
     };
     for (const meter of meters) {
       try {

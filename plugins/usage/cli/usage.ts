@@ -54,9 +54,9 @@ function cells({
 }
 
 /** What is not known is not nothing: `$1.20 + unknown` where only some of the responses have a price. */
-function costOf(costUsd: number, unpriced: number): string {
-  if (unpriced === 0) return dollars(costUsd);
-  return costUsd === 0 ? "unknown" : `${dollars(costUsd)} + unknown`;
+function costOf(costUsd: number | null, unpriced: number): string {
+  if (costUsd === null) return "unknown";
+  return unpriced === 0 ? dollars(costUsd) : `${dollars(costUsd)} + unknown`;
 }
 
 function notes({ unmetered, unpriced }: Amounts): string[] {

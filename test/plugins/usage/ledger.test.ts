@@ -36,16 +36,19 @@ test(
     ledger.add(record(2_000_000, "k"));
     ledger.add(record(9_000_000));
     await ledger.flush();
-    assert.is(await ledger.spent("k", since), 3);
+    assert.is(await ledger.spent({ key: "k" }, since), 3);
     ledger.add(record(1_000_000, "k"));
-    assert.is(await ledger.spent("k", since), 4);
+    assert.is(await ledger.spent({ key: "k" }, since), 4);
     fail(false);
     await ledger.flush();
-    assert.is(await ledger.spent("k", since), 4);
+    assert.is(await ledger.spent({ key: "k" }, since), 4);
     await store.usage.append([{ key: "k", cost: 10 }]);
     turn(6_000);
-    assert.is(await ledger.spent("k", since), 14, "what another gateway wrote is seen in time");
-    assert.is(await ledger.spent("nobody", since), 0);
+    assert.is(await ledger.spent({ key: "k" }, since), 14, "what another gateway wrote is seen in time");
+    assert.is(await ledger.spent({ key: "nobody" }, since), 0);
+    assert.is(await ledger.spent({ channel: "c" }, since), 12, "a channel's, whoever asked");
+    ledger.add(record(1_000_000));
+    assert.is(await ledger.spent({ channel: "c" }, since), 13);
   }),
 );
 

@@ -134,7 +134,7 @@ test("an answer without usage is counted as one, and nothing is guessed", async 
 test("a model without a known price says so; prices of one's own win", async () => {
   await (await ask("main/nobody-knows")).json();
   const unknown = await row("main", "nobody-knows");
-  assert.equal([unknown.totalTokens, unknown.costUsd, unknown.unpriced], [1100, 0, 1]);
+  assert.equal([unknown.totalTokens, unknown.costUsd, unknown.unpriced], [1100, null, 1]);
   await (await ask("own/gpt-4o-mini")).json();
   const own = await row("own", "gpt-4o-mini");
   assert.equal([own.costUsd, own.unpriced], [(500 * 10 + 500 * 1 + 100 * 100) / 1e6, 0]);

@@ -27,6 +27,15 @@ export interface ChatMeter {
   finished(record: ChatRecord): void;
 }
 
+/** Knows what requests cost, in US dollars by list price. */
+export interface ChatPricing {
+  name: string;
+  /** What the tokens would cost at a channel's model; undefined where the price is not known. */
+  costOf(to: { channel: string; provider: string; model: string }, usage: Usage): Promise<number | undefined>;
+  /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */
+  spent(channel: string, since: number): Promise<number>;
+}
+
 /** What one request came to. */
 export interface ChatRecord {
   requestId: string;
@@ -46,4 +55,6 @@ export interface ChatRecord {
   stream: boolean;
   /** Its usage is that of other requests, which have records of their own. */
   composite: boolean;
+  /** Answered from an alias's cache: no channel was asked, and it cost nothing. */
+  cached?: boolean;
 }

@@ -24,6 +24,7 @@ function routing(
     channels: () => map,
     aliases: () => aliases,
     listing: (channel) => listings[channel.name] ?? "unknown",
+    priceOf: async () => undefined,
     random,
   };
 }

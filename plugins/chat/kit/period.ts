@@ -1,0 +1,8 @@
+/** The day or month of the calendar that a time lies in, in UTC; milliseconds since 1970. */
+export function periodOf(per: "day" | "month", now: number): { start: number; end: number } {
+  const date = new Date(now);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  return per === "day"
+    ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
+    : { start: Date.UTC(year, month, 1), end: Date.UTC(year, month + 1, 1) };
+}

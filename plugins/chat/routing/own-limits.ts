@@ -1,0 +1,66 @@
+/** What a channel's own configuration lets it be asked: requests and tokens in a minute, and what it may cost. */
+import type { ChannelConfig } from "../schema.ts";
+import { RateLimit } from "./rate-limit.ts";
+
+/** A limit of the channel's own, and when it is no longer over it. */
+export interface OverLimit {
+  name: "requestsPerMinute" | "tokensPerMinute" | "budget";
+  until: number;
+}
+
+type Limits = Pick<ChannelConfig, "requestsPerMinute" | "tokensPerMinute" | "budget">;
+
+/** Times are milliseconds of the channel's clock. */
+export class OwnLimits {
+  readonly #requests: RateLimit | undefined;
+  readonly #tokens: RateLimit | undefined;
+  readonly #budget: Limits["budget"];
+  /** What the budget's period has cost, and when that ends. */
+  #spent: { usd: number; until: number } | undefined;
+
+  /** Undefined where there are none. */
+  static of(limits: Limits): OwnLimits | undefined {
+    const { requestsPerMinute, tokensPerMinute, budget } = limits;
+    const none = requestsPerMinute === undefined && tokensPerMinute === undefined && budget === undefined;
+    return none ? undefined : new OwnLimits(limits);
+  }
+
+  private constructor({ requestsPerMinute, tokensPerMinute, budget }: Limits) {
+    this.#requests = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
+    this.#tokens = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
+    this.#budget = budget;
+  }
+
+  asked(now: number): void {
+    this.#requests?.add(now, 1);
+  }
+
+  used(now: number, tokens: number): void {
+    if (tokens > 0) this.#tokens?.add(now, tokens);
+  }
+
+  spent(usd: number, until: number): void {
+    this.#spent = { usd, until };
+  }
+
+  /** The one that it is over for the longest; undefined where it is over none. */
+  over(now: number): OverLimit | undefined {
+    const budget = this.#budget;
+    const spent = this.#spent;
+    const limits: OverLimit[] = [
+      { name: "requestsPerMinute", until: this.#requests?.until(now) ?? 0 },
+      { name: "tokensPerMinute", until: this.#tokens?.until(now) ?? 0 },
+      {
+        name: "budget",
+        until: budget !== undefined && spent !== undefined && spent.usd >= budget.usd ? spent.until : 0,
+      },
+    ];
+    const [longest] = limits.filter(({ until }) => until > now).sort((a, b) => b.until - a.until);
+    return longest;
+  }
+
+  /** The budget with what is known to be spent of it, for listings. */
+  describe(): (NonNullable<Limits["budget"]> & { spentUsd: number | undefined }) | undefined {
+    return this.#budget && { ...this.#budget, spentUsd: this.#spent?.usd };
+  }
+}
