@@ -37,6 +37,7 @@ const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
   "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
+  acorn: ["kernel/extensions/load/guard-loops.ts"],
   esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
   pg: ["plugins/store/postgres/connection.ts"],

@@ -8,7 +8,6 @@ import { type ConfigChange, openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
-import { loadBounded } from "../extensions/load/bounded-load.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
 import { createPluginHost } from "../extensions/plugins/host.ts";
 import { rootsOf } from "../extensions/roots.ts";
@@ -76,7 +75,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       openServer: servers.pool.open,
       busy: work.busy,
       addReadiness: work.addReadiness,
-      load: (file, limitMs) => loadBounded(loader, file, limitMs),
+      load: loader.load,
     },
     enabled: (name) =>
       options.only === undefined ? config.kernel.plugins.entries[name]?.enabled !== false : options.only.includes(name),

@@ -30,6 +30,11 @@ export interface Reading {
 const handlerNames = sourceNames("handler", "index");
 export const hookEntryNames = ["HOOK.md", ...handlerNames];
 
+/** Whether it may take the gateway's time without end: the package's own hooks do not. */
+export function isGuarded({ root }: Pick<Found, "root">): boolean {
+  return root.name !== "bundled";
+}
+
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
 export async function readHook(found: Found, { loader, readMeta, whole }: Reading): Promise<HookCandidate> {
   const { realDir, root } = found;
@@ -57,7 +62,7 @@ export async function readHook(found: Found, { loader, readMeta, whole }: Readin
     return candidate;
   }
   try {
-    const source = await loader.read(handler, { whole });
+    const source = await loader.read(handler, { whole, guarded: isGuarded(found) });
     candidate.source = source;
     candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
     candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);

@@ -3,14 +3,13 @@ import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../load/bounded.ts";
-import { evaluateBundle, evaluateGuarded } from "../load/evaluate.ts";
 import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
-import { createLoopGuard } from "../load/loop-guard.ts";
+import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { Health } from "./calls/health.ts";
 import type { Ring } from "./calls/hook-log.ts";
-import type { HookCandidate } from "./candidate.ts";
+import { type HookCandidate, isGuarded } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 import type { Handler } from "./calls/invoke.ts";
 
@@ -19,7 +18,7 @@ export interface HookVersion extends Version<HookCandidate> {
   handler: Handler;
   dispose?: () => unknown;
   /** How long its loops may block everything else. */
-  limitLoops(ms: number): void;
+  loops: LoopGuard;
   /** Aborted when it is not to be used any more. */
   ended: AbortController;
   /** Calls that have not come back yet. */
@@ -45,9 +44,6 @@ export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration>
 /** A module that blocks while it is evaluated is interrupted after this. */
 const evaluateLimitMs = 2000;
 const disposeLimitMs = 5000;
-/** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
-export const backstopMs = 200;
-
 /**
  * Evaluates the code that was read and checks its shape; what runs is not touched. Whoever does not make it active ends
  * it with `endVersion`. Throws `LoadError`.
@@ -58,21 +54,16 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
   if (problem || !meta || !source) throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
   const began = performance.now();
   const loops = createLoopGuard(evaluateLimitMs);
-  const bundled = candidate.root.name === "bundled";
-  const owner = `hook:${candidate.name}`;
-  const { exports } = await loader.evaluate(source, (code, file) => {
-    if (bundled) return evaluateBundle(code, file);
-    const run = evaluateGuarded(code, file, loops.tick);
-    return (...args) => runBounded(() => runAs(owner, () => run(...args)), evaluateLimitMs + backstopMs);
-  });
-  loops.limit(meta.timeoutMs);
+  const work = () => loader.evaluate(source, isGuarded(candidate) ? loops : undefined);
+  const { exports } = await (isGuarded(candidate) ? runAs(`hook:${candidate.name}`, work) : work());
+  loops.limitMs = meta.timeoutMs;
   const dispose = exports?.["dispose"];
   return {
     candidate,
     meta,
     handler: findHandler(exports, meta.export, source.entry),
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
-    limitLoops: loops.limit,
+    loops,
     loadMs: performance.now() - began,
     ended: new AbortController(),
     inFlight: new Set(),

@@ -1,12 +1,14 @@
 /**
- * Bundles a plugin or a hook with esbuild to CommonJS text. Every input is read once, and what was read is what is
+ * Bundles a plugin or a hook with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once, and what was read is what is
  * hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import { dirname, extname, relative } from "node:path";
+import { dirname, extname, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
+import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "./load-error.ts";
+import { tickName } from "./loop-guard.ts";
 
 export interface Input {
   /** Relative to the entry's directory: bundle and entry may move together. */
@@ -25,43 +27,74 @@ export interface Bundle {
 }
 
 export interface BundleOptions {
-  /** Maps stack traces back to the source; costs time at load. */
-  sourceMaps: boolean;
+  /**
+   * The package's own: without source maps, which cost time at load; and size and time of change stand for the contents.
+   * Of everybody else's, the contents are read: whoever exchanges a file can give it any stamp.
+   */
+  isOwn: boolean;
   /** Packages that become part of the bundle; all others are required when it runs. */
   packages: "all" | readonly string[];
+  /** Its loops ask the loop guard. */
+  guarded: boolean;
 }
 
-/** Throws `LoadError`. */
-export async function buildBundle(entry: string, { sourceMaps, packages }: BundleOptions): Promise<Bundle> {
-  const { build } = await import("esbuild");
+/** Raised when the form of kept bundles changes. */
+const cacheVersion = 8;
+
+/** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
+export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
+  const kept = readKept<{ version: number } & Omit<Bundle, "code">>(file);
+  if (kept?.head.version === cacheVersion) {
+    const { inputs, codeHash, host } = kept.head;
+    const isIntact = options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
+    if (isIntact && inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)))
+      return { code: kept.body.toString(), codeHash, host, inputs };
+  }
+  const { code, ...head } = await build(entry, options);
+  keep(file, { version: cacheVersion, ...head }, code);
+  return { code, ...head };
+}
+
+function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
+  const file = resolve(dir, input.path);
+  const now = statSync(file, { throwIfNoEntry: false });
+  if (!now || now.size !== input.size) return false;
+  return (byStamp && now.mtimeMs === input.mtimeMs) || sha(readFileSync(file)) === input.hash;
+}
+
+async function build(entry: string, { isOwn, packages, guarded }: BundleOptions): Promise<Bundle> {
+  const esbuild = await import("esbuild");
   const dir = dirname(entry);
   const inputs = new Map<string, Input>();
-  const result = await build({
-    entryPoints: [entry],
-    absWorkingDir: dir,
-    bundle: true,
-    write: false,
-    format: "cjs",
-    platform: "node",
-    target: "node20",
-    packages: packages.length ? "bundle" : "external",
-    external: ["portico", "portico/*"],
-    plugins: [...(packages === "all" || !packages.length ? [] : [onlyBundling(packages)]), readingOnce(dir, inputs)],
-    metafile: true,
-    sourcemap: sourceMaps ? "inline" : false,
-    sourcesContent: false,
-    logLevel: "silent",
-    logOverride: { "empty-import-meta": "silent" },
-    supported: { "dynamic-import": false },
-    define: {
-      "import.meta.url": "module.url",
-      "import.meta.dirname": "__dirname",
-      "import.meta.filename": "__filename",
-    },
-  }).catch((failure: unknown) => {
-    throw asLoadError(failure, entry);
-  });
-  const code = result.outputFiles[0]?.text ?? "";
+  const result = await esbuild
+    .build({
+      entryPoints: [entry],
+      absWorkingDir: dir,
+      bundle: true,
+      write: false,
+      format: "cjs",
+      platform: "node",
+      target: "node20",
+      packages: packages.length ? "bundle" : "external",
+      external: ["portico", "portico/*"],
+      plugins: [...(packages === "all" || !packages.length ? [] : [onlyBundling(packages)]), readingOnce(dir, inputs)],
+      metafile: true,
+      sourcemap: isOwn ? false : "inline",
+      sourcesContent: false,
+      logLevel: "silent",
+      logOverride: { "empty-import-meta": "silent" },
+      supported: { "dynamic-import": false },
+      define: {
+        "import.meta.url": "module.url",
+        "import.meta.dirname": "__dirname",
+        "import.meta.filename": "__filename",
+      },
+    })
+    .catch((failure: unknown) => {
+      throw asLoadError(failure, entry);
+    });
+  const text = result.outputFiles[0]?.text ?? "";
+  const code = guarded ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
   // Packages that are named change with an installation, which builds anew.

@@ -5,12 +5,13 @@
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Bundle, buildBundle, sha } from "./bundle.ts";
-import { readCached, writeCached } from "./bundle-cache.ts";
-import { compileScript } from "./code-cache.ts";
-import { type Evaluate, evaluateBundle, wrapBundle } from "./evaluate.ts";
+import { Script } from "node:vm";
 import { whyPackageUnsafe } from "../safety.ts";
+import { backstopMs, runBounded } from "./bounded.ts";
+import { type Bundle, openBundle, sha } from "./bundle.ts";
+import { keep, readKept } from "./cache.ts";
 import { asLoadError, LoadError } from "./load-error.ts";
+import { createLoopGuard, type LoopGuard, tickName } from "./loop-guard.ts";
 
 /** The code of an extension as it was at one moment: what `evaluate` runs, whatever has become of the files. */
 export interface Source {
@@ -24,7 +25,7 @@ export interface Source {
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
 }
 
-export interface LoadedModule extends Pick<Source, "inputs" | "hash"> {
+interface LoadedModule extends Pick<Source, "inputs" | "hash"> {
   exports: Record<string, unknown>;
 }
 
@@ -37,34 +38,50 @@ export interface LoaderOptions {
   own?(entry: string): { packages: readonly string[] } | undefined;
 }
 
+type Wrapped = (...args: unknown[]) => void;
+
 export function createLoader(options: LoaderOptions) {
   const ownOf = (entry: string) => options.own?.(entry);
+  const fileFor = (entry: string, ending: string) => options.cacheFile(entry).replace(/\.cjs$/, ending);
 
-  /** Bundles without evaluating. `whole`: with all packages that it needs. Throws `LoadError`. */
-  async function read(entry: string, { whole = false } = {}): Promise<Source> {
+  /**
+   * Bundles without evaluating. `whole`: with all packages that it needs; `guarded`: with loops that ask the guard.
+   * Throws `LoadError`.
+   */
+  async function read(entry: string, { whole = false, guarded = false } = {}): Promise<Source> {
     const own = ownOf(entry);
-    const cacheFile = whole ? options.cacheFile(entry).replace(/\.cjs$/, ".whole.cjs") : options.cacheFile(entry);
-    let bundle = readCached(cacheFile, entry, own !== undefined);
-    if (!bundle) {
-      bundle = await buildBundle(entry, { sourceMaps: !own, packages: whole ? "all" : (own?.packages ?? []) });
-      writeCached(cacheFile, bundle);
-    }
+    const file = fileFor(entry, `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`);
+    const packages = whole ? "all" : (own?.packages ?? []);
+    const bundle = await openBundle(file, entry, { isOwn: own !== undefined, packages, guarded });
     const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
     const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(0, 16);
     return { entry, inputs, hash, whole, bundle };
   }
 
-  /** The engine finds the source maps of what it evaluates, not of scripts: only what has none is kept compiled. */
-  function scriptOf({ entry, bundle }: Source) {
-    const cache = { file: options.cacheFile(entry).replace(/\.cjs$/, ".v8"), hash: bundle.codeHash };
-    return compileScript(wrapBundle(bundle.code, entry), pathToFileURL(entry).href, cache);
+  /** Wrapped as Node wraps CommonJS, on its first line, so that line numbers stay. */
+  function textOf({ entry, bundle }: Source): string {
+    const head = `(function(exports,require,module,__filename,__dirname,${tickName}){`;
+    return `${head}${bundle.code}\n})\n//# sourceURL=${pathToFileURL(entry).href}`;
   }
 
-  /** Runs the code that was read, and no other. `guarded` lets the caller guard the evaluation (an endless loop). */
-  async function evaluate(source: Source, guarded?: Evaluate): Promise<LoadedModule> {
+  /**
+   * With what the engine made of it, which is kept beside the bundle: a start need not parse some two megabytes, most of
+   * which never runs. The engine finds the source maps of what it evaluates, not of scripts: only what has none is kept.
+   */
+  function scriptOf(source: Source): Script {
     const { entry, bundle } = source;
-    const compiled: Evaluate = () => scriptOf(source).runInThisContext();
-    const run = guarded ?? (ownOf(entry) ? compiled : evaluateBundle);
+    const file = fileFor(entry, ".v8");
+    const kept = readKept<{ hash: string }>(file);
+    // The engine itself compares nothing but lengths.
+    const cachedData = kept?.head.hash === bundle.codeHash ? kept.body : undefined;
+    const script = new Script(textOf(source), { filename: pathToFileURL(entry).href, cachedData });
+    if (!cachedData || script.cachedDataRejected) keep(file, { hash: bundle.codeHash }, script.createCachedData());
+    return script;
+  }
+
+  /** Runs the code that was read, and no other. With a guard, it ends what never would. Throws `LoadError`. */
+  async function evaluate(source: Source, guard?: LoopGuard): Promise<LoadedModule> {
+    const { entry, bundle, inputs, hash } = source;
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
     const host = new Map(await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)));
@@ -76,18 +93,25 @@ export function createLoader(options: LoaderOptions) {
       }
       return require(id);
     };
+    const args = [module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry), guard?.tick];
     try {
-      run(bundle.code, entry)(module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry));
+      const run: Wrapped = ownOf(entry) ? scriptOf(source).runInThisContext() : evaluateText(textOf(source));
+      if (guard) runBounded(() => run(...args), guard.limitMs + backstopMs);
+      else run(...args);
     } catch (thrown) {
       throw asLoadError(thrown, entry);
     }
-    return { exports: module.exports, inputs: source.inputs, hash: source.hash };
+    return { exports: module.exports, inputs, hash };
   }
 
   return {
     read,
     evaluate,
-    load: async (entry: string, guarded?: Evaluate): Promise<LoadedModule> => evaluate(await read(entry), guarded),
+    /** `limitMs` bounds the evaluation, and later each of the module's loops. */
+    async load(entry: string, limitMs?: number): Promise<LoadedModule> {
+      const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
+      return evaluate(await read(entry, { guarded: guard !== undefined }), guard);
+    },
     /** Builds what a start takes from the caches. */
     async prepare(entry: string): Promise<void> {
       const source = await read(entry);
@@ -96,3 +120,9 @@ export function createLoader(options: LoaderOptions) {
   };
 }
 export type Loader = ReturnType<typeof createLoader>;
+
+function evaluateText(code: string): Wrapped {
+  // biome-ignore lint/security/noGlobalEval: this is how extensions are loaded
+  // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
+  return (0, eval)(code) as Wrapped;
+}

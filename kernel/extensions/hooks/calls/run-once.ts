@@ -8,8 +8,9 @@ import { withDeadline } from "../../../timing/deadline.ts";
 import type { BusEvent, HookContext, Logger } from "../../../types.ts";
 import { problemOf, sayProblem } from "../../problem.ts";
 import { createHookLogger } from "./hook-log.ts";
+import { backstopMs } from "../../load/bounded.ts";
 import { invoke } from "./invoke.ts";
-import { backstopMs, type HookVersion } from "../version.ts";
+import type { HookVersion } from "../version.ts";
 
 export interface RunOnceParts {
   version: HookVersion;

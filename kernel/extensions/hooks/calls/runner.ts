@@ -1,13 +1,13 @@
 /** Runs a hook for the bus: counts, logs, trips, and never lets a failure out of its own outcome. */
 import type { Problem, Effects } from "../../../contract/management.ts";
 import type { Bus } from "../../../bus.ts";
-import { Interrupted } from "../../load/bounded.ts";
+import { backstopMs, Interrupted } from "../../load/bounded.ts";
 import { EndlessLoopError } from "../../load/loop-guard.ts";
 import type { BusEvent, HandlerResult, HookContext } from "../../../types.ts";
 import { problemOf, sayProblem } from "../../problem.ts";
 import { invoke } from "./invoke.ts";
 import { failuresBeforeTrip, type Health } from "./health.ts";
-import { backstopMs, type HookVersion } from "../version.ts";
+import type { HookVersion } from "../version.ts";
 
 const limitAfterBlockMs = 250;
 
@@ -57,7 +57,7 @@ export function createRunner(parts: RunnerParts) {
     let given: Effects | Promise<Effects>;
     try {
       const ctx = parts.contextFor(signal);
-      version.limitLoops(limitMs);
+      version.loops.limitMs = limitMs;
       const within = bundled ? undefined : limitMs + backstopMs;
       given = invoke({ handler: version.handler, event, spec, ctx, limitMs: within });
     } catch (thrown) {
