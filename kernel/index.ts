@@ -14,6 +14,7 @@ export type {
   CheckContext,
   Command,
   CommandIO,
+  ConfigFile,
   Finding,
   GatewayClient,
   HealthCheck,
@@ -21,6 +22,7 @@ export type {
   OptionSpec,
   PluginTemplate,
 } from "./cli/types.ts";
+export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
-import { ConfigError, problemText } from "../config/error.ts";
+import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load/load.ts";
@@ -14,7 +14,6 @@ import { withWorkspace } from "../files/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
 import type { EventOutline, Paths } from "../types.ts";
 import { readRunning } from "./client.ts";
-import { editorConfig } from "./editor-config.ts";
 import type { HomeOnDisk } from "./types.ts";
 
 /** Where a home's things lie, and whose plugins it loads. */
@@ -36,15 +35,6 @@ export function homeOf(options: PathOptions, given: Environment): Home {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed", env: given };
-  }
-}
-
-function problemsOf(config: ConfigStore): string[] {
-  try {
-    config.check();
-    return [];
-  } catch (error) {
-    return error instanceof ConfigError ? error.problems.map(problemText) : [(error as Error).message];
   }
 }
 
@@ -74,7 +64,7 @@ export async function definitionsOf({ paths, trust }: Home, given?: Loader, only
 }
 
 /** The file with the sections of all plugins that the home would load. */
-export async function openHomeConfig(home: Home, env: Environment, file = home.paths.config): Promise<ConfigStore> {
+async function openHomeConfig(home: Home, env: Environment, file = home.paths.config): Promise<ConfigStore> {
   const envFile = envFileIn(home.paths.home);
   const config = await openConfig({ file, env, envFile, unsetAllowed: readRunning(home.paths.state) !== undefined });
   const { Type } = await import("@sinclair/typebox");
@@ -91,13 +81,9 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
   const definitions = async () => (await definitionsOf(home)).flatMap(({ meta }) => (meta ? [meta] : []));
   return {
     paths,
-    async config() {
-      try {
-        const config = await openHomeConfig(home, env);
-        return { value: config.current, problems: problemsOf(config) };
-      } catch (error) {
-        return { value: {}, problems: [(error as Error).message] };
-      }
+    async config(file) {
+      const { configFileOf } = await import("./config-file.ts");
+      return configFileOf(await openHomeConfig(home, env, file));
     },
     async broken() {
       const all = await definitionsOf(home);
@@ -117,6 +103,5 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
       const { openHookChecks } = await import("./check-hooks.ts");
       return openHookChecks({ paths: { ...paths, workspace }, env: home.env, events });
     },
-    editorConfig: () => editorConfig(paths.package),
   };
 }

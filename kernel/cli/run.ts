@@ -26,7 +26,6 @@ type LazyCommand = () => Promise<{ default: Command }>;
 const kernelCommands = new Map<string, LazyCommand>(
   Object.entries({
     start: () => import("./commands/start.ts"),
-    config: () => import("./commands/config.ts"),
   }),
 );
 

@@ -1,4 +1,5 @@
-import type { Paths } from "../contract/common.ts";
+import type { TSchema } from "@sinclair/typebox";
+import type { Dispose, Paths } from "../contract/common.ts";
 import type { EventOutline, HookCheckReport } from "../contract/management.ts";
 import type { ServiceName, Services } from "../contract/services.ts";
 
@@ -67,14 +68,34 @@ export interface PluginTemplate {
   tryIt(name: string): string;
 }
 
+/**
+ * A configuration file, checked against the sections of all plugins that its home would load. Keys are written as
+ * `a.b[0]`; one that nobody knows is refused with the one that was probably meant.
+ */
+export interface ConfigFile {
+  readonly file: string;
+  /** What it says, with defaults. */
+  readonly current: Readonly<Record<string, unknown>>;
+  /** All sections together. */
+  readonly schema: TSchema;
+  /** Throws a `config_error` whose `details.problems` are a `ConfigProblem` each. */
+  check(): void;
+  /** One key, or everything; secrets as `********` unless they are to be revealed. */
+  get(key?: string, reveal?: boolean): unknown;
+  /** Writes a key: words that are JSON5 as what they mean, others as text. A value that would not load is refused. */
+  set(key: string, words: string): Promise<{ written: unknown; atNextStart: boolean; undo: Dispose | undefined }>;
+  /** Removes a key; resolves with the undo, undefined where it was not there. */
+  unset(key: string): Promise<Dispose | undefined>;
+}
+
 /** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
 export interface HomeOnDisk {
   /** The workspace is the configured one; a gateway may have been started with another. */
   readonly paths: Paths;
   /** A gateway runs from this home. */
   isRunning(): boolean;
-  /** What the configuration says, with defaults, and what is wrong with it. */
-  config(): Promise<{ value: Readonly<Record<string, unknown>>; problems: readonly string[] }>;
+  /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
+  config(file?: string): Promise<ConfigFile>;
   /** The plugins that do not load. */
   broken(): Promise<readonly { name: string; entry: string; reason: string }[]>;
   /** Kind → the files of a plugin of that kind, as its plugins offer them. */
@@ -91,8 +112,6 @@ export interface HomeOnDisk {
     byName(name: string | undefined): Promise<HookCheckReport[]>;
     directory(dir: string): Promise<HookCheckReport | undefined>;
   }>;
-  /** A tsconfig.json for directories outside the package: `portico` and its faces are found. */
-  editorConfig(): string;
 }
 
 /** A gateway of a few plugins, on loopback, for a command that works by itself. */

@@ -138,24 +138,3 @@ export function allKeys(schema: TSchema, prefix = ""): string[] {
     return [`${prefix}${key}`, ...(below ? allKeys(below, `${prefix}${key}.`) : [])];
   });
 }
-
-/** The schema as plain JSON Schema of what a person writes: keys that have a default, or are made of such keys, are not required. */
-export function printable(schema: TSchema): Record<string, unknown> {
-  return {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    title: "Portico configuration",
-    ...(JSON.parse(JSON.stringify(loosen(schema))) as object),
-  };
-}
-
-function loosen(schema: TSchema): TSchema {
-  const members = schema["properties"] as Record<string, TSchema> | undefined;
-  const required = (schema["required"] as string[] | undefined)?.filter((key) => !fillable(members?.[key]));
-  return { ...mapBelow(schema, loosen), required: required?.length ? required : undefined };
-}
-
-function fillable(schema: TSchema | undefined): boolean {
-  if (schema?.["default"] !== undefined) return true;
-  const required = (schema?.["required"] ?? []) as string[];
-  return schema?.["type"] === "object" && required.every((key) => fillable(schema["properties"]?.[key]));
-}

@@ -4,7 +4,7 @@ import { PorticoError } from "../errors.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
-import { composeSchema, printable } from "./compose.ts";
+import { composeSchema } from "./compose.ts";
 import { changedKeys, deepFreeze } from "./diff.ts";
 import { setInText, unsetInText } from "./json5/edit.ts";
 import type { Environment } from "./environment.ts";
@@ -115,11 +115,6 @@ export class ConfigStore {
     return (this.#composed ??= composeSchema(this.#definitions.values()));
   }
 
-  /** All sections together, as JSON Schema of what a person writes. */
-  schema(): Record<string, unknown> {
-    return printable(this.composed);
-  }
-
   /** The secrets that are active, for redaction. */
   secrets(): string[] {
     return secretsIn(this.current, this.composed);
@@ -134,19 +129,19 @@ export class ConfigStore {
    * Writes one key back, atomically and with mode 0600; comments, order and references of the file stay. Strings are
    * taken as in the file: `${NAME}` is a reference. Throws a `ConfigError`, and writes nothing, where the result
    * would not be right; throws `config_error`, and takes back what it wrote, where somebody refuses it. Once this has
-   * resolved, the change is active.
+   * resolved, the change is active. Resolves with the undo, undefined where nothing had to be written.
    */
-  set(path: string | KeyPath, value: unknown): Promise<void> {
+  set(path: string | KeyPath, value: unknown): Promise<Dispose | undefined> {
     const steps = typeof path === "string" ? parseKeyPath(path) : path;
     return this.#inTurn(async () => {
       const unknown = explainUnknown(steps, this.composed);
       if (unknown) this.#complain([unknown]);
-      await this.#write(steps, (text, meaning) => setInText(text, steps, value, meaning));
+      return this.#write(steps, (text, meaning) => setInText(text, steps, value, meaning));
     });
   }
 
-  /** Removes one key, so that its default is active; resolves with whether it was there. */
-  unset(path: string | KeyPath): Promise<boolean> {
+  /** Removes one key, so that its default is active; resolves with the undo, undefined where it was not there. */
+  unset(path: string | KeyPath): Promise<Dispose | undefined> {
     const steps = typeof path === "string" ? parseKeyPath(path) : path;
     return this.#inTurn(() => this.#write(steps, (text) => unsetInText(text, steps)));
   }
@@ -257,13 +252,15 @@ export class ConfigStore {
   }
 
   /** Edits the text that is on disk now, and never what somebody else has written meanwhile. */
-  async #write(path: KeyPath, edit: (text: string, meaning: unknown) => string): Promise<boolean> {
+  async #write(path: KeyPath, edit: (text: string, meaning: unknown) => string) {
     for (;;) {
       const source = await sourceOf(this.#options);
       const { text = "" } = source;
       const before = read(source, this.#options);
       const changed = edit(text, valueAt(before.value, path));
-      if (changed === text) return false;
+      if (changed === text) return undefined;
+      const undo = async () =>
+        void (await writeText(this.file, text, async () => (await readText(this.file)) !== changed));
       const next = { ...source, text: changed };
       const after = read(next, this.#options);
       // What was wrong before must not keep anybody from mending it.
@@ -275,13 +272,13 @@ export class ConfigStore {
       if (!(await writeText(this.file, changed, async () => ((await readText(this.file)) ?? "") !== text))) continue;
       if (!this.#onChange) {
         this.#activate(after);
-        return true;
+        return undo;
       }
       const failure = await this.#reload(next);
-      if (!failure) return true;
+      if (!failure) return undo;
       // Where the file was wrong before, one fault is mended and stays so; what was refused does not stay.
       if (!(failure instanceof ConfigError)) {
-        await writeText(this.file, text, async () => (await readText(this.file)) !== changed);
+        await undo();
         await this.#reload(await this.#onDisk());
       }
       throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });

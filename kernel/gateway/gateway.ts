@@ -109,7 +109,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     config: {
       problem: () => config.problem,
       refresh: () => config.refresh(),
-      set: (path, value) => config.set(path, value),
+      set: async (path, value) => void (await config.set(path, value)),
     },
     log: { recent: () => logBook.recent(), follow: (line) => logBook.follow(line) },
     plugins,

@@ -9,6 +9,7 @@ export default definePlugin({
   description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
   needs: ["host"],
   commands: {
+    config: () => import("./config/command.ts"),
     status: () => import("./commands/status.ts"),
     hooks: () => import("./commands/hooks.ts"),
     plugins: () => import("./commands/plugins.ts"),

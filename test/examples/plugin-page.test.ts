@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { editorConfig } from "../../kernel/cli/editor-config.ts";
+import { editorConfig } from "../../plugins/management/commands/editor-config.ts";
 import { packageDir, startGateway } from "../support/gateway.ts";
 import { suite } from "../support/suite.ts";
 import { temporaryDir } from "../support/temporary.ts";

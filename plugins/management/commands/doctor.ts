@@ -1,5 +1,16 @@
 /** `portico doctor`: works without a gateway, and looks at more where one runs. */
-import type { CheckContext, Command, CommandIO, Finding, GatewayClient, HealthCheck } from "portico";
+import {
+  type CheckContext,
+  type Command,
+  type CommandIO,
+  type ConfigProblem,
+  type Finding,
+  type GatewayClient,
+  type HealthCheck,
+  type HomeOnDisk,
+  isPorticoError,
+  problemText,
+} from "portico";
 import { checkHome, checkPort, checkRights } from "./machine.ts";
 
 interface NamedFinding extends Finding {
@@ -37,7 +48,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
   const home = io.home();
   const { paths } = home;
   const status = await statusOf(io.gateway);
-  const config = await home.config();
+  const config = await configOf(home);
   const gateway = status && io.gateway;
   const isRight = config.problems.length === 0;
   const look = { config: config.value, paths, env: io.env, gateway };
@@ -59,6 +70,20 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
     // what the checks go by is not known while the configuration is wrong
     ...(isRight ? await askPlugins(io, look) : []),
   ];
+}
+
+/** What the configuration says, and what is wrong with it. */
+async function configOf(home: HomeOnDisk): Promise<{ value: CheckContext["config"]; problems: string[] }> {
+  let value: CheckContext["config"] = {};
+  try {
+    const config = await home.config();
+    value = config.current;
+    config.check();
+    return { value, problems: [] };
+  } catch (error) {
+    const found = isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
+    return { value, problems: found ? found.map(problemText) : [(error as Error).message] };
+  }
 }
 
 async function statusOf(gateway: GatewayClient): Promise<Status | undefined> {

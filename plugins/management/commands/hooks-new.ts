@@ -1,6 +1,7 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
 import { type Command, type CommandIO, isHookName } from "portico";
+import { editorConfig } from "./editor-config.ts";
 import { unknownEvent } from "./hooks-events.ts";
 import { declaredEvents, isSamePlace, stateOf, workspaceOf } from "./gateway-or-disk.ts";
 import { writeHook } from "./hook-template.ts";
@@ -37,7 +38,7 @@ async function run(io: CommandIO): Promise<void> {
   const home = io.home();
   const root = join(io.options["workspace"] ? await workspaceOf(io) : home.paths.home, "hooks");
   const script = io.options["js"] === true;
-  const dir = writeHook(root, home.editorConfig(), {
+  const dir = writeHook(root, editorConfig(home.paths.package), {
     name: hook,
     events: wanted.map((name) => ({ name, outline: events[name] })),
     description: io.options["description"] as string | undefined,

@@ -27,8 +27,8 @@ export async function migrate(io: CommandIO): Promise<void> {
 }
 
 async function ownUrl(io: CommandIO): Promise<string> {
-  const { value } = await io.home().config();
-  const { url } = (value["store"] ?? {}) as { url?: string };
+  const { current } = await io.home().config();
+  const { url } = (current["store"] ?? {}) as { url?: string };
   return url ?? `file:${join(io.home().paths.state, "portico.db")}`;
 }
 

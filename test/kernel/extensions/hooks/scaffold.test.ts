@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { editorConfig } from "../../../../kernel/cli/editor-config.ts";
+import { editorConfig } from "../../../../plugins/management/commands/editor-config.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";

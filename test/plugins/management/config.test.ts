@@ -36,7 +36,7 @@ test("get prints one key, its default, or everything; secrets only with --reveal
 
 test("an unknown key is one line on stderr, with the nearest known one", async () => {
   const { home } = homeWith(FILE);
-  for (const words of ["get gateway.prot", "set gateway.prot 1", "set gateway.prot"]) {
+  for (const words of ["get gateway.prot", "set gateway.prot 1", "set gateway.prot", "unset gateway.prot"]) {
     const { code, stdout, stderr } = await portico(home, words);
     assert.is(code, 1, words);
     assert.is(stdout, "");
@@ -62,10 +62,11 @@ test("set keeps comments, references and order; the value is JSON5, else text", 
   assert.is(statSync(file).mode & 0o777, 0o600);
 });
 
-test("set without a value brings the default back", async () => {
+test("unset, and set without a value, bring the default back", async () => {
   const { home } = homeWith(FILE);
+  assert.is((await portico(home, "unset gateway.auth.token")).stdout, "Removed gateway.auth.token.\n");
   assert.is((await portico(home, "set gateway.port")).stdout, "Removed gateway.port.\n");
-  assert.is((await portico(home, "set gateway.port")).stdout, "gateway.port was not set.\n");
+  assert.is((await portico(home, "unset gateway.port")).stdout, "gateway.port was not set.\n");
   assert.is((await portico(home, "get gateway.port")).stdout, "18789\n");
 });
 
@@ -113,6 +114,12 @@ test("validate says right, or everything that is wrong with its line", async () 
   assert.match((await portico(home, "validate")).stderr, "LEVEL, which is not set");
 });
 
+interface Printed {
+  required?: string[];
+  additionalProperties?: unknown;
+  properties: Record<string, Printed>;
+}
+
 test("schema holds the sections of every plugin, a user's too", async () => {
   const { home, file } = homeWith("{ greeter: { greeting: 'hi' } }");
   mkdirSync(join(home, "plugins", "greeter"), { recursive: true });
@@ -122,8 +129,16 @@ test("schema holds the sections of every plugin, a user's too", async () => {
 export default definePlugin({ name: "greeter", config: { greeter: Type.Object({ greeting: Type.String({ default: "hello" }) }) }, setup() {} });`,
   );
   const { stdout } = await portico(home, "schema");
-  const schema = JSON.parse(stdout) as { properties: Record<string, { properties: Record<string, unknown> }> };
+  const schema = JSON.parse(stdout) as Printed;
   assert.ok(schema.properties["gateway"]?.properties["port"]);
+  // Of what a person writes: what has a default is not required.
+  assert.is(schema.required, undefined);
+  assert.is(schema.properties["gateway"]?.required, undefined);
+  assert.is(schema.properties["gateway"]?.additionalProperties, false);
+  assert.equal(
+    (schema.properties["channels"] as Printed & { additionalProperties: Printed }).additionalProperties.required,
+    ["provider"],
+  );
   assert.equal(Object.keys(schema.properties["greeter"]?.properties ?? {}), ["greeting"]);
   assert.is((await portico(home, "validate")).code, 0);
   writeFileSync(file, "{ greeter: { greting: 'hi' } }");
