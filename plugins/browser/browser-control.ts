@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Check, compile, type Logger, type Paths, PorticoError } from "portico";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
-import type { OpenDebuggingServer } from "./drivers/debugging-server.ts";
+import type { OpenDebuggingServer } from "./drivers/debugging/server.ts";
 import { failure } from "./failures.ts";
 import { Bytes, type Op, type OperationDeps } from "./operations/op.ts";
 import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";

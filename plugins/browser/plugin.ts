@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { definePlugin } from "portico";
 import { createPolicy } from "./targets/imposed-policy.ts";
 import { errors } from "./errors.ts";
-import { createDebuggingServers } from "./drivers/debugging-server.ts";
+import { createDebuggingServers } from "./drivers/debugging/server.ts";
 import { hasLibrary } from "./drivers/library.ts";
 import { mountRoutes } from "./routes/mount.ts";
 import { events, tellNavigated } from "./events.ts";

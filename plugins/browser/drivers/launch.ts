@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { PorticoError } from "portico";
 import { attempt } from "../deadline.ts";
-import { Multiplexer } from "./multiplexer.ts";
+import { Multiplexer } from "./debugging/multiplexer.ts";
 import { DebuggingPipe } from "./pipe.ts";
 import { endRecorded, signalGroup, writeRecord } from "./process-record.ts";
 

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
-import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging-server.ts";
+import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging/server.ts";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);

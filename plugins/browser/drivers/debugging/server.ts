@@ -6,11 +6,11 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type Call, type PluginContext, PorticoError, secretOf } from "portico";
-import { createTokenCheck, tokenOf } from "../net/token-check.ts";
-import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
-import { MAX_MESSAGE_BYTES } from "./cdp.ts";
+import { createTokenCheck, tokenOf } from "../../net/token-check.ts";
+import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../../net/web-socket.ts";
+import { MAX_MESSAGE_BYTES } from "../cdp.ts";
 import type { Multiplexer } from "./multiplexer.ts";
-import type { Transport } from "./playwright.ts";
+import type { Transport } from "../playwright.ts";
 
 export interface DebuggingServer {
   readonly port: number;

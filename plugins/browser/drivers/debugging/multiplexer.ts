@@ -3,8 +3,9 @@
  * were alone; every other client gets a DevTools session of its own (of the browser, or of one target) and is told
  * only what belongs to that session and to those that it has opened from there.
  */
-import type { DebuggingPipe } from "./pipe.ts";
-import type { Transport } from "./playwright.ts";
+import type { DebuggingPipe } from "../pipe.ts";
+import { refusalOf } from "./rules.ts";
+import type { Transport } from "../playwright.ts";
 
 /** A message of the DevTools protocol, either way. */
 export interface CdpMessage {
@@ -19,8 +20,6 @@ export interface CdpMessage {
 /** The library counts from 1, and does not come this far. */
 const FIRST_ID = 1 << 30;
 const LAST_ID = 0x7fff_ffff;
-const INVALID_REQUEST = -32_600;
-const UNKNOWN_METHOD = -32_601;
 const UNKNOWN_SESSION = -32_001;
 
 interface Pending {
@@ -153,27 +152,6 @@ export class Multiplexer {
     for (const client of new Set(this.#owners.values())) client.end();
     this.#owners.clear();
   }
-}
-
-/** To some messages the browser has no response that tells which one it is of: those are not sent to it. */
-function refusalOf(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
-  if (!Number.isSafeInteger(id)) return { code: INVALID_REQUEST, message: "Message must have integer 'id' property" };
-  if (typeof method !== "string")
-    return { code: INVALID_REQUEST, message: "Message must have string 'method' property" };
-  if (!/^\w+\.\w+$/.test(method)) return { code: UNKNOWN_METHOD, message: "The method wasn't found" };
-  if (params === undefined) return undefined;
-  if (typeof params !== "object" || params === null || Array.isArray(params))
-    return { code: INVALID_REQUEST, message: "Message may have object 'params' property" };
-  if (nestsDeeper(params, MAX_DEPTH)) return { code: INVALID_REQUEST, message: "Message nests too deeply" };
-  return undefined;
-}
-
-/** The browser's parser takes 300 levels. */
-const MAX_DEPTH = 250;
-
-function nestsDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return depth === 0 || Object.values(value).some((inner) => nestsDeeper(inner, depth - 1));
 }
 
 interface ClientOptions {
