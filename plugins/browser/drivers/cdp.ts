@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 import { within } from "../deadline.ts";
 import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
-import type { CdpMessage } from "./debugging/multiplexer.ts";
+import type { CdpMessage } from "./debugging/message.ts";
 import type { Transport } from "./playwright.ts";
 
 /** Snapshots and pictures of large pages come as one message. */

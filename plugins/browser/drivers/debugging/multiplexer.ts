@@ -4,18 +4,9 @@
  * only what belongs to that session and to those that it has opened from there.
  */
 import type { DebuggingPipe } from "../pipe.ts";
+import type { CdpMessage } from "./message.ts";
 import { refusalOf } from "./rules.ts";
 import type { Transport } from "../playwright.ts";
-
-/** A message of the DevTools protocol, either way. */
-export interface CdpMessage {
-  id?: number;
-  method?: string;
-  params?: Record<string, unknown>;
-  sessionId?: string;
-  result?: Record<string, unknown>;
-  error?: { code?: number; message: string };
-}
 
 /** The library counts from 1, and does not come this far. */
 const FIRST_ID = 1 << 30;

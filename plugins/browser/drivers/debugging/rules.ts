@@ -2,7 +2,7 @@
  * What a client of the debugging port may send. It has the token, and may debug as it likes; but what the browser may
  * reach is ruled for it too, and nothing that it does makes the browser listen or load code of this machine.
  */
-import type { CdpMessage } from "./multiplexer.ts";
+import type { CdpMessage } from "./message.ts";
 
 const INVALID_REQUEST = -32_600;
 const UNKNOWN_METHOD = -32_601;

@@ -1,0 +1,9 @@
+/** A message of the DevTools protocol, either way. */
+export interface CdpMessage {
+  id?: number;
+  method?: string;
+  params?: Record<string, unknown>;
+  sessionId?: string;
+  result?: Record<string, unknown>;
+  error?: { code?: number; message: string };
+}
