@@ -35,7 +35,6 @@ const imports: Import[] = sources.flatMap((file) => {
 /** Which file may import a library; a folder where several small files share it. */
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
-  "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   pino: ["kernel/log/log.ts"],
   acorn: ["kernel/extensions/load/guard-loops.ts"],
   esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
