@@ -84,7 +84,13 @@ export default definePlugin({
     const upstreams = createUpstreamClient(process.env);
     ctx.defer(() => upstreams.close());
     const ownPorts = () => ctx.ports();
-    const masks = createMasks(() => ctx.secrets());
+    const masks = createMasks({
+      configured: () => ctx.secrets(),
+      provided: (name) =>
+        name === undefined
+          ? ctx.list("provider").flatMap((one) => one.secrets?.() ?? [])
+          : (channels.provider(name)?.secrets?.() ?? []),
+    });
     const listings = createListings({
       upstreams,
       masks,

@@ -11,6 +11,12 @@ export interface Surroundings {
   now: () => Date;
 }
 
+/** What of the environment must be shown to nobody. */
+export function secretsIn(env: Surroundings["env"]): string[] {
+  const { AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK } = env;
+  return [AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK].filter((one) => one !== undefined);
+}
+
 function regionOf(target: Target, { env }: Surroundings): string {
   const own = target.options.region;
   return typeof own === "string" ? own : (env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? "us-east-1");

@@ -1,6 +1,6 @@
 /** Models on Amazon Bedrock, over its Converse API. */
 import { definePlugin } from "portico";
-import { DEFAULT_BASE_URL } from "./address.ts";
+import { DEFAULT_BASE_URL, secretsIn } from "./address.ts";
 import { channelSchema } from "./schema.ts";
 import { createBedrock } from "./wire.ts";
 
@@ -14,6 +14,7 @@ export default definePlugin({
       description: "Amazon Bedrock's Converse, with a bearer key or AWS credentials of the environment",
       defaultBaseUrl: DEFAULT_BASE_URL,
       wire: createBedrock({ env: process.env, now: () => new Date() }),
+      secrets: () => secretsIn(process.env),
     });
   },
 });

@@ -4,18 +4,20 @@
  */
 import { MASK } from "portico";
 import { type Fields, isObject } from "../openai/fields.ts";
+import { contentsOf, type Leaf } from "./event-contents.ts";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
 const LF = 10;
 const QUOTE = 34;
-const COLON = 58;
 const SLASH = 47;
 const BACKSLASH = 92;
 const SMALL_U = 117;
 
 /** One string of the stream that grows by deltas. */
 interface Growing {
+  /** The choice or block that it is a part of. */
+  readonly of: string;
   state: number;
   /** What cannot go out before it is known not to be a secret. */
   held: string;
@@ -23,12 +25,12 @@ interface Growing {
   event: (text: string) => Buffer;
 }
 
-/** Where the text stands in the event before. */
+/** Where the text stands in the event before, and what stands around it. */
 interface Layout {
   growing: Growing;
-  textAt: number;
+  head: Buffer;
   /** From the closing quote on. */
-  tail: number;
+  tail: Buffer;
 }
 
 export class MaskedStream {
@@ -83,8 +85,9 @@ export class MaskedStream {
     const layout = this.#layout;
     if (layout === undefined || layout.growing.held !== "") return -1;
     const automaton = this.#automaton;
-    let i = at + layout.textAt;
-    if (bytes[i - 1] !== QUOTE || bytes[i - 2] !== COLON || bytes[i - 3] !== QUOTE) return -1;
+    const { head, tail } = layout;
+    let i = at + head.length;
+    if (i > bytes.length || head.compare(bytes, at, i) !== 0) return -1;
     let { state } = layout.growing;
     for (; ; i++) {
       const byte = bytes[i];
@@ -99,8 +102,8 @@ export class MaskedStream {
       state = automaton.step(state, byte);
       if (automaton.complete[state] === 1) return -1;
     }
-    const end = i + layout.tail;
-    if (end > bytes.length || bytes[end - 1] !== LF || bytes[end - 2] !== LF) return -1;
+    const end = i + tail.length;
+    if (end > bytes.length || tail.compare(bytes, i, end) !== 0) return -1;
     if (automaton.depth[state]! > LEAD) return -1;
     layout.growing.state = state;
     return end;
@@ -114,21 +117,21 @@ export class MaskedStream {
     const value = found === null ? undefined : parsed(found[2]!);
     if (found === null || !isObject(value)) {
       const hidden = this.#mask.text(text);
-      const before = this.#release();
+      // A comment in the middle of a secret ends nothing.
+      const before = /^data:/m.test(text) ? this.#release() : [];
       return hidden === text && before.length === 0 ? undefined : Buffer.concat([...before, Buffer.from(hidden)]);
     }
     const [, head = "", , tail = ""] = found;
     const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
     let changed = hidden !== value;
-    const leaves = textsIn(hidden);
-    const ends = isEnd(hidden);
+    const { leaves, goesOn, ended } = contentsOf(hidden);
     const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
-    const before = this.#release(new Set(leaves.map(({ id }) => id)));
-    for (const { id, holder, key } of leaves) {
-      const growing = this.#grown(id);
+    const before = this.#release(goesOn, new Set(leaves.map(({ id }) => id)));
+    for (const { id, of, holder, key } of leaves) {
+      const growing = this.#grown(id, of);
       const given = holder[key] as string;
       let shown = this.#step(growing, given);
-      if (ends) {
+      if (ended.has(of)) {
         shown += growing.held;
         growing.held = "";
         growing.state = 0;
@@ -143,10 +146,10 @@ export class MaskedStream {
     return Buffer.concat([...before, changed ? write(hidden) : event]);
   }
 
-  #grown(id: string): Growing {
+  #grown(id: string, of: string): Growing {
     let growing = this.#growing.get(id);
     if (growing === undefined) {
-      growing = { state: 0, held: "", event: () => Buffer.alloc(0) };
+      growing = { of, state: 0, held: "", event: () => Buffer.alloc(0) };
       this.#growing.set(id, growing);
     }
     return growing;
@@ -175,11 +178,11 @@ export class MaskedStream {
     return out;
   }
 
-  /** What other texts hold back goes out before an event in which they do not go on. */
-  #release(except: ReadonlySet<string> = new Set()): Buffer[] {
+  /** What other texts hold back goes out before an event behind which they do not go on. */
+  #release(goesOn: ReadonlySet<string> | "nothing" = "nothing", except: ReadonlySet<string> = new Set()): Buffer[] {
     const out: Buffer[] = [];
     for (const [id, growing] of this.#growing) {
-      if (except.has(id)) continue;
+      if (except.has(id) || (goesOn !== "nothing" && !goesOn.has(growing.of))) continue;
       if (growing.held !== "") out.push(growing.event(growing.held));
       growing.held = "";
       growing.state = 0;
@@ -187,51 +190,16 @@ export class MaskedStream {
     return out;
   }
 
-  #learn(event: Buffer, { id, key }: Leaf): void {
+  #learn(event: Buffer, { id, of, key }: Leaf): void {
     const name = Buffer.from(`"${key}":"`);
     const at = event.indexOf(name, Math.max(0, event.indexOf('"delta"')));
     if (at === -1 || event[event.length - 1] !== LF || event[event.length - 2] !== LF) return;
     const textAt = at + name.length;
     let quote = textAt;
     while (quote < event.length && event[quote] !== QUOTE) quote += event[quote] === BACKSLASH ? 2 : 1;
-    this.#layout = { growing: this.#grown(id), textAt, tail: event.length - quote };
+    const [head, tail] = [event.subarray(0, textAt), event.subarray(quote)];
+    this.#layout = { growing: this.#grown(id, of), head: Buffer.from(head), tail: Buffer.from(tail) };
   }
-}
-
-interface Leaf {
-  id: string;
-  holder: Fields;
-  key: string;
-}
-
-/** Strings that say something by themselves: a name is not spread over events. */
-const WHOLE = new Set(["role", "type", "id", "name", "signature"]);
-
-/** The strings in the deltas of an event, each with a name that is the same in all events. */
-function textsIn(event: Fields): Leaf[] {
-  const leaves: Leaf[] = [];
-  const visit = (value: unknown, id: string): void => {
-    if (Array.isArray(value)) {
-      for (const [i, item] of value.entries()) visit(item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
-    } else if (isObject(value)) {
-      for (const key of Object.keys(value)) {
-        if (typeof value[key] !== "string") visit(value[key], `${id}.${key}`);
-        else if (!WHOLE.has(key)) leaves.push({ id: `${id}.${key}`, holder: value, key });
-      }
-    }
-  };
-  visit(event["delta"], `delta${String(event["index"] ?? "")}`);
-  const choices = event["choices"];
-  if (Array.isArray(choices)) {
-    for (const [i, choice] of choices.entries())
-      if (isObject(choice)) visit(choice["delta"], `${String(choice["index"] ?? i)}`);
-  }
-  return leaves;
-}
-
-function isEnd(event: Fields): boolean {
-  const choices = event["choices"];
-  return Array.isArray(choices) && choices.some((choice) => isObject(choice) && choice["finish_reason"] != null);
 }
 
 /** The event with one of its texts only. */

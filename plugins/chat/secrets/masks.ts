@@ -1,30 +1,39 @@
-/** The masks of channels, and of all that the gateway's configuration keeps secret. */
+/** The masks of channels, and of all that the gateway keeps secret. */
 import { SecretMask } from "./secret-mask.ts";
 
 export interface Masks {
   /** What a channel's upstream is sent, and so may echo. */
-  of(channel: { config: object }): SecretMask;
-  /** Every secret of the configuration, for errors: another channel may lead to the same server. */
+  of(channel: { config: { provider: string } }): SecretMask;
+  /** Every secret that is known, for errors: another channel may lead to the same server. */
   all(): SecretMask;
 }
 
-/** `secrets`: those of the configuration, as they are now. */
-export function createMasks(secrets: () => readonly string[]): Masks {
-  const known = new WeakMap<object, SecretMask>();
+export interface MasksOptions {
+  /** Those of the configuration, as they are now. */
+  configured: () => readonly string[];
+  /** Those that providers have from elsewhere: of one by its name, or of all. */
+  provided: (provider?: string) => readonly string[];
+}
+
+export function createMasks({ configured, provided }: MasksOptions): Masks {
+  const known = new WeakMap<object, { own: string; mask: SecretMask }>();
   let last: { of: string; mask: SecretMask } | undefined;
 
   return {
     of({ config }) {
-      let mask = known.get(config);
-      if (mask === undefined) {
+      const others = provided(config.provider);
+      const own = others.length === 0 ? "" : others.join("\n");
+      let found = known.get(config);
+      if (found?.own !== own) {
         const texts = textsIn(config);
-        mask = new SecretMask(withoutScheme(secrets().filter((secret) => texts.some((text) => text.includes(secret)))));
-        known.set(config, mask);
+        const given = configured().filter((secret) => texts.some((text) => text.includes(secret)));
+        found = { own, mask: new SecretMask(withoutScheme([...given, ...others])) };
+        known.set(config, found);
       }
-      return mask;
+      return found!.mask;
     },
     all() {
-      const now = withoutScheme(secrets());
+      const now = withoutScheme([...configured(), ...provided()]);
       const of = now.join("\n");
       if (last?.of !== of) last = { of, mask: new SecretMask(now) };
       return last.mask;

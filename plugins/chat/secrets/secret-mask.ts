@@ -1,6 +1,6 @@
 /**
  * Hides secrets in what comes from upstreams, which may echo the key that they were sent: as it is, escaped as in JSON
- * (also twice), or percent-encoded.
+ * (also twice) or HTML, percent-encoded, or in base64.
  */
 import { MASK } from "portico";
 import { SecretAutomaton } from "./secret-automaton.ts";
@@ -24,7 +24,9 @@ export class SecretMask {
     this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
     this.#needles = [...new Set(this.#inContent.map(longestRun))];
     // A longer one first: it may begin with another.
-    const written = all.sort((a, b) => b.length - a.length).map((secret) => Array.from(secret, anyWriting).join(""));
+    const written = all
+      .sort((a, b) => b.length - a.length)
+      .flatMap((secret) => [Array.from(secret, anyWriting).join(""), ...inBase64(secret)]);
     this.#pattern = written.length === 0 ? undefined : new RegExp(written.join("|"), "g");
   }
 
@@ -35,7 +37,7 @@ export class SecretMask {
 
   /** Made at the first stream. */
   get automaton(): SecretAutomaton {
-    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...percentEncoded(secret)]));
+    this.#automaton ??= new SecretAutomaton(this.#inContent.flatMap((secret) => [secret, ...escapedWritings(secret)]));
     return this.#automaton;
   }
 
@@ -110,18 +112,44 @@ function anyWriting(char: string): string {
   const hex = Array.from(code.toString(16), (digit) =>
     /[a-f]/.test(digit) ? `[${digit}${digit.toUpperCase()}]` : digit,
   ).join("");
-  // The count is bounded: an endless run of backslashes must not be gone through again from each of them.
+  // The counts are bounded: an endless run of backslashes must not be gone through again from each of them.
   const escaped = /["\\/]/.test(char) ? `\\\\{1,4}${plain}|` : "";
-  return `(?:${escaped}${plain}|%(?:25)?${hex}|\\\\{1,4}u00${hex})`;
+  const named = NAMED.get(char);
+  const html = `${named === undefined ? "" : `&(?:amp;)?${named};|`}&(?:amp;)?#(?:0{0,4}${code}|[xX]0{0,4}${hex});`;
+  return `(?:${escaped}${plain}|%(?:25)?${hex}|\\\\{1,4}(?:u00|x)${hex}|${html})`;
 }
 
-function percentEncoded(secret: string): string[] {
+/** Characters that HTML has names for. */
+const NAMED = new Map([
+  ["&", "amp"],
+  ["<", "lt"],
+  [">", "gt"],
+  ['"', "quot"],
+  ["'", "apos"],
+]);
+
+/** What base64 makes of the secret wherever in a text it stands: the characters that hold nothing of its neighbours. */
+function inBase64(secret: string): string[] {
+  return [0, 1, 2].map((before) => {
+    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
+    const whole = bytes.toString("base64").slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
+    return whole.replace(/[+/]/g, (char) => (char === "+" ? "[+-]" : "[/_]"));
+  });
+}
+
+/** The secret percent-encoded, and as in JSON where slashes are escaped or not. */
+function escapedWritings(secret: string): string[] {
+  const writings = new Set<string>();
   try {
     const encoded = encodeURIComponent(secret);
-    return encoded === secret ? [] : [encoded, encoded.replace(/%../g, (hex) => hex.toLowerCase())];
+    writings.add(encoded).add(encoded.replace(/%../g, (hex) => hex.toLowerCase()));
   } catch {
-    return [];
+    // half a surrogate pair has no such writing
   }
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  writings.add(escaped).add(escaped.replaceAll("/", "\\/"));
+  writings.delete(secret);
+  return [...writings];
 }
 
 function longestRun(secret: string): string {

@@ -2,13 +2,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
 import type { ChatResponse, Job } from "../job.ts";
+import { MaskedBytes } from "../secrets/masked-bytes.ts";
 import { MaskedStream } from "../secrets/masked-stream.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";
 import { errorEvent } from "./ask.ts";
 import { traceOf } from "./open.ts";
 import { writeStream } from "./write-stream.ts";
 
-/** A text up to here is gone through as a whole; what is larger holds images. */
+/** JSON and texts up to here are gone through as a whole, in all writings; what is larger holds images. */
 const HELD_BYTES = 1024 * 1024;
 
 /** Bytes on their way. */
@@ -28,8 +29,10 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
   }
   const type = headers["content-type"] ?? "application/octet-stream";
   const events = type.startsWith("text/event-stream");
-  const hiding = mask.watchesContent ? hidingIn(type, mask) : undefined;
-  if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...passedHeaders(headers, type, hiding !== undefined) });
+  const held = isText(type);
+  const hiding = mask.watchesContent ? hidingIn(events, held, mask) : undefined;
+  const passed = passedHeaders(headers, type, hiding !== undefined && held);
+  if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
   await writeStream(res, stream, events, {
     write(bytes) {
       const out = hiding === undefined ? bytes : hiding.push(bytes);
@@ -51,25 +54,30 @@ function passedHeaders(headers: IncomingHttpHeaders, type: string, mayChange: bo
   return passed;
 }
 
-/** Undefined for what is no text. */
-function hidingIn(type: string, mask: SecretMask): Hiding | undefined {
-  if (type.startsWith("text/event-stream")) return new MaskedStream(mask);
-  return /^(text\/|application\/([\w.+-]*\+)?json)/i.test(type) ? heldText(mask) : undefined;
+function isText(type: string): boolean {
+  return /^(text\/|application\/([\w.+-]*\+)?json)/i.test(type);
+}
+
+function hidingIn(events: boolean, held: boolean, mask: SecretMask): Hiding {
+  if (events) return new MaskedStream(mask);
+  return held ? heldText(mask) : new MaskedBytes(mask);
 }
 
 function heldText(mask: SecretMask): Hiding {
-  let held: Buffer[] | undefined = [];
+  let held: Buffer[] = [];
   let size = 0;
+  let large: MaskedBytes | undefined;
   return {
     push(bytes) {
-      if (held === undefined) return bytes;
+      if (large !== undefined) return large.push(bytes);
       held.push(bytes);
       size += bytes.length;
       if (size <= HELD_BYTES) return undefined;
       const all = Buffer.concat(held);
-      held = undefined;
-      return all;
+      held = [];
+      large = new MaskedBytes(mask);
+      return large.push(all);
     },
-    end: () => (held === undefined ? undefined : mask.body(Buffer.concat(held))),
+    end: () => (large === undefined ? mask.body(Buffer.concat(held)) : large.end()),
   };
 }

@@ -51,6 +51,11 @@ export interface ChatProvider {
   /** In-process: the response's pieces; strings are text deltas. */
   stream?(request: ChatRequest, target: Target & CallInfo): AsyncIterable<ChatChunk | string>;
   wire?: WireProvider;
+  /**
+   * What it sends in confidence and no configuration holds, as it is now: the environment's credentials, tokens that it
+   * fetched. Masked wherever a channel's `apiKey` is.
+   */
+  secrets?(): readonly string[];
   /** The ids that the upstream lists, for `GET /v1/models`; for in-process providers. */
   models?(target: Target): Promise<string[]> | string[];
 }

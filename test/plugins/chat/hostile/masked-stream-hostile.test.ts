@@ -1,6 +1,7 @@
 /** A secret spread over the events of a stream, in every way of cutting and writing it. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { MaskedBytes } from "../../../../plugins/chat/secrets/masked-bytes.ts";
 import { MaskedStream } from "../../../../plugins/chat/secrets/masked-stream.ts";
 import { SecretMask } from "../../../../plugins/chat/secrets/secret-mask.ts";
 import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstream.ts";
@@ -88,8 +89,82 @@ test("events of another format, comments, and a key in any other field", () => {
   assert.not.ok(shown([`: ${key}\n\n`, `data: not json ${key}\n\n`]).includes("C3d4"));
 });
 
+const choice = (index: number, delta: object, more: object = {}) =>
+  data({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index, delta, ...more }] });
+
+test("nothing between its pieces lets a key out: comments, pings, empty deltas, other choices and fields", () => {
+  const letters = pieces(key, 1);
+  const between: Record<string, string> = {
+    comment: ": PROCESSING\n\n",
+    "empty delta": chunk({}),
+    "empty text": chunk({ content: "" }),
+    "delta without text": chunk({ role: "assistant", content: null }),
+    "no choices": data({ id: "c", choices: [], usage: null }),
+    "other choice": choice(1, { content: "z" }),
+    "end of the other choice": choice(1, {}, { finish_reason: "stop" }),
+    "empty other field": chunk({ reasoning_content: "" }),
+    ping: `event: ping\n${data({ type: "ping" })}`,
+  };
+  for (const [name, event] of Object.entries(between)) {
+    const out = shown([...letters.map((content) => choice(0, { content }) + event), chunk({}, "stop"), DONE]);
+    const said = out
+      .split("\n\n")
+      .filter((block) => block.includes('"index":0'))
+      .join("\n\n");
+    assert.is(contentOf(said), "sk-********", name);
+  }
+  const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
+  for (const index of [0, 1]) {
+    const events = shown([...swapped, DONE]).split("\n\n");
+    const said = events.filter((event) => event.includes(`"index":${index}`)).join("\n\n");
+    assert.is(contentOf(said), "sk-********", `choice ${index}`);
+  }
+  const blocks = letters.map(
+    (text) => data({ type: "ping" }) + data({ index: 0, delta: { type: "text_delta", text } }),
+  );
+  assert.not.ok(shown(blocks).includes("C3d4"));
+});
+
+test("what stands behind or before the text of an event is looked at in each", () => {
+  const noted = (note: string) => chunk({ content: "x" }, null, { note });
+  assert.not.ok(shown([noted("y".repeat(key.length)), noted(key)]).includes("C3d4"));
+  const named = (note: string) => data({ note, choices: [{ index: 0, delta: { content: "x" } }] });
+  assert.not.ok(shown([named("y".repeat(key.length)), named(key)]).includes("C3d4"));
+});
+
+test("deltas of other routes, and the key with its slashes escaped", () => {
+  const forms: Record<string, (text: string) => string> = {
+    completions: (text) => data({ object: "text_completion", choices: [{ index: 0, text }] }),
+    transcriptions: (delta) => data({ type: "transcript.text.delta", delta }),
+    chat: (content) => chunk({ content }),
+  };
+  for (const [name, form] of Object.entries(forms)) {
+    for (const written of [key, key.replaceAll("/", "\\/")]) {
+      const out = shown([...pieces(`a ${written}!`, 1).map(form), DONE]);
+      const said = [...out.matchAll(/"(?:text|delta|content)":"([^"]*)"/g)].map(([, text]) => text).join("");
+      assert.is(said, "a sk-********!", name);
+    }
+  }
+});
+
+test("bytes of any kind keep their length and lose the key, however they are cut", () => {
+  const around = Buffer.from([0, 255, 128, 115, 107, 45]);
+  for (const written of [key, encodeURIComponent(key)]) {
+    const given = Buffer.concat([around, Buffer.from(`sk-sk-${written}sk-proj`), around, Buffer.from("sk-proj/A1")]);
+    for (const cut of [1, 2, 7, given.length]) {
+      const masked = new MaskedBytes(mask);
+      const out: Buffer[] = [];
+      for (let at = 0; at < given.length; at += cut) out.push(masked.push(given.subarray(at, at + cut)));
+      const all = Buffer.concat([...out, masked.end() ?? Buffer.alloc(0)]);
+      const wanted = given.toString("latin1").replace(written, "*".repeat(written.length));
+      assert.is(all.toString("latin1"), wanted, `${written} ${cut}`);
+      assert.ok(given.includes(written), "the bytes that came are left alone");
+    }
+  }
+});
+
 test("a text of one letter, or of backslashes, takes a time in proportion to its length", () => {
-  for (const text of ["s", "sk-proj/", "\\", "%", "\\u00"]) {
+  for (const text of ["s", "sk-proj/", "\\", "%", "\\u00", "&#0", "&amp;#x0", "c2st"]) {
     const took = [20_000, 320_000].map((length) => {
       const long = text.repeat(length / text.length);
       const from = process.cpuUsage().user;

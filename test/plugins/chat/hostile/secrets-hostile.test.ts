@@ -18,8 +18,21 @@ const test = suite("secrets hostile");
 const key = "sk-SECRET/a1b2+c3d4==";
 const header = "hdr-SECRET-e5f6g7";
 const token = "tok-SECRET-gateway-1";
+const aws = "aws/SECRET+h8i9j0k1";
 const leaks = (text: string) =>
-  [key, header, token, "c3d4", "e5f6g7", "SECRET-gateway"].filter((one) => text.includes(one));
+  [
+    key,
+    header,
+    token,
+    aws,
+    "c3d4",
+    "a1b2",
+    "e5f6g7",
+    "SECRET-gateway",
+    "VDUkVUL2Ex",
+    "U0VDUkVUL2Ey",
+    "TRUNSRVQvYTFi",
+  ].filter((one) => text.includes(one));
 let up: Upstream;
 let gateway: InProcessGateway;
 
@@ -37,6 +50,8 @@ test.before(async () => {
           models: ["m"],
           maxRetries: 0,
         },
+        // its credentials stand in the environment
+        aws: { provider: "bedrock", baseUrl: up.url, models: ["claude"], maxRetries: 0 },
       },
     },
   });
@@ -58,6 +73,12 @@ const writings: Record<string, string> = {
   "in hexadecimal escapes": hex(key),
   "percent-encoded": encodeURIComponent(key),
   "percent-encoded in lower case": encodeURIComponent(key).replace(/%../g, (one) => one.toLowerCase()),
+  "as HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#x${char.charCodeAt(0).toString(16)};`),
+  "as decimal HTML": key.replace(/[^A-Za-z0-9-]/g, (char) => `&#${char.charCodeAt(0)};`),
+  "in hexadecimal bytes": Array.from(key, (char) => `\\\\x${char.charCodeAt(0).toString(16)}`).join(""),
+  "in base64": Buffer.from(key).toString("base64"),
+  "in base64 behind a user's name": Buffer.from(`me:${key}`).toString("base64"),
+  "in base64 for addresses": Buffer.from(`user:${key}`).toString("base64url"),
   "of a header": `the header was Bearer ${header}`,
   "of the gateway": token,
 };
@@ -115,5 +136,62 @@ for (const [name, answer] of Object.entries(contents)) {
     assert.equal(leaks(await other.text()), []);
   });
 }
+
+test("credentials of the environment, in errors and in what a model says", async () => {
+  const kept = { ...process.env };
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: "AKIA1", AWS_SECRET_ACCESS_KEY: aws, AWS_SESSION_TOKEN: `${aws}-2` });
+  try {
+    const said = { output: { message: { content: [{ text: `it is ${aws}-2` }] } }, stopReason: "end_turn" };
+    for (const [status, body] of [
+      [400, { message: `The secret ${aws} is wrong.` }],
+      [403, { message: aws, __type: aws }],
+      [200, said],
+    ] as const) {
+      up.answer = (_, res) => json(res, body, status);
+      const text = await (await ask({ model: "aws/claude" })).text();
+      assert.ok(text.includes("********"), text);
+      assert.equal(leaks(text), [], text);
+    }
+    assert.equal(leaks(await (await gateway.request("GET", "/channels")).text()), []);
+  } finally {
+    for (const name of ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]) {
+      if (kept[name] === undefined) delete process.env[name];
+      else process.env[name] = kept[name];
+    }
+  }
+});
+
+test("what goes through on the further routes: bodies of any type and size, headers, streams", async () => {
+  const routes: [string, object][] = [
+    ["/v1/completions", { prompt: "x" }],
+    ["/v1/images/generations", { prompt: "x" }],
+    ["/v1/audio/speech", { input: "x", voice: "v" }],
+    ["/v1/moderations", { input: "x" }],
+    ["/v1/rerank", { query: "x", documents: ["y"] }],
+  ];
+  const types = ["application/json", "text/plain", "application/x-subrip", "audio/mpeg", `text/x; name="${key}"`];
+  for (const [path, body] of routes) {
+    for (const type of types) {
+      const text = type === "application/json" ? JSON.stringify({ note: key }) : `key ${key}!`;
+      up.answer = (_, res) => {
+        const disposition = `attachment; filename="${key}"`;
+        res.writeHead(200, { "content-type": type, "content-disposition": disposition, "content-length": text.length });
+        for (const char of text) res.write(char);
+        res.end();
+      };
+      const response = await gateway.request("POST", path, { model: "main/m", ...body });
+      const all = (await response.text()) + JSON.stringify([...response.headers]);
+      assert.is(response.status, 200, all);
+      assert.ok(all.includes("********"), all);
+      assert.equal(leaks(all), [], `${path} ${type}: ${all}`);
+    }
+  }
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/plain" });
+    res.end(`${"x".repeat(1_500_000)}${key}`);
+  };
+  const large = await gateway.request("POST", "/v1/audio/speech", { model: "main/m", input: "x", voice: "v" });
+  assert.equal(leaks(await large.text()), []);
+});
 
 test.run();
