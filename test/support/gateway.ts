@@ -7,6 +7,7 @@ import { createPackageLoader } from "../../kernel/extensions/load/package-loader
 import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import type { Gateway } from "../../kernel/gateway/types.ts";
 import { resolvePaths } from "../../kernel/files/paths.ts";
+import { program } from "./bundle.ts";
 import { temporaryDir } from "./temporary.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));
@@ -92,7 +93,7 @@ export async function spawnGateway(options: TestOptions & { args?: string[] } = 
   const home = prepareHome(options);
   const child = spawn(
     process.execPath,
-    ["--import", "tsx", join(packageDir, "kernel/main.ts"), "start", "--home", home, ...(options.args ?? [])],
+    [...program(join(packageDir, "kernel/main.ts")), "start", "--home", home, ...(options.args ?? [])],
     {
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],

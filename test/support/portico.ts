@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runCli } from "../../kernel/cli/run.ts";
 import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
+import { program } from "./bundle.ts";
 import { packageDir } from "./gateway.ts";
 
 export interface CommandResult {
@@ -18,15 +19,11 @@ export function portico(
   options: { input?: string; cwd?: string; env?: Record<string, string> } = {},
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(
-      process.execPath,
-      ["--import", import.meta.resolve("tsx"), join(packageDir, "kernel/main.ts"), ...words],
-      {
-        cwd: options.cwd ?? packageDir,
-        env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
-        stdio: ["pipe", "pipe", "pipe"],
-      },
-    );
+    const child = spawn(process.execPath, [...program(join(packageDir, "kernel/main.ts")), ...words], {
+      cwd: options.cwd ?? packageDir,
+      env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     let stdout = "";
     let stderr = "";
     child.stdout.on("data", (chunk) => (stdout += chunk));

@@ -1,18 +1,21 @@
 /**
- * Runs the suite: every `*.test.ts` in a process of its own, two at a time, so that no test sees another's timers,
+ * Runs the suite: every `*.test.ts`, compiled once, in a process of its own, so that no test sees another's timers,
  * environment or servers. A file that registers no test, prints no summary or does not end fails. The last line is
  * `N passed, N failed`.
  *
  * `npm test -- chat router` runs the files whose path holds one of the words.
  */
 import { spawn } from "node:child_process";
-import { readdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { bundleSuite } from "./bundle.ts";
 import { prepareMachine } from "./prepare.ts";
 
 const root = join(import.meta.dirname, "..");
 const fileTimeoutMs = 150_000;
-const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 2);
+const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 3);
+/** In the package, where packages are found; each run has its own. */
+const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 
 interface FileResult {
   file: string;
@@ -26,18 +29,21 @@ const words = process.argv.slice(2);
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".test.ts"))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort();
+  .sort((a, b) => weight(b) - weight(a) || (a < b ? -1 : 1));
 
 /** The groups of what runs now: each file with the gateways and browsers it has started. */
 const running = new Set<number>();
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
     for (const group of running) endGroup(group);
+    rmSync(bundle, { recursive: true, force: true });
     process.kill(process.pid, signal);
   });
 
 prepareMachine(files);
+await bundleSuite(files, bundle);
 const results = await runAll(files);
+rmSync(bundle, { recursive: true, force: true });
 const failures = results.filter((result) => result.failed > 0);
 for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
@@ -63,12 +69,19 @@ async function runAll(all: readonly string[]): Promise<FileResult[]> {
   return done;
 }
 
+/** What waits on processes, kills and browsers takes longest and goes first, so that none of it runs alone at the end. */
+function weight(file: string): number {
+  const text = readFileSync(join(root, file), "utf8");
+  return (text.match(/SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser|startBrowserGateway/g) ?? []).length;
+}
+
 function runFile(file: string): Promise<FileResult> {
   const began = Date.now();
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--import", "tsx", join(root, file)], {
+    const compiled = join(bundle, "test", file.replace(/\.ts$/, ".js"));
+    const child = spawn(process.execPath, ["--enable-source-maps", compiled], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, FORCE_COLOR: "0", NODE_ENV: "test" },
+      env: { ...process.env, FORCE_COLOR: "0", NODE_ENV: "test", PORTICO_TEST_BUNDLE: bundle },
       detached: true,
     });
     const group = child.pid;

@@ -34,10 +34,10 @@ export function createPackageLoader(packageDir: string, userCache = join(homedir
 async function hostModule(id: string, packageDir: string): Promise<unknown> {
   if (id === "portico") return portico;
   const name = id.slice("portico/".length);
-  const source = import.meta.filename.endsWith(".ts");
-  const file = source
+  const isSource = import.meta.filename.endsWith(".ts");
+  const file = isSource
     ? join(packageDir, "plugins", name, "index.ts")
-    : join(packageDir, ".build", "faces", `${name}.js`);
+    : join(import.meta.dirname, "faces", `${name}.js`);
   if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file)) {
     throw new LoadError(`no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`);
   }

@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { program } from "../../support/bundle.ts";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { connect as openConnection } from "../../../plugins/mcp/connect.ts";
@@ -40,10 +41,10 @@ async function connect(token = gateway.token): Promise<Client> {
   return client;
 }
 
-/** The server of `stdio-server.ts` with more tools. */
-const program = (...tools: string[]) => ({
+/** The server of `stdio-server.program.ts` with more tools. */
+const server = (...tools: string[]) => ({
   command: process.execPath,
-  args: ["--import", import.meta.resolve("tsx"), join(import.meta.dirname, "stdio-server.ts"), ...tools],
+  args: [...program(join(import.meta.dirname, "stdio-server.program.ts")), ...tools],
 });
 
 interface Shown {
@@ -102,7 +103,7 @@ test("the tools of an MCP server come to the agent, fail in words, and come back
     config: {
       mcp: {
         servers: {
-          sums: program(),
+          sums: server(),
         },
       },
     },
@@ -137,7 +138,7 @@ test("servers of the configuration come and go while the gateway runs", async ()
 test("tools keep their capitals, and names that would be the same, or too long, stay apart", async () => {
   const long = "list".repeat(20);
   const tools = ["createIssue", "read-file", "a.b", "a/b", `${long}One`, `${long}Two`];
-  gateway = await startGateway({ config: { mcp: { servers: { GitHub: { ...program(...tools), tools } } } } });
+  gateway = await startGateway({ config: { mcp: { servers: { GitHub: { ...server(...tools), tools } } } } });
   const names = (await connected()).tools;
   assert.equal(names.slice(0, 3), ["GitHub_createIssue", "GitHub_read-file", "GitHub_a_b"]);
   assert.is(new Set(names).size, tools.length);
@@ -165,7 +166,7 @@ test("a wrong server changes nothing where it comes in a change", async () => {
 });
 
 test("a wrong server at the start is named, and takes nothing else down", async () => {
-  gateway = await startGateway({ config: { mcp: { servers: { none: {}, sums: program() } } } });
+  gateway = await startGateway({ config: { mcp: { servers: { none: {}, sums: server() } } } });
   assert.is((await connected()).name, "sums");
   const none = (await servers()).find(({ name }) => name === "none");
   assert.is(none?.state, "wrong");
@@ -176,7 +177,7 @@ test("a wrong server at the start is named, and takes nothing else down", async 
   const { notReady } = await gateway.json("GET", "/kernel/status");
   assert.match(JSON.stringify(notReady), /mcp\.servers\.none/);
   assert.is(textOf(await (await connect()).callTool({ name: "sums_add", arguments: { a: 1, b: 1 } })), "2");
-  await gateway.gateway.config.set("mcp.servers", { sums: program() });
+  await gateway.gateway.config.set("mcp.servers", { sums: server() });
   assert.is((await gateway.request("GET", "/ready")).status, 200);
 });
 

@@ -1,15 +1,13 @@
 /** Killed 20 times while a list grows: each of its items becomes exactly one event. */
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
-import { packageDir } from "../../support/gateway.ts";
+import { program } from "../../support/bundle.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { makePolls } from "./fake-polls.ts";
@@ -31,26 +29,8 @@ test("no item lost, none twice, over 20 kills", async () => {
   const dir = temporaryDir("portico-polls-");
   const file = join(dir, "polls.db");
   let child: ChildProcess | undefined;
-  // Compiled once: twenty starts through a TypeScript loader would take half a minute.
-  const worker = join(packageDir, "node_modules", ".cache", `polls-crash-worker-${process.pid}.mjs`);
-  await build({
-    entryPoints: [join(import.meta.dirname, "crash-worker.ts")],
-    outfile: worker,
-    bundle: true,
-    format: "esm",
-    platform: "node",
-    packages: "external",
-    alias: {
-      portico: join(packageDir, "kernel", "index.ts"),
-      ...Object.fromEntries(
-        ["agent", "cron", "egress", "store"].map((face) => [
-          `portico/${face}`,
-          join(packageDir, "plugins", face, "index.ts"),
-        ]),
-      ),
-    },
-  });
-  const spawned = (): ChildProcess => fork(worker, [file, url], { execArgv: [], stdio: "inherit" });
+  const words = [...program(join(import.meta.dirname, "crash-worker.program.ts")), file, url];
+  const spawned = () => spawn(process.execPath, words, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   try {
     for (let kill = 0; kill < KILLS; kill++) {
       child = spawned();
@@ -77,7 +57,6 @@ test("no item lost, none twice, over 20 kills", async () => {
     child?.kill("SIGKILL");
     source.closeAllConnections();
     await new Promise((resolve) => source.close(resolve));
-    rmSync(worker, { force: true });
   }
 });
 

@@ -6,11 +6,12 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
 import type { Store } from "../../../plugins/store/types.ts";
+import { program } from "../../support/bundle.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
 import { random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
-const WRITER = join(import.meta.dirname, "children/writer.mts");
+const WRITER = join(import.meta.dirname, "writer.program.ts");
 const next = random(7);
 
 let t: TemporaryStore;
@@ -27,7 +28,7 @@ interface Writer {
 }
 
 function startWriter(file: string, args: readonly string[], wrap: readonly string[] = []): Writer {
-  const [command = "", ...rest] = [...wrap, process.execPath, "--import", "tsx", WRITER, file, ...args];
+  const [command = "", ...rest] = [...wrap, process.execPath, ...program(WRITER), file, ...args];
   const child = spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => {

@@ -3,8 +3,8 @@
  * Arguments: file, name, callers, how many writes each (0: for ever), mode (`queue`: also claims and finishes).
  */
 import { writeSync } from "node:fs";
-import { openStore } from "../../../../plugins/store/open.ts";
-import { quietLog } from "../../../support/quiet-log.ts";
+import { openStore } from "../../../plugins/store/open.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 const [file = "", name = "w", callers = "1", each = "0", mode = "write"] = process.argv.slice(2);
 const store = openStore({ url: `file:${file}`, log: quietLog() });

@@ -1,0 +1,82 @@
+/**
+ * The test files, and the programs that they start, as plain JavaScript: compiled once per run, so that none of some
+ * 500 processes compiles the sources again. Every file keeps the directory that it has in the sources.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build, type Plugin } from "esbuild";
+
+const root = dirname(dirname(import.meta.dirname));
+const testDir = join(root, "test");
+const main = join(root, "kernel/main.ts");
+const loader = join(root, "kernel/extensions/load/package-loader.ts");
+
+/** Compiles these test files (paths below `test/`) into `outdir`, which must lie in the package, as `.build` does. */
+export async function bundleSuite(files: readonly string[], outdir: string): Promise<void> {
+  const programs = readdirSync(testDir, { recursive: true, encoding: "utf8" }).filter(isProgram);
+  const sources = [...files, ...programs].map((file) => join(testDir, file));
+  await build({
+    entryPoints: { ...entries([main, ...sources]), ...faces() },
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    packages: "external",
+    chunkNames: "chunk-[hash]",
+    sourcemap: true,
+    sourcesContent: false,
+    alias: { portico: join(root, "kernel/index.ts") },
+    plugins: [facesOfPlugins, ownPlaces],
+    define: Object.fromEntries(places.map((name) => [`import.meta.${name}`, `__source_${name}`])),
+    logLevel: "warning",
+  });
+}
+
+/** What follows `node` on the command line to run a source file: its compiled form where there is one. */
+export function program(file: string): string[] {
+  const outdir = process.env["PORTICO_TEST_BUNDLE"];
+  const compiled = outdir && join(outdir, compiledName(file));
+  return compiled && existsSync(compiled) ? [compiled] : ["--import", import.meta.resolve("tsx"), file];
+}
+
+const isProgram = (file: string) => file.endsWith(".program.ts");
+
+const compiledName = (file: string) => relative(root, file).replace(/\.ts$/, ".js");
+
+function entries(files: readonly string[]): Record<string, string> {
+  return Object.fromEntries(files.map((file) => [compiledName(file).replace(/\.js$/, ""), file]));
+}
+
+function faces(): Record<string, string> {
+  const index = (name: string) => join(root, "plugins", name, "index.ts");
+  const published = readdirSync(join(root, "plugins")).filter((name) => existsSync(index(name)));
+  return Object.fromEntries(published.map((name) => [`faces/${name}`, index(name)]));
+}
+
+const facesOfPlugins: Plugin = {
+  name: "faces-of-plugins",
+  setup({ onResolve }) {
+    onResolve({ filter: /^portico\// }, ({ path }) => ({ path: join(root, "plugins", path.slice(8), "index.ts") }));
+  },
+};
+
+const places = ["dirname", "filename", "url"] as const;
+
+/** Files find what lies beside them by `import.meta`, which is to be the source's; the loader must find the compiled faces. */
+const ownPlaces: Plugin = {
+  name: "own-places",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (path.includes("node_modules")) return undefined;
+      const source = { dirname: dirname(path), filename: path, url: pathToFileURL(path).href };
+      const text = readFileSync(path, "utf8");
+      const used = places.filter((name) => text.includes(`import.meta.${name}`));
+      const meta = path === loader ? "import.meta" : JSON.stringify(source);
+      const own = used.map((name) => `const { ${name}: __source_${name} } = ${meta};`);
+      return { contents: own.join("") + text, loader: "ts" };
+    });
+  },
+};
