@@ -250,7 +250,7 @@ class DeadlineError extends Error {
 }
 
 /** Of one event or another from here on: only handlers know which. */
-function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent {
+export function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent {
   const colon = name.indexOf(":");
   return {
     type: name.slice(0, colon),

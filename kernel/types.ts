@@ -7,7 +7,8 @@
 export type * from "./contract/common.ts";
 export type * from "./contract/events.ts";
 export type * from "./contract/services.ts";
-export type * from "./contract/http.ts";
+export type * from "./http/types.ts";
 export type * from "./contract/plugins.ts";
 export type * from "./contract/hooks.ts";
-export type * from "./contract/management.ts";
+export type * from "./gateway/services.ts";
+export type * from "./contract/records.ts";

@@ -61,6 +61,12 @@ export interface EventSpec<K extends EventName = EventName> {
   sample: Events[K];
 }
 
+/** An event as its declaration describes it. */
+export type EventOutline = Pick<EventSpec, "mode" | "description" | "effects"> & {
+  changes?: readonly string[];
+  sample?: unknown;
+};
+
 /** What a handler sees. What is pushed on `event.messages` is sent as a reply where the event has someone to reply to. */
 export interface BusEvent<K extends EventName = EventName> {
   /** Before the colon (`message`). */

@@ -4,7 +4,7 @@ import type { Command, HealthCheck, PluginTemplate } from "../cli/types.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
-import type { Mount, ServerHandle, ServerOptions } from "./http.ts";
+import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
 import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
 /** Path of a configuration section (`greeter`, `gateway.greeter`, `greetings.*`) → its TypeBox schema. */

@@ -1,10 +1,9 @@
 /** What plugins offer each other: services, and contributions with many owners. */
-import type { IncomingMessage } from "node:http";
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { Management } from "./management.ts";
+import type { GatewayState, Management } from "../gateway/services.ts";
+import type { Authenticator } from "../http/types.ts";
 import type { HookContext } from "./hooks.ts";
-import type { Access, Client } from "./http.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
 export interface Services {
@@ -31,39 +30,6 @@ export interface ContributionSpec<K extends ContributionPoint = ContributionPoin
   check?(item: Contributions[K]): string | undefined;
 }
 
-/** What the kernel tells of itself; for metrics and the like. */
-export interface GatewayState {
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  /** As in `GET /ready`. */
-  notReady(): readonly { name: string; error: string }[];
-  plugins(): readonly { name: string; state: string; error?: string }[];
-  hooks(): readonly { name: string; state: string; root: string; runs: number; failures: number }[];
-  /** Answered requests since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
-  requests(): readonly { method: string; route: string; status: number; count: number }[];
-  /** Requests that are being answered. */
-  active(): number;
-  /** Every route of every server that is there now. */
-  routes(): readonly ServerRoutes[];
-}
-
-/** The routes of one server: the gateway's own is called `gateway`. */
-export interface ServerRoutes {
-  server: string;
-  url: string;
-  routes: readonly RouteInfo[];
-}
-
-/** One route as it was mounted. `path` is in polka's syntax. */
-export interface RouteInfo {
-  method: string;
-  path: string;
-  access: Access;
-  summary?: string;
-  /** The schema of a JSON body, where the route was mounted with one. */
-  body?: TSchema;
-}
-
 /** Something that a model can call. */
 export interface Tool<P extends TSchema = TSchema> {
   /** `[A-Za-z][A-Za-z0-9_-]*`, at most 64 characters, unique over all plugins. */
@@ -82,12 +48,6 @@ export interface ToolCall {
   log: Logger;
   sessionKey: string;
   turnId?: string;
-}
-
-/** Turns a bearer token that is not the gateway's own into a client, or says that it does not know it. */
-export interface Authenticator {
-  name: string;
-  authenticate(token: string, req: IncomingMessage): Client | undefined | Promise<Client | undefined>;
 }
 
 /** One member of every hook's `ctx`, such as a durable store: made for a call at its first use there. */

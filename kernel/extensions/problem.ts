@@ -1,5 +1,5 @@
 /** What is wrong with a hook, in one line, and where. */
-import type { Problem } from "../contract/management.ts";
+import type { Problem } from "../contract/records.ts";
 import { relative } from "node:path";
 import { Interrupted } from "./load/bounded.ts";
 import { LoadError, placeOf } from "./load/load-error.ts";

@@ -1,5 +1,5 @@
 /** What is shown of an extension, whichever kind it is. */
-import type { ExtensionState, ExtensionRecord } from "../contract/management.ts";
+import type { ExtensionState, ExtensionRecord } from "../contract/records.ts";
 import { sayProblem } from "./problem.ts";
 import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
 

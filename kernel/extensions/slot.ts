@@ -1,5 +1,5 @@
 /** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
-import type { Problem } from "../contract/management.ts";
+import type { Problem } from "../contract/records.ts";
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";

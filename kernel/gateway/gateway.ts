@@ -92,7 +92,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         return config.kernel;
       },
       get: (key) => valueAt(config.current, parseKeyPath(key)),
-      set: (key, value) => config.set(key, value),
       secrets: () => config.secrets(),
     },
     loader,

@@ -9,7 +9,7 @@ import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../errors.ts";
 import { isLoopback } from "./address.ts";
 import { occursTwice } from "./auth.ts";
-import type { HttpSettings } from "./settings.ts";
+import type { HttpSettings } from "./types.ts";
 
 export interface GuardOptions {
   settings: () => HttpSettings;

@@ -6,7 +6,7 @@ import { addressOf } from "./address.ts";
 import { ANONYMOUS } from "./auth.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
 import { readBody } from "./body/read.ts";
-import type { HttpSettings } from "./settings.ts";
+import type { HttpSettings } from "./types.ts";
 
 /** What the server knows that its requests need. */
 export interface ServerContext {

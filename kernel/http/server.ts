@@ -13,7 +13,7 @@ import { mintId } from "./request-context.ts";
 import { createRequests, type RequestCounts } from "./requests.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
-import type { HttpSettings } from "./settings.ts";
+import type { HttpSettings } from "./types.ts";
 import { serveCertificate, type TlsFiles } from "./tls.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
 

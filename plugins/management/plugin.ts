@@ -19,7 +19,7 @@ export default definePlugin({
   setup(ctx) {
     const management = ctx.use("host");
     mountGatewayRoutes(ctx, management, () => ctx.list("notice"));
-    mountHookRoutes(ctx, management.hooks);
+    mountHookRoutes(ctx, management);
     mountPluginRoutes(ctx, management);
   },
 });

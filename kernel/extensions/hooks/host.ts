@@ -1,22 +1,17 @@
 /** The hooks of a gateway: the extension host with HOOK.md, listed and steered by commands. */
-import type {
-  HookRecord,
-  HookLogLine,
-  HookRunRequest,
-  HookRunReport,
-  HookCheckReport,
-} from "../../contract/management.ts";
+import { createEvent } from "../../bus.ts";
+import type { HookLogLine, HookOnDisk, HookRecord, HookTrial, HookTrialEvent } from "../../contract/records.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
-import { formatKeyPath } from "../../text/key-path.ts";
+import type { Events, Logger } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
-import { runOnce } from "./calls/run-once.ts";
+import { tryOut } from "./calls/try-out.ts";
 import { recordFailure } from "./calls/runner.ts";
 import type { HookCandidate } from "./candidate.ts";
-import { checkCandidate } from "./check.ts";
 import { createHookKind } from "./kind.ts";
+import { onDisk } from "./on-disk.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { endVersion, type HookSlot, loadHook } from "./version.ts";
+import { endVersion, type HookSlot, type HookVersion, loadHook } from "./version.ts";
 
 export function createHookHost(options: HookHostOptions) {
   const { bus, loader } = options;
@@ -25,14 +20,11 @@ export function createHookHost(options: HookHostOptions) {
   const host = createExtensionHost(hooks.kind);
   const { slots, rescan, inTurn, find, info } = host;
 
-  async function switchTo(name: string, on: boolean): Promise<HookRecord> {
-    await options.config.set(formatKeyPath(["hooks", "entries", name, "enabled"]), on);
-    await rescan();
-    return info(name);
-  }
-
-  /** Begins a run, on the active version or on one that ends with it. The turn is over when it has begun. */
-  async function beginRun(slot: HookSlot, request: HookRunRequest): Promise<{ report: Promise<HookRunReport> }> {
+  /** Begins a call, on the active version or on one that ends with it. The turn is over when it has begun. */
+  async function beginTrial(
+    slot: HookSlot,
+    eventFor: (events: readonly string[]) => HookTrialEvent,
+  ): Promise<{ trial: Promise<HookTrial> }> {
     const candidate = slot.top as HookCandidate;
     const reason = slot.disabled.get(candidate);
     if (reason?.state === "refused" || reason?.state === "unapproved") {
@@ -40,18 +32,23 @@ export function createHookHost(options: HookHostOptions) {
     }
     const active = slot.active?.version;
     const version = active ?? (await loadHook(candidate, loader));
-    const report = runOnce({
-      version,
-      request,
-      bus,
-      log: slot.log,
-      contextFor: (signal, to) => hooks.context(slot, version, signal, to),
-    });
-    const done = Promise.allSettled([report]);
+    const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
+    const trial = beginCall(slot, version, eventFor);
+    const done = Promise.allSettled([trial]);
     version.inFlight.add(done);
     void done.then(() => version.inFlight.delete(done));
-    const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
-    return { report: active ? report : report.finally(end) };
+    return { trial: active ? trial : trial.finally(end) };
+  }
+
+  async function beginCall(
+    slot: HookSlot,
+    version: HookVersion,
+    eventFor: (events: readonly string[]) => HookTrialEvent,
+  ): Promise<HookTrial> {
+    const { name, context, sessionKey } = eventFor(version.meta.events);
+    const event = createEvent(name as "hook:failed", context as unknown as Events["hook:failed"], { sessionKey });
+    const contextFor = (signal: AbortSignal, log: Logger) => hooks.context(slot, version, signal, log);
+    return tryOut(version, { event, spec: bus.spec(name), log: slot.log, contextFor });
   }
 
   return {
@@ -72,16 +69,14 @@ export function createHookHost(options: HookHostOptions) {
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).ring.lines().slice(-count), options.config.secrets()),
-    /** Turns a hook on for good, and wakes one that tripped. */
-    async enable(name: string): Promise<HookRecord> {
+    /** Calls one that tripped again. */
+    async wake(name: string): Promise<HookRecord> {
       const slot = find(name);
       Object.assign(slot.health, { failuresInARow: 0, tripped: false, blocked: false });
       slot.tried = undefined;
-      if (!permission.isOn(name, slot.top as HookCandidate)) return switchTo(name, true);
       await rescan();
       return info(name);
     },
-    disable: (name: string): Promise<HookRecord> => switchTo(find(name).name, false),
     /** Lets a workspace hook run in exactly the content that is on disk now. */
     async approve(name: string): Promise<HookRecord> {
       const candidate = find(name).candidates.find((one) => one.root.name === "workspace");
@@ -98,15 +93,14 @@ export function createHookHost(options: HookHostOptions) {
       await host.reload(name);
       return name === undefined ? host.list() : slots.has(name) ? [info(name)] : [];
     },
-    async check(name: string): Promise<HookCheckReport> {
+    async onDisk(name: string): Promise<HookOnDisk> {
       const { top } = await inTurn(async () => find(name));
-      const candidate = top as HookCandidate;
-      return checkCandidate(candidate, { loader, specs: bus.specs(), permission });
+      return onDisk(top as HookCandidate, { loader, specs: bus.specs(), permission });
     },
-    /** Runs a hook against a sample, beside everything else: it counts for nothing and changes nothing but its own kv. */
-    async run(name: string, request: HookRunRequest): Promise<HookRunReport> {
-      const { report } = await inTurn(() => beginRun(find(name), request));
-      return report;
+    /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
+    async tryOut(name: string, eventFor: (events: readonly string[]) => HookTrialEvent): Promise<HookTrial> {
+      const { trial } = await inTurn(() => beginTrial(find(name), eventFor));
+      return trial;
     },
     /** An error of a timer or a detached promise of `hook:<name>`: counted and logged as that hook's failure. */
     strayError(owner: string, error: unknown): void {

@@ -1,5 +1,5 @@
 /** A hook is an extension with a HOOK.md: how it is read, why it may not run, and what running means. */
-import type { HookRecord } from "../../contract/management.ts";
+import type { HookRecord } from "../../contract/records.ts";
 import type { Dispose } from "../../types.ts";
 import type { Kind } from "../host.ts";
 import { rootsOf } from "../roots.ts";

@@ -1,5 +1,5 @@
 /** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
-import type { HookRecord } from "../../contract/management.ts";
+import type { HookRecord } from "../../contract/records.ts";
 import type { EventSpec } from "../../types.ts";
 import { describe } from "../record.ts";
 import { describeEvent } from "./calls/describe-event.ts";

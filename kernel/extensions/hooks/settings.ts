@@ -38,7 +38,6 @@ export interface HookHostOptions {
     readonly kernel: { readonly hooks: HookSettings };
     /** A value of the whole configuration by its key path; undefined where it is not set. */
     get(key: string): unknown;
-    set(key: string, value: unknown): Promise<unknown>;
     /** Values that must not show anywhere. */
     secrets(): Iterable<string>;
   };

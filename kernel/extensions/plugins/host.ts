@@ -1,5 +1,5 @@
 /** The plugins of a gateway: the extension host with `plugin.ts`, set up in the order of their needs. */
-import type { PluginRecord } from "../../contract/management.ts";
+import type { PluginRecord } from "../../contract/records.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import { createExtensionHost } from "../host.ts";

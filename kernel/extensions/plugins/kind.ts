@@ -1,5 +1,5 @@
 /** A plugin is an extension with a definition: how it is read, what it waits for, and what running means. */
-import type { PluginRecord } from "../../contract/management.ts";
+import type { PluginRecord } from "../../contract/records.ts";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
 import type { ConfigSchemas, Dispose, ServiceName } from "../../types.ts";
 import type { Kind } from "../host.ts";

@@ -1,5 +1,5 @@
 /** What is shown of a plugin. */
-import type { PluginRecord } from "../../contract/management.ts";
+import type { PluginRecord } from "../../contract/records.ts";
 import { describe } from "../record.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import type { PluginSlot } from "./set-up.ts";

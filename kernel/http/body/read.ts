@@ -1,7 +1,7 @@
 /** Reading request bodies, within bounds of size and time. */
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
-import { CoarseTimeout } from "../../timing/coarse-timeout.ts";
+import { CoarseTimeout } from "./coarse-timeout.ts";
 
 const EMPTY = Buffer.alloc(0);
 /** A client must deliver this much within each `timeoutMs`: a trickle is as good as a stall. */

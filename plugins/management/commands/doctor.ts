@@ -1,4 +1,5 @@
 /** `portico doctor`: works without a gateway, and looks at more where one runs. */
+import { checkHook } from "../hooks/check.ts";
 import {
   type CheckContext,
   type Command,
@@ -125,7 +126,9 @@ async function loadable(io: CommandIO): Promise<readonly Finding[]> {
 
 async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
   const home = io.home();
-  const reports = await (await home.hookChecks(home.paths.workspace, await home.events())).byName(undefined);
+  const events = await home.events();
+  const hooks = await (await home.hooks(home.paths.workspace, events)).byName(undefined);
+  const reports = await Promise.all(hooks.map((hook) => checkHook(hook, (event) => events[event])));
   const broken = reports
     .filter((one) => !one.ok)
     .map(({ name, problems }): Finding => {

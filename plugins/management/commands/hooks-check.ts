@@ -1,7 +1,8 @@
 /** `portico hooks check`: asks the gateway where one runs, and works without one. */
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Command, CommandIO, HookCheckReport, HookRecord } from "portico";
+import type { Command, CommandIO, HookOnDisk, HookRecord } from "portico";
+import { checkHook, type HookCheckReport } from "../hooks/check.ts";
 import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
 
 export const checkHooks: Command = {
@@ -44,7 +45,7 @@ function directoryOf(wanted: string, io: CommandIO): string | undefined {
 }
 
 async function checkByName(wanted: string | undefined, io: CommandIO): Promise<HookCheckReport[]> {
-  const reports = (await askGateway(wanted, io)) ?? (await (await onDisk(io)).byName(wanted));
+  const reports = (await askGateway(wanted, io)) ?? (await onDisk(io, (hooks) => hooks.byName(wanted)));
   if (wanted !== undefined && reports.length === 0)
     throw new Error(`There is no hook ${wanted}. Give its directory, or see portico hooks list.`);
   return reports;
@@ -68,11 +69,15 @@ async function askGateway(wanted: string | undefined, io: CommandIO): Promise<Ho
 }
 
 async function checkDirectory(dir: string, io: CommandIO): Promise<HookCheckReport> {
-  const report = await (await onDisk(io)).directory(dir);
+  const [report] = await onDisk(io, async (hooks) => [(await hooks.directory(dir)) ?? []].flat());
   if (!report) throw new Error(`${dir} is no hook: it has neither HOOK.md nor a handler.`);
   return report;
 }
 
-async function onDisk(io: CommandIO) {
-  return io.home().hookChecks(await workspaceOf(io), await declaredEvents(io));
+type Hooks = Awaited<ReturnType<ReturnType<CommandIO["home"]>["hooks"]>>;
+
+async function onDisk(io: CommandIO, chosen: (hooks: Hooks) => Promise<HookOnDisk[]>): Promise<HookCheckReport[]> {
+  const events = await declaredEvents(io);
+  const hooks = await chosen(await io.home().hooks(await workspaceOf(io), events));
+  return Promise.all(hooks.map((hook) => checkHook(hook, (event) => events[event])));
 }

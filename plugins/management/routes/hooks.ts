@@ -1,5 +1,8 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
 import { type Call, compile, type Management, type Mount, Type } from "portico";
+import { checkHook } from "../hooks/check.ts";
+import { runHook } from "../hooks/run.ts";
+import { disableHook, enableHook } from "../hooks/switch.ts";
 
 const RunBody = Type.Object({
   event: Type.Optional(Type.String()),
@@ -8,7 +11,8 @@ const RunBody = Type.Object({
 });
 
 /** Mounts the routes; all of them take the gateway's own token. */
-export function mountHookRoutes(mount: Mount, host: Management["hooks"]): void {
+export function mountHookRoutes(mount: Mount, gateway: Management): void {
+  const host = gateway.hooks;
   const owner = { access: "gateway" } as const;
   const runBody = compile(RunBody);
   const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
@@ -40,13 +44,13 @@ export function mountHookRoutes(mount: Mount, host: Management["hooks"]): void {
     "POST",
     "/kernel/hooks/:name/enable",
     { ...owner, summary: "Turn it on, wake it" },
-    named((name) => host.enable(name)),
+    named((name) => enableHook(gateway, name)),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/disable",
     { ...owner, summary: "Turn it off" },
-    named((name) => host.disable(name)),
+    named((name) => disableHook(gateway, name)),
   );
   mount.route(
     "POST",
@@ -67,7 +71,7 @@ export function mountHookRoutes(mount: Mount, host: Management["hooks"]): void {
     "POST",
     "/kernel/hooks/:name/check",
     { ...owner, summary: "What is wrong with it" },
-    named((name) => host.check(name)),
+    named(async (name) => checkHook(await host.onDisk(name), (event) => gateway.events().get(event))),
   );
   mount.route(
     "POST",
@@ -75,7 +79,7 @@ export function mountHookRoutes(mount: Mount, host: Management["hooks"]): void {
     { ...owner, summary: "Run it against a sample event" },
     named(async (name, call) => {
       const body = (await call.body()).length ? await call.json(runBody) : {};
-      return host.run(name, body);
+      return runHook(gateway, name, body);
     }),
   );
 }

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel/http/auth.ts";
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
-import type { HttpSettings } from "../../../kernel/http/settings.ts";
+import type { HttpSettings } from "../../../kernel/http/types.ts";
 import type { Logger } from "../../../kernel/types.ts";
 import { inject } from "../../support/inject.ts";
 

@@ -1,5 +1,5 @@
 import { didYouMean } from "../../../text/nearest.ts";
-import type { HookEventRecord } from "../../../contract/management.ts";
+import type { HookEventRecord } from "../../../contract/records.ts";
 import type { EventSpec } from "../../../types.ts";
 
 /** A declared event, with the nearest known name where nobody emits it. */

@@ -1,5 +1,5 @@
 /** How a hook has been doing. */
-import type { HookRun, HookFailure } from "../../../contract/management.ts";
+import type { HookRun, HookFailure } from "../../../contract/records.ts";
 
 /** `failuresInARow` and `tripped` begin anew with each version. */
 export interface Health {

@@ -1,5 +1,5 @@
 /** The last lines of one hook, beside the gateway's log. */
-import type { HookLogLine } from "../../../contract/management.ts";
+import type { HookLogLine } from "../../../contract/records.ts";
 import { format } from "node:util";
 import type { Logger } from "../../../types.ts";
 

@@ -1,5 +1,5 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
-import type { Effects } from "../../../contract/management.ts";
+import type { Effects } from "../../../contract/records.ts";
 import { isDeepStrictEqual } from "node:util";
 import { runBounded } from "../../load/bounded.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";

@@ -1,5 +1,5 @@
 /** Runs a hook for the bus: counts, logs, trips, and never lets a failure out of its own outcome. */
-import type { Problem, Effects } from "../../../contract/management.ts";
+import type { Problem, Effects } from "../../../contract/records.ts";
 import type { Bus } from "../../../bus.ts";
 import { backstopMs, Interrupted } from "../../load/bounded.ts";
 import { EndlessLoopError } from "../../load/loop-guard.ts";

@@ -6,8 +6,11 @@ import { type Bus, createBus } from "../../../../kernel/bus.ts";
 import { declareKernelEvents } from "../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../kernel/extensions/load/load.ts";
 import { cacheName } from "../../../../kernel/extensions/load/package-loader.ts";
-import { createHookHost, type HookHost } from "../../../../kernel/extensions/hooks/host.ts";
+import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
 import type { HookSettings } from "../../../../kernel/extensions/hooks/settings.ts";
+import { checkHook } from "../../../../plugins/management/hooks/check.ts";
+import { type HookRunRequest, runHook } from "../../../../plugins/management/hooks/run.ts";
+import { disableHook, enableHook } from "../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
 import type { EmitResult, HookContextMember, Paths } from "../../../../kernel/types.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
@@ -27,7 +30,7 @@ declare module "portico" {
 export interface HookHome {
   dir: string;
   paths: Paths;
-  host: HookHost;
+  host: ReturnType<typeof withManagement>;
   bus: Bus;
   /** What plugins add to a hook's `ctx`, by name. */
   members: Map<string, HookContextMember>;
@@ -91,7 +94,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
   });
   bus.declare("test:noticed", { mode: "notify", description: "Something happens.", sample: { n: 1 } });
   const members = new Map<string, HookContextMember>();
-  const host = createHookHost({
+  const hooks = createHookHost({
     paths,
     env: () => ({ PATH: process.env["PATH"], ...options.env }),
     log: book.log,
@@ -106,13 +109,9 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
       kernel: { hooks: settings },
       get: (key) => config[key],
       secrets: () => ["the-token-of-the-gateway"],
-      async set(key, value) {
-        const [, name] = /^hooks\.entries\.([\w-]+)\.enabled$/.exec(key) ?? [];
-        if (!name) throw new Error(`unexpected key ${key}`);
-        settings.entries[name] = { ...settings.entries[name], enabled: value as boolean };
-      },
     },
   });
+  const host = withManagement(hooks, bus, settings);
   if (!options.idle) await host.start();
   return {
     dir,
@@ -127,6 +126,23 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     remove: (path) => rmSync(join(dir, path), { recursive: true, force: true }),
     ask: (text) => bus.emit("test:asked", { text, list: [], fixed: "stays" }),
     stop: () => host.stop(),
+  };
+}
+
+/** The host with what the management does by it. */
+function withManagement(hooks: ReturnType<typeof createHookHost>, bus: Bus, settings: HookSettings) {
+  const config = {
+    async set([, , name = "", key]: readonly (string | number)[], value: unknown) {
+      assert.is(key, "enabled");
+      settings.entries[name] = { ...settings.entries[name], enabled: value as boolean };
+    },
+  };
+  return {
+    ...hooks,
+    enable: (name: string) => enableHook({ hooks, config }, name),
+    disable: (name: string) => disableHook({ hooks, config }, name),
+    check: async (name: string) => checkHook(await hooks.onDisk(name), (event) => bus.spec(event)),
+    run: (name: string, request: HookRunRequest) => runHook({ hooks, events: bus.specs }, name, request),
   };
 }
 

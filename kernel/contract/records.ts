@@ -1,6 +1,4 @@
-/** What is known about extensions, and the service by which they are managed. */
-import type { Dispose, Paths } from "./common.ts";
-import type { EventSpec } from "./events.ts";
+/** What is known about extensions. */
 
 /** What is wrong, in one line, and where. */
 export interface Problem {
@@ -135,22 +133,17 @@ export interface Effects {
   ignored: string[];
 }
 
-export interface HookRunRequest {
-  /** Default: the only event of the hook. */
-  event?: string;
-  /** Laid over the event's sample. */
-  context?: Record<string, unknown>;
-  sessionKey?: string;
+/** The event of a call by hand. */
+export interface HookTrialEvent {
+  name: string;
+  context: Record<string, unknown>;
+  sessionKey?: string | undefined;
 }
 
-/** One call by hand: what it would do, and what it said. */
-export interface HookRunReport {
-  hook: string;
-  event: string;
+/** What became of one call by hand: what it would do, and what it said. */
+export interface HookTrial {
   ok: boolean;
   ms: number;
-  /** What it was given. */
-  context: Record<string, unknown>;
   effects?: Effects;
   error?: string;
   file?: string;
@@ -159,69 +152,24 @@ export interface HookRunReport {
   logs: HookLogLine[];
 }
 
-export interface HookCheckReport {
+/** A hook as it lies on disk, for whoever judges it. */
+export interface HookOnDisk {
   name: string;
   dir: string;
-  ok: boolean;
-  /** What keeps it from running as it should. */
-  problems: Problem[];
-  /** What is odd but harmless. */
+  /** The text of HOOK.md, and its file. */
+  text: string;
+  descriptor: string;
+  events: HookEventRecord[];
+  failClosed: boolean;
+  /** Why it is unsafe to load. */
+  refused?: string;
+  /** Why it cannot be loaded. */
+  problem?: Problem;
+  /** What it requires and lacks, one line each. */
+  missing: readonly string[];
   warnings: readonly string[];
-  events: string[];
-}
-
-/** An event as its declaration describes it. */
-export type EventOutline = Pick<EventSpec, "mode" | "description" | "effects"> & {
-  changes?: readonly string[];
-  sample?: unknown;
-};
-
-/** Why the configuration file on disk is not in force. */
-export interface ReloadProblem {
-  message: string;
-  line?: number;
-}
-
-/** The gateway's extensions, configuration and log, for those who show and steer them. Names that are not there: 404. */
-export interface Management {
-  readonly version: string;
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  readonly paths: Paths;
-  url(): string;
-  /** The loopback servers that plugins opened, by name. */
-  servers(): Record<string, string>;
-  notReady(): readonly { name: string; error: string }[];
-  events(): ReadonlyMap<string, EventSpec>;
-  readonly config: {
-    problem(): ReloadProblem | undefined;
-    /** Applies the file now. */
-    refresh(): Promise<void>;
-    set(path: readonly (string | number)[], value: unknown): Promise<void>;
-  };
-  readonly log: {
-    /** The last lines, oldest first, as JSON. */
-    recent(): readonly string[];
-    follow(line: (line: string) => void): Dispose;
-  };
-  readonly plugins: {
-    list(): PluginRecord[];
-    info(name: string): PluginRecord;
-    reload(name: string): Promise<PluginRecord>;
-    rescan(): Promise<void>;
-  };
-  readonly hooks: {
-    roots(): readonly { name: string; dir: string }[];
-    list(): HookRecord[];
-    info(name: string): HookRecord;
-    /** The last lines, oldest first. */
-    logs(name: string, count: number): HookLogLine[];
-    enable(name: string): Promise<HookRecord>;
-    disable(name: string): Promise<HookRecord>;
-    approve(name: string): Promise<HookRecord>;
-    reload(name?: string): Promise<HookRecord[]>;
-    rescan(): Promise<void>;
-    check(name: string): Promise<HookCheckReport>;
-    run(name: string, request: HookRunRequest): Promise<HookRunReport>;
-  };
+  /** False where its content waits for its approval: nothing of it may be evaluated. */
+  approved: boolean;
+  /** Loads its code off to the side, and ends it; what is wrong with it. */
+  load(): Promise<Problem | undefined>;
 }

@@ -1,25 +1,25 @@
-/** Judges hooks as the gateway would, by the configuration as it stands in its file. */
+/** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
 import { basename, dirname, join } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
-import { checkCandidate } from "../extensions/hooks/check.ts";
+import { onDisk } from "../extensions/hooks/on-disk.ts";
 import { createPermission } from "../extensions/hooks/permission.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { createPackageLoader } from "../extensions/load/package-loader.ts";
 import { type Root, rootsOf } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
-import type { EventOutline, EventSpec, HookCheckReport, Paths } from "../types.ts";
+import type { EventOutline, EventSpec, HookOnDisk, Paths } from "../types.ts";
 
-export interface HookChecksOptions {
+export interface HooksOptions {
   paths: Paths;
   env: Record<string, string | undefined>;
   events: Readonly<Record<string, EventOutline>>;
 }
 
-export function openHookChecks({ paths, env, events }: HookChecksOptions) {
+export function openHooks({ paths, env, events }: HooksOptions) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
@@ -28,21 +28,21 @@ export function openHookChecks({ paths, env, events }: HookChecksOptions) {
   const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
   const specs = new Map(Object.entries(events) as unknown as [string, EventSpec][]);
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
-  const check = (candidate: HookCandidate) => checkCandidate(candidate, { loader, specs, permission });
+  const show = (candidate: HookCandidate) => onDisk(candidate, { loader, specs, permission });
 
   return {
     /** All hooks of the home, or those of one name: of each name the one that is meant, and its duplicates. */
-    async byName(wanted: string | undefined): Promise<HookCheckReport[]> {
+    async byName(wanted: string | undefined): Promise<HookOnDisk[]> {
       const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
-      return Promise.all(all.map(check));
+      return all.map(show);
     },
     /** One directory, wherever it lies; undefined where it is no hook. */
-    async directory(dir: string): Promise<HookCheckReport | undefined> {
+    async directory(dir: string): Promise<HookOnDisk | undefined> {
       const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
       const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
-      return candidate && check(candidate);
+      return candidate && show(candidate);
     },
   };
 }
