@@ -39,6 +39,9 @@ export { hasForeignFields, withoutForeignFields } from "./kit/request/foreign-fi
 export { filled, filledObject, postJson } from "./kit/request/post-json.ts";
 export { fitToolNames, PLAIN_TOOL_NAME, type ToolNames, UNCHANGED_NAMES } from "./kit/request/tool-names.ts";
 export { API_ROUTES, forwardRoutes } from "./kit/forward-routes.ts";
+export { type Expiring, createRenewed } from "./kit/credentials/renewed.ts";
+export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-token.ts";
+export { optionalPackage } from "./kit/credentials/optional-package.ts";
 export { bearerHeaders, withHeaders } from "./kit/request/headers.ts";
 export { pathSegment, pathSegments } from "./kit/request/url-path.ts";
 

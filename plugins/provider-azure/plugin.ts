@@ -1,6 +1,7 @@
 /** OpenAI models deployed on Azure. */
 import { definePlugin } from "portico";
 import { channelSchema } from "./schema.ts";
+import { createEntraCredential } from "./entra.ts";
 import { azure } from "./wire.ts";
 
 export default definePlugin({
@@ -11,7 +12,8 @@ export default definePlugin({
     ctx.add("provider", {
       name: "azure",
       description: "Azure OpenAI: v1 addressing, or classic where the channel has an apiVersion",
-      wire: azure,
+      secrets: () => (process.env.AZURE_CLIENT_SECRET ? [process.env.AZURE_CLIENT_SECRET] : []),
+      wire: { ...azure, credential: createEntraCredential({ env: process.env, now: Date.now }) },
     });
   },
 });

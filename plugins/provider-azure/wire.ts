@@ -64,7 +64,8 @@ function jsonHeaders(target: Target): Record<string, string> {
 function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const own: Record<string, string> = {};
-  if (key?.startsWith("eyJ")) own.authorization = `Bearer ${key}`;
+  if (target.credential !== undefined) own.authorization = `Bearer ${target.credential.token}`;
+  else if (key?.startsWith("eyJ")) own.authorization = `Bearer ${key}`;
   else if (key !== undefined) own["api-key"] = key;
   return withHeaders(own, target.headers);
 }

@@ -1,4 +1,4 @@
-import { PorticoError } from "portico";
+import type { ChainOptions } from "./aws-credentials.ts";
 import { pathSegment, type Target, withHeaders } from "portico/chat";
 import { signRequest } from "./signature.ts";
 
@@ -9,6 +9,7 @@ export const DEFAULT_BASE_URL = "https://bedrock-runtime.us-east-1.amazonaws.com
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => Date;
+  chain?: ChainOptions["chain"];
 }
 
 /** What of the environment must be shown to nobody. */
@@ -41,8 +42,8 @@ export function listUrl(target: Target, surroundings: Surroundings): string {
 }
 
 /**
- * Headers with credentials: the channel's key as bearer, else a signature with AWS's variables, else
- * `AWS_BEARER_TOKEN_BEDROCK`. Throws where there are none.
+ * Headers with credentials: the channel's key as bearer, else a signature with what was fetched for the attempt, else
+ * `AWS_BEARER_TOKEN_BEDROCK`.
  */
 export function authorize(
   method: "GET" | "POST",
@@ -53,26 +54,14 @@ export function authorize(
 ): Record<string, string> {
   const { env, now } = surroundings;
   const headers: Record<string, string> = body === "" ? {} : { "content-type": "application/json" };
-  const bearer = target.apiKey ?? (env.AWS_ACCESS_KEY_ID === undefined ? env.AWS_BEARER_TOKEN_BEDROCK : undefined);
-  if (bearer !== undefined) return withHeaders({ ...headers, authorization: `Bearer ${bearer}` }, target.headers);
-  if (env.AWS_ACCESS_KEY_ID === undefined || env.AWS_SECRET_ACCESS_KEY === undefined) {
-    throw new PorticoError(
-      "upstream_auth",
-      `The channel ${target.channel} has no credentials: set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
-      { type: "api_error" },
-    );
+  const { apiKey, credential } = target;
+  if (apiKey !== undefined || credential === undefined) {
+    const bearer = apiKey ?? env.AWS_BEARER_TOKEN_BEDROCK;
+    return withHeaders({ ...headers, authorization: `Bearer ${bearer}` }, target.headers);
   }
-  const signed = signRequest({
-    method,
-    url,
-    headers,
-    body,
-    service: "bedrock",
-    region: regionOf(target, surroundings),
-    accessKeyId: env.AWS_ACCESS_KEY_ID,
-    secretAccessKey: env.AWS_SECRET_ACCESS_KEY,
-    sessionToken: env.AWS_SESSION_TOKEN || undefined,
-    date: now(),
-  });
+  const { accessKeyId = "", secretAccessKey = "", sessionToken } = credential;
+  const region = regionOf(target, surroundings);
+  const keys = { accessKeyId, secretAccessKey, sessionToken };
+  const signed = signRequest({ method, url, headers, body, service: "bedrock", region, ...keys, date: now() });
   return withHeaders(signed, target.headers);
 }

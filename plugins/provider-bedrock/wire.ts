@@ -1,5 +1,6 @@
 import { parseObject, type WireProvider } from "portico/chat";
 import type { Surroundings } from "./address.ts";
+import { createAwsCredential } from "./aws-credentials.ts";
 import { authorize, listUrl } from "./address.ts";
 import { decodeResponse } from "./response.ts";
 import { readProblem } from "./problem.ts";
@@ -13,6 +14,7 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
     decode: decodeResponse,
     decoder: decodeStream,
     error: readProblem,
+    credential: createAwsCredential(surroundings),
     listModels: {
       encode(target) {
         const url = listUrl(target, surroundings);

@@ -43,7 +43,8 @@ export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const token = isVertex(target) ? !key?.startsWith("AIza") : key?.startsWith("ya29.");
   const own: Record<string, string> = {};
-  if (key !== undefined && token) own.authorization = `Bearer ${key}`;
+  if (target.credential !== undefined) own.authorization = `Bearer ${target.credential.token}`;
+  else if (key !== undefined && token) own.authorization = `Bearer ${key}`;
   else if (key !== undefined) own["x-goog-api-key"] = key;
   return withHeaders(own, target.headers);
 }

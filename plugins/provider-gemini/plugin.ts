@@ -1,6 +1,7 @@
 /** Gemini models, over Google AI Studio or Vertex AI. */
 import { definePlugin } from "portico";
 import { channelSchema } from "./schema.ts";
+import { createGoogleCredential } from "./google-credentials.ts";
 import { AI_STUDIO, gemini } from "./wire.ts";
 
 export default definePlugin({
@@ -12,7 +13,7 @@ export default definePlugin({
       name: "gemini",
       description: "Google Gemini API, or Vertex AI where the channel names a project",
       defaultBaseUrl: AI_STUDIO,
-      wire: gemini,
+      wire: { ...gemini, credential: createGoogleCredential({ env: process.env, now: Date.now }) },
     });
   },
 });

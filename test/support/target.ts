@@ -15,6 +15,9 @@ export function makeTarget(fields: Partial<Target> = {}): Target {
     signal: new AbortController().signal,
     id: "chatcmpl-test",
     created: 1_700_000_000,
+    async request() {
+      throw new Error("no request is expected");
+    },
     async fetchImage(url) {
       const image = parseDataUrl(url) ?? { mediaType: "image/png", data: Buffer.from(`bytes of ${url}`) };
       return image;

@@ -119,7 +119,13 @@ async function tryChannel(
       channel,
       model,
       key.value,
-      { log: engine.log, masks: engine.masks, ownPorts: engine.ownPorts, defaultBaseUrl: provider.defaultBaseUrl },
+      {
+        log: engine.log,
+        upstreams: engine.upstreams,
+        masks: engine.masks,
+        ownPorts: engine.ownPorts,
+        defaultBaseUrl: provider.defaultBaseUrl,
+      },
       job,
     );
     const { trace } = job;

@@ -1,20 +1,17 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
 import { fitsPattern, isPorticoError, type Logger, PorticoError } from "portico";
-import type { IncomingHttpHeaders } from "node:http";
-import { type ChatProvider, upstreamError, type WireProvider, type WireRequest } from "portico/chat";
+import { type ChatProvider, upstreamError } from "portico/chat";
 import type { Masks } from "../secrets/masks.ts";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
-import { type Receiver, type UpstreamClient, Unsendable } from "../upstream/http/upstream-client.ts";
-import { ProxyFailure } from "../upstream/http/via-proxy.ts";
+import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */
 const RETRY_MS = 30_000;
 const TIMEOUT_MS = 4_000;
-const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 export interface ModelEntry {
   id: string;
@@ -76,6 +73,7 @@ export function createListings(options: ListingOptions) {
       throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
     const target = new AttemptTarget(channel, "", channel.takeKey("").value, {
       log: options.log,
+      upstreams: options.upstreams,
       masks: options.masks,
       ownPorts: options.ownPorts,
       defaultBaseUrl: provider.defaultBaseUrl,
@@ -84,10 +82,11 @@ export function createListings(options: ListingOptions) {
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
       throw new PorticoError("not_implemented", `The provider \`${provider.name}\` does not list models.`);
-    const names = list.decode(
-      await fetchBody(options.upstreams, list.encode(target), provider.wire!.error, target.proxy),
-    );
-    return target.mask.value(names);
+    const authorized = target.authorize(provider.wire!);
+    if (authorized !== undefined) await authorized;
+    const { status, headers, body } = await target.request(list.encode(target), TIMEOUT_MS);
+    if (status < 200 || status >= 300) throw upstreamError(provider.wire!.error(status, headers, body), status);
+    return target.mask.value(list.decode(body));
   }
 
   return {
@@ -116,61 +115,6 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** A small request to an upstream. Rejects with the upstream's own error unless it responds with 2xx in time. */
-function fetchBody(
-  upstreams: UpstreamClient,
-  call: WireRequest,
-  readError: WireProvider["error"],
-  proxy: string | undefined,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let size = 0;
-    let status = 0;
-    let headers: IncomingHttpHeaders = {};
-    const timer = setTimeout(() => {
-      sending.abort();
-      reject(new PorticoError("upstream_timeout", `The upstream did not answer within ${TIMEOUT_MS} ms.`));
-    }, TIMEOUT_MS);
-    const receiver: Receiver = {
-      head: (givenStatus, givenHeaders) => {
-        status = givenStatus;
-        headers = givenHeaders;
-      },
-      data: (bytes) => {
-        size += bytes.length;
-        if (size <= MAX_LIST_BYTES) {
-          parts.push(bytes);
-          return;
-        }
-        clearTimeout(timer);
-        sending.abort();
-        reject(new PorticoError("upstream_error", `The upstream's list is larger than ${MAX_LIST_BYTES >> 20} MiB.`));
-      },
-      end: () => {
-        clearTimeout(timer);
-        const body = Buffer.concat(parts);
-        if (status >= 200 && status < 300) resolve(body);
-        else reject(upstreamError(readError(status, headers, body), status));
-      },
-      fail: (error) => {
-        clearTimeout(timer);
-        const why =
-          error instanceof Unsendable || isPorticoError(error)
-            ? `could not be asked: ${error.message}`
-            : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
-        reject(new PorticoError("upstream_error", `The upstream ${why}.`, { cause: error }));
-      },
-    };
-    const sending = upstreams.send(call, receiver, proxy);
-  });
-}
-
-function codeOf(error: Error): string {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === undefined ? "" : ` (${code})`;
 }
 
 /** Aliases, then `<channel>/<model>` of every enabled channel, then what is built in; ids are unique. */

@@ -1,9 +1,15 @@
 /** The masks of channels, and of all that the gateway keeps secret. */
 import { SecretMask } from "./secret-mask.ts";
 
+/** Of a channel, and of all: a token is of no use for long. */
+const MOST_LEARNED = 8;
+const MOST_RECENT = 64;
+
 export interface Masks {
   /** What a channel's upstream is sent, and so may echo. */
   of(channel: { config: { provider: string } }): SecretMask;
+  /** What was fetched for a channel and is not in the configuration: tokens. */
+  learn(channel: { config: object }, secrets: readonly string[]): void;
   /** Every secret that is known, for errors: another channel may lead to the same server. */
   all(): SecretMask;
 }
@@ -17,11 +23,14 @@ export interface MasksOptions {
 
 export function createMasks({ configured, provided }: MasksOptions): Masks {
   const known = new WeakMap<object, { own: string; mask: SecretMask }>();
+  /** The latest last. */
+  const learned = new WeakMap<object, readonly string[]>();
+  let recent: readonly string[] = [];
   let last: { of: string; mask: SecretMask } | undefined;
 
   return {
     of({ config }) {
-      const others = provided(config.provider);
+      const others = [...provided(config.provider), ...(learned.get(config) ?? [])];
       const own = others.length === 0 ? "" : others.join("\n");
       let found = known.get(config);
       if (found?.own !== own) {
@@ -32,8 +41,15 @@ export function createMasks({ configured, provided }: MasksOptions): Masks {
       }
       return found!.mask;
     },
+    learn({ config }, secrets) {
+      const own = learned.get(config) ?? [];
+      const fresh = secrets.filter((secret) => !own.includes(secret));
+      if (fresh.length === 0) return;
+      learned.set(config, [...own, ...fresh].slice(-MOST_LEARNED));
+      recent = [...recent, ...fresh].slice(-MOST_RECENT);
+    },
     all() {
-      const now = withoutScheme([...configured(), ...provided()]);
+      const now = withoutScheme([...configured(), ...provided(), ...recent]);
       const of = now.join("\n");
       if (last?.of !== of) last = { of, mask: new SecretMask(now) };
       return last.mask;

@@ -75,6 +75,7 @@ function embedder(provider: ChatProvider | undefined): ChatProvider | undefined 
       },
       decode: (body, sent, target) => own.decode(body, sent, target) as unknown as ReturnType<Decode>,
       error: (status, headers, body) => wire.error(status, headers, body),
+      credential: wire.credential,
     },
   };
 }

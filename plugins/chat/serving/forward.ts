@@ -82,6 +82,7 @@ function forwarder(
   if (wire === undefined || form === undefined)
     return { name, complete: async (_, { channel }) => unsupported(request.route, channel, able()) };
   const error: typeof wire.error = (status, headers, body) => wire.error(status, headers, body);
+  const { credential } = wire;
   if ("forward" in form) {
     const encode = (_: unknown, target: Parameters<typeof form.forward>[0]): WireRequest => {
       const { url, headers } = form.forward(target);
@@ -95,7 +96,7 @@ function forwarder(
         raw: true,
       };
     };
-    return { name, defaultBaseUrl, wire: { encode, error } };
+    return { name, defaultBaseUrl, wire: { encode, error, credential } };
   }
   const fields = request.fields?.(text);
   if (fields === undefined || request.stream) return { name, complete: async () => untranslated(name, request.stream) };
@@ -108,6 +109,7 @@ function forwarder(
       decode: (body, sent, target) =>
         form.decode(body, sent, target) as unknown as ReturnType<NonNullable<typeof wire.decode>>,
       error,
+      credential,
     },
   };
 }

@@ -1,17 +1,28 @@
 /** What a provider is told of the channel and the request. */
 import { isPorticoError, type Logger, PorticoError } from "portico";
-import { parseDataUrl, type Target } from "portico/chat";
+import {
+  type Credential,
+  parseDataUrl,
+  type SmallRequest,
+  type SmallResponse,
+  type Target,
+  type WireProvider,
+} from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
 import { newCompletionId } from "../openai/completion.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";
 import type { ChannelConfig } from "../schema.ts";
 import type { Job } from "../job.ts";
+import { exchangeSmall } from "./http/small-exchange.ts";
+import type { UpstreamClient } from "./http/upstream-client.ts";
 
+const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
 export interface TargetOptions {
   masks: Masks;
+  upstreams: UpstreamClient;
   log: Logger;
   ownPorts: () => readonly number[];
   /** Of the provider, where the channel names none. */
@@ -31,7 +42,9 @@ export class AttemptTarget implements Target {
   readonly log: Logger;
   readonly created = Math.floor(Date.now() / 1000);
   /** Hides what the upstream was sent in confidence. */
-  readonly mask: SecretMask;
+  mask: SecretMask;
+  credential?: Credential;
+  readonly #channel: { config: ChannelConfig };
   readonly #job: Job | undefined;
   readonly #options: TargetOptions;
   readonly #allowPrivate: boolean;
@@ -46,6 +59,7 @@ export class AttemptTarget implements Target {
     job?: Job,
   ) {
     const { config } = channel;
+    this.#channel = channel;
     this.channel = channel.name;
     this.model = model;
     this.baseUrl = trimSlash(config.baseUrl ?? options.defaultBaseUrl ?? "");
@@ -63,6 +77,27 @@ export class AttemptTarget implements Target {
   get id(): string {
     this.#id ??= newCompletionId();
     return this.#id;
+  }
+
+  /** Fetches what the provider signs requests with; undefined where there is nothing to wait for. */
+  authorize({ credential }: WireProvider): Promise<void> | undefined {
+    if (credential === undefined || this.apiKey !== undefined) return undefined;
+    const given = credential(this);
+    if (given instanceof Promise) return given.then((fetched) => this.#take(fetched));
+    this.#take(given);
+    return undefined;
+  }
+
+  #take(credential: Credential | undefined): void {
+    if (credential === undefined) return;
+    this.credential = credential;
+    const { masks } = this.#options;
+    masks.learn(this.#channel, Object.values(credential));
+    this.mask = masks.of(this.#channel);
+  }
+
+  request(call: SmallRequest, timeoutMs = REQUEST_TIMEOUT_MS): Promise<SmallResponse> {
+    return exchangeSmall(this.#options.upstreams, call, { proxy: this.proxy, timeoutMs });
   }
 
   /** The same error without any secret in it: the upstream's own words are in many. */

@@ -7,7 +7,8 @@ import { asJson, decodeAll, decodeCutAnywhere, makeTarget, readChunks, refusedPa
 import { event, exception } from "../../support/upstreams/frames.ts";
 
 const env: Record<string, string | undefined> = {};
-const bedrock = createBedrock({ env, now: () => new Date("2026-11-21T01:02:03Z") });
+const now = () => new Date("2026-11-21T01:02:03Z");
+const bedrock = createBedrock({ env, now });
 const model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 const user: ChatMessage = { role: "user", content: "Hi" };
 const tool = { type: "function", function: { name: "now" } };
@@ -45,19 +46,13 @@ test("regions and credentials of the environment", async () => {
   const bare = makeTarget({ model, baseUrl: DEFAULT_BASE_URL, options: { region: "eu-central-1" } });
   delete bare.apiKey;
   const request = { model: "x", messages: [user] };
-  try {
-    await bedrock.encode(request, bare);
-    assert.unreachable();
-  } catch (error) {
-    assert.is((error as { code: string }).code, "upstream_auth");
-  }
   Object.assign(env, {
     AWS_ACCESS_KEY_ID: "AK",
     AWS_SECRET_ACCESS_KEY: "SK",
     AWS_SESSION_TOKEN: "ST",
     AWS_REGION: "us-west-2",
   });
-  const signed = await bedrock.encode(request, bare);
+  const signed = await bedrock.encode(request, { ...bare, credential: await bedrock.credential!(bare) });
   assert.match(signed.url, /^https:\/\/bedrock-runtime\.eu-central-1\.amazonaws\.com\/model\//);
   assert.match(signed.headers.authorization!, "Credential=AK/20261121/eu-central-1/bedrock/aws4_request");
   assert.match(signed.headers.authorization!, "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token");
@@ -65,6 +60,32 @@ test("regions and credentials of the environment", async () => {
   const list = bedrock.listModels!.encode({ ...bare, options: {} });
   assert.is(list.url, "https://bedrock.us-west-2.amazonaws.com/foundation-models");
   for (const name of Object.keys(env)) delete env[name];
+});
+
+test("credentials of AWS's default chain are renewed", async () => {
+  const target = makeTarget({ model });
+  delete target.apiKey;
+  let time = Date.parse("2026-11-21T00:00:00Z");
+  let asked = 0;
+  const chain = async () => ({
+    defaultProvider: () => async () => {
+      asked++;
+      return { accessKeyId: `AK${asked}`, secretAccessKey: "SK", expiration: new Date(time + 3_600_000) };
+    },
+  });
+  const own = createBedrock({ env: {}, now: () => new Date(time), chain });
+  const key = async () => (await own.credential!(target))?.accessKeyId;
+  assert.equal(await Promise.all([key(), key()]), ["AK1", "AK1"]);
+  time += 3_400_000;
+  assert.is(await key(), "AK1", "still good, while another one is fetched");
+  await new Promise(setImmediate);
+  assert.equal([await key(), asked], ["AK2", 2]);
+  const sent = await own.encode(
+    { model: "x", messages: [user] },
+    { ...target, credential: await own.credential!(target) },
+  );
+  assert.match(sent.headers.authorization!, "Credential=AK2/20261121/");
+  assert.is(sent.headers["x-amz-security-token"], undefined);
 });
 
 test("tools and every tool_choice", async () => {

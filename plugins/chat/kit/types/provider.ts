@@ -27,6 +27,24 @@ export interface Target {
   created: number;
   /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
   fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
+  /** What `WireProvider.credential` gave for this attempt. */
+  credential?: Credential | undefined;
+  /**
+   * A small request beside the chat (a token, a list), through the channel's proxy: resolves with whatever status comes,
+   * rejects with `upstream_error` or `upstream_timeout` (10 s).
+   */
+  request(call: SmallRequest): Promise<SmallResponse>;
+}
+
+/** What a provider signs requests with where the channel has no `apiKey`: a token, or the parts of a key. All of it is secret. */
+export type Credential = Readonly<Record<string, string>>;
+
+export type SmallRequest = Pick<WireRequest, "method" | "url" | "headers" | "body">;
+
+export interface SmallResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
 }
 
 /**
@@ -89,6 +107,11 @@ export interface WireProvider {
    * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are mended by the caller.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
+  /**
+   * Asked before each attempt at a channel without an `apiKey`: `target.credential` then has what it gives. It keeps and
+   * renews by itself (`createRenewed`). Throws `upstreamError` of kind `auth` where it is refused one.
+   */
+  credential?(target: Target): Credential | undefined | Promise<Credential | undefined>;
   /** Reads a response of status >= 400 (or an error event's body): the message and code to pass on. */
   error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
   /** By form: see `NativeForm`. */

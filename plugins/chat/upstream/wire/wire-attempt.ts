@@ -7,6 +7,11 @@ import { wireRequest } from "./wire-request.ts";
 
 /** Resolves with the response's beginning, rejects with what went wrong before it. */
 export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
+  const authorized = attempt.target.authorize(attempt.wire);
+  return authorized === undefined ? begin(attempt) : authorized.then(() => begin(attempt));
+}
+
+function begin(attempt: WireAttempt): Promise<ChatResponse> {
   const { wire, target, job } = attempt;
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
   const own = native?.encode(job.native!, target);

@@ -1,0 +1,99 @@
+/** Entra's access tokens: of an application by its secret or federated token, else by the package of Azure's own chain. */
+import { readFile } from "node:fs/promises";
+import { PorticoError } from "portico";
+import {
+  createRenewed,
+  type Expiring,
+  fetchAccessToken,
+  optionalPackage,
+  type Target,
+  type WireProvider,
+} from "portico/chat";
+
+const SCOPE = "https://cognitiveservices.azure.com/.default";
+const AUTHORITY = "https://login.microsoftonline.com";
+const ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** What the process gives. */
+export interface Surroundings {
+  env: Record<string, string | undefined>;
+  now: () => number;
+}
+
+/** For channels without a key; what stands in front of Azure under another name may want none. */
+export function createEntraCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
+  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }>>>();
+
+  return (target) => {
+    if (!wantsEntra(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
+    let token = tokens.get(target.channel);
+    if (token === undefined) {
+      token = createRenewed(async () => {
+        const { value, expiresAt } = await fetchToken(target);
+        return { value: { token: value }, expiresAt };
+      }, now);
+      tokens.set(target.channel, token);
+    }
+    return token();
+  };
+
+  function wantsEntra({ baseUrl, options }: Target): boolean {
+    if (options.entra !== undefined) return options.entra === true;
+    return env.AZURE_CLIENT_ID !== undefined || AZURE_HOST.test(new URL(baseUrl).hostname);
+  }
+
+  async function fetchToken(target: Target): Promise<Expiring<string>> {
+    const { AZURE_TENANT_ID: tenant, AZURE_CLIENT_ID: client, AZURE_CLIENT_SECRET: secret } = env;
+    const file = env.AZURE_FEDERATED_TOKEN_FILE;
+    if (!tenant || !client || (!secret && !file)) return fromPackage(target);
+    const authority = (env.AZURE_AUTHORITY_HOST ?? AUTHORITY).replace(/\/+$/, "");
+    const url = `${authority}/${encodeURIComponent(tenant)}/oauth2/v2.0/token`;
+    const proof: Record<string, string> = secret
+      ? { client_secret: secret }
+      : { client_assertion_type: ASSERTION, client_assertion: await federatedToken(target, file!) };
+    return fetchAccessToken(
+      target,
+      url,
+      { grant_type: "client_credentials", client_id: client, scope: SCOPE, ...proof },
+      now,
+    );
+  }
+}
+
+/** Headers that a channel brings its own credentials in. */
+const OWN = /^(authorization|api-key|ocp-apim-subscription-key)$/i;
+
+const AZURE_HOST = /\.(azure\.(com|us|cn)|microsoft\.com)$/i;
+
+interface AzureIdentity {
+  DefaultAzureCredential: new () => {
+    getToken(scope: string): Promise<{ token: string; expiresOnTimestamp: number } | null>;
+  };
+}
+
+/** Managed identities, `az login` and the like. */
+async function fromPackage(target: Target): Promise<Expiring<string>> {
+  const missing = `The channel ${target.channel} has no credentials: set its apiKey, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET. Managed identities and az login need a package`;
+  const { DefaultAzureCredential } = await optionalPackage<AzureIdentity>("@azure/identity", missing);
+  try {
+    const got = await new DefaultAzureCredential().getToken(SCOPE);
+    if (got !== null) return { value: got.token, expiresAt: got.expiresOnTimestamp };
+  } catch (error) {
+    throw noCredentials(target, error);
+  }
+  throw noCredentials(target);
+}
+
+async function federatedToken(target: Target, path: string): Promise<string> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    throw noCredentials(target, error);
+  }
+}
+
+function noCredentials({ channel }: Target, cause?: unknown): PorticoError {
+  const why = cause instanceof Error ? `: ${cause.message.split("\n")[0]?.slice(0, 300)}` : "";
+  const message = `The channel ${channel} has no credentials, and Azure's chain of them gives none${why}`;
+  return new PorticoError("upstream_auth", message, { type: "api_error", cause });
+}

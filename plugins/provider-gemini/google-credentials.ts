@@ -1,0 +1,153 @@
+/** Vertex AI's access tokens: by a service account's or a user's file, else of the machine's metadata server. */
+import { createSign } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PorticoError } from "portico";
+import {
+  createRenewed,
+  type Expiring,
+  fetchAccessToken,
+  optionalPackage,
+  readAccessToken,
+  type Target,
+  type WireProvider,
+} from "portico/chat";
+import { AI_STUDIO, isVertex } from "./address.ts";
+
+const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
+const TOKEN_URL = "https://oauth2.googleapis.com/token";
+const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
+const METADATA_TIMEOUT_MS = 3_000;
+/** The library renews by itself, and does not say when. */
+const LIBRARY_FRESH_MS = 60_000;
+
+/** What the process gives. */
+export interface Surroundings {
+  env: Record<string, string | undefined>;
+  now: () => number;
+}
+
+type File = Record<string, unknown>;
+
+/** For channels with a `project` and without a key. One token for each channel and file. */
+export function createGoogleCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
+  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }>>>();
+
+  return (target) => {
+    if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
+    const named = target.options.keyFile;
+    const path = typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS;
+    // What stands in front of Google under another name may want none.
+    const google = target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
+    if (path === undefined && env.GCE_METADATA_HOST === undefined && !google) return undefined;
+    const id = JSON.stringify([target.channel, path]);
+    let token = tokens.get(id);
+    if (token === undefined) {
+      token = createRenewed(async () => {
+        const { value, expiresAt } = await fetchToken(target, path);
+        return { value: { token: value }, expiresAt };
+      }, now);
+      tokens.set(id, token);
+    }
+    return token();
+  };
+
+  async function fetchToken(target: Target, path: string | undefined): Promise<Expiring<string>> {
+    const file = path === undefined ? await userFile() : await readKeyFile(target, path);
+    if (file === undefined) return fromMetadata(target);
+    const url = typeof file.token_uri === "string" ? file.token_uri : TOKEN_URL;
+    if (file.type === "service_account") {
+      const form = {
+        grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        assertion: assertion(file, url, target),
+      };
+      return fetchAccessToken(target, url, form, now);
+    }
+    if (file.type === "authorized_user") {
+      const { client_id, client_secret, refresh_token } = file;
+      const form = { client_id: `${client_id}`, client_secret: `${client_secret}`, refresh_token: `${refresh_token}` };
+      return fetchAccessToken(target, url, { grant_type: "refresh_token", ...form }, now);
+    }
+    return fromLibrary(target, file);
+  }
+
+  /** Where `gcloud auth application-default login` leaves it. */
+  async function userFile(): Promise<File | undefined> {
+    if (env.HOME === undefined) return undefined;
+    const path = join(env.HOME, ".config/gcloud/application_default_credentials.json");
+    return readFile(path, "utf8").then(parsed, () => undefined);
+  }
+
+  function assertion({ client_email, private_key, private_key_id }: File, url: string, target: Target): string {
+    const seconds = Math.floor(now() / 1000);
+    const head = { alg: "RS256", typ: "JWT", kid: private_key_id };
+    const claims = { iss: client_email, scope: SCOPE, aud: url, iat: seconds, exp: seconds + 3600 };
+    const text = [head, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+    try {
+      return `${text}.${createSign("RSA-SHA256").update(text).sign(String(private_key), "base64url")}`;
+    } catch (error) {
+      throw misconfigured(target, "the private_key of its keyFile cannot be read", error);
+    }
+  }
+
+  /** Never through a proxy: it is the machine's own. */
+  async function fromMetadata(target: Target): Promise<Expiring<string>> {
+    const host = env.GCE_METADATA_HOST ?? "metadata.google.internal";
+    let response: Response;
+    let body: Buffer;
+    try {
+      response = await fetch(`http://${host}${METADATA_PATH}`, {
+        headers: { "metadata-flavor": "Google" },
+        signal: AbortSignal.timeout(METADATA_TIMEOUT_MS),
+      });
+      body = Buffer.from(await response.arrayBuffer());
+    } catch (error) {
+      const others = "an apiKey, keyFile (a service account's file) or GOOGLE_APPLICATION_CREDENTIALS";
+      throw misconfigured(target, `there is no metadata server at ${host}: set ${others}`, error);
+    }
+    return readAccessToken(target, { status: response.status, headers: {}, body }, now);
+  }
+
+  async function fromLibrary(target: Target, file: File): Promise<Expiring<string>> {
+    const missing = `The channel ${target.channel} has a keyFile of type ${String(file.type)}, which needs a package`;
+    const { GoogleAuth } = await optionalPackage<GoogleLibrary>("google-auth-library", missing);
+    const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
+    if (typeof value !== "string") throw misconfigured(target, "its keyFile gives no token");
+    return { value, expiresAt: now() + LIBRARY_FRESH_MS };
+  }
+}
+
+/** Headers that a channel brings its own credentials in. */
+const OWN = /^(authorization|x-goog-api-key)$/i;
+
+interface GoogleLibrary {
+  GoogleAuth: new (options: object) => { getAccessToken(): Promise<string | null | undefined> };
+}
+
+async function readKeyFile(target: Target, path: string): Promise<File> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw misconfigured(target, `its keyFile ${path} cannot be read`, error);
+  }
+  const file = parsed(text);
+  if (file === undefined) throw misconfigured(target, `its keyFile ${path} is no JSON`);
+  return file;
+}
+
+function parsed(text: string): File | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as File) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function misconfigured({ channel }: Target, why: string, cause?: unknown): PorticoError {
+  return new PorticoError("upstream_auth", `The channel ${channel} has no credentials: ${why}.`, {
+    type: "api_error",
+    cause,
+  });
+}
