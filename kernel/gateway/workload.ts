@@ -2,18 +2,24 @@
 import type { Dispose } from "../types.ts";
 
 export function createWorkload() {
-  const running = new Set<Promise<unknown>>();
+  // No Set: its old tables would keep what they held until the next full garbage collection.
+  const running: { work: Promise<unknown>; place: number }[] = [];
   const checks = new Map<object, { name: string; check: () => string | undefined }>();
 
   return {
     busy<T>(work: Promise<T>): Promise<T> {
-      running.add(work);
-      const done = () => void running.delete(work);
+      const entry = { work, place: running.length };
+      running.push(entry);
+      const done = () => {
+        const last = running.pop()!;
+        last.place = entry.place;
+        if (last !== entry) running[entry.place] = last;
+      };
       work.then(done, done);
       return work;
     },
     /** Resolves when all that runs now has ended, one way or the other. */
-    ended: (): Promise<unknown> => Promise.allSettled([...running]),
+    ended: (): Promise<unknown> => Promise.allSettled(running.map(({ work }) => work)),
     addReadiness(name: string, check: () => string | undefined): Dispose {
       const key = {};
       checks.set(key, { name, check });

@@ -54,7 +54,7 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
     else if (block.type === "redacted_thinking") blocks.sealed(block.data ?? "");
     else if (block.type === "tool_use") blocks.call(block.id, block.name, block.input);
   }
-  const finish = finishReason(message.stop_reason, blocks.called);
+  const finish = finishReason(message.stop_reason, blocks.called());
   return completionFrom(target, {
     id: message.id,
     model: message.model,

@@ -21,8 +21,6 @@ export interface Frame {
 
 export interface FrameReader {
   push(bytes: Buffer): void;
-  /** Bytes of a frame that is not complete. */
-  readonly held: number;
 }
 
 /** Takes bytes cut anywhere. Throws `upstreamError` where a checksum or a length is wrong. */
@@ -47,9 +45,6 @@ export function readFrames(onFrame: (frame: Frame) => void): FrameReader {
       }
       held = all.length > 0 ? [all] : [];
       size = all.length;
-    },
-    get held() {
-      return size;
     },
   };
 }

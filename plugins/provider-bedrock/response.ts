@@ -45,7 +45,7 @@ export function decodeResponse(body: Buffer, sent: WireRequest, target: Target):
     if (redactedContent) blocks.sealed(redactedContent);
     if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
   }
-  const finish = finishReason(response.stopReason, blocks.called);
+  const finish = finishReason(response.stopReason, blocks.called());
   return completionFrom(target, {
     choices: [{ message: blocks.message(), finish }],
     usage: response.usage && readUsage(response.usage),

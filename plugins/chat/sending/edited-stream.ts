@@ -13,10 +13,11 @@ const WAITING_READS = 16;
 const CONTENT = Buffer.from('"content"');
 
 /** The stream with its text as handlers leave it. A rejection of theirs ends it with that error. */
-export function editedStream(source: ResponseStream, edit: Edit): ResponseStream & { text: string } {
+export function editedStream(source: ResponseStream, edit: Edit): ResponseStream {
   let wake: (() => void) | undefined;
   const editor = new Editor(edit);
-  const stream = onTopOf(source, {
+  return onTopOf(source, {
+    text: () => editor.text,
     start(sink) {
       const waiting: Buffer[] = [];
       let ended: (() => void) | undefined;
@@ -69,7 +70,6 @@ export function editedStream(source: ResponseStream, edit: Edit): ResponseStream
   async function send(sink: Sink, bytes: Buffer): Promise<void> {
     if (bytes.length > 0 && !sink.write(bytes)) await new Promise<void>((resolve) => (wake = resolve));
   }
-  return Object.defineProperty(stream, "text", { get: () => editor.text }) as ResponseStream & { text: string };
 }
 
 /** Texts of events that follow each other in one read are one text to the handlers. */

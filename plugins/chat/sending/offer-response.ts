@@ -60,7 +60,8 @@ async function offerCompletion(
 /** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
 function heldStream(events: Emitter, job: Job, source: ResponseStream): ResponseStream {
   let text: string | undefined;
-  const stream = onTopOf(source, {
+  return onTopOf(source, {
+    text: () => text ?? source.text,
     start(sink) {
       const held: Buffer[] = [];
       const completion = textCompletion({ id: newCompletionId(), created: 0, model: "" }, "");
@@ -86,7 +87,6 @@ function heldStream(events: Emitter, job: Job, source: ResponseStream): Response
       });
     },
   });
-  return Object.defineProperty(stream, "text", { get: () => text ?? source.text });
 }
 
 function modelOf({ trace, request }: Job): string {

@@ -1,5 +1,6 @@
 /** Comments in the silence of streams: one ticker for all of them costs a busy stream nothing but a flag. */
 import type { ServerResponse } from "node:http";
+import { takeOut } from "../places.ts";
 
 const TICK_MS = 500;
 const SILENT_TICKS = 30;
@@ -9,9 +10,10 @@ interface Watched {
   res: ServerResponse;
   wrote: boolean;
   silent: number;
+  place: number;
 }
 
-const watched = new Set<Watched>();
+const watched: Watched[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
 export interface KeepAlive {
@@ -22,16 +24,16 @@ export interface KeepAlive {
 
 /** A comment line goes out after each 15 s of silence. */
 export function keepAlive(res: ServerResponse): KeepAlive {
-  const entry: Watched = { res, wrote: true, silent: 0 };
-  watched.add(entry);
+  const entry: Watched = { res, wrote: true, silent: 0, place: watched.length };
+  watched.push(entry);
   ticker ??= setInterval(tick, TICK_MS).unref();
   return {
     touch() {
       entry.wrote = true;
     },
     stop() {
-      watched.delete(entry);
-      if (watched.size > 0) return;
+      takeOut(watched, entry);
+      if (watched.length > 0) return;
       clearInterval(ticker);
       ticker = undefined;
     },

@@ -1,4 +1,5 @@
 /** Timeouts of upstreams. Long ones share one coarse ticker: a timer of its own for each request costs as much as routing. */
+import { takeOut } from "../places.ts";
 
 const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;
@@ -11,8 +12,6 @@ export interface Deadline {
   stop(): void;
 }
 
-// An array in which the last takes the place of whoever goes. A Set writes its table anew every hundred entries, and
-// each old table keeps what was in it (whole requests) until the next full garbage collection.
 const coarse: Coarse[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
@@ -44,7 +43,8 @@ class Coarse implements Deadline {
   ticksLeft: number;
   readonly late: () => void;
   #ticks: number;
-  #place = -1;
+  /** In the list; -1 where it is in none. */
+  place = -1;
   constructor(ms: number, late: () => void) {
     this.late = late;
     this.#ticks = ticksOf(ms);
@@ -57,19 +57,15 @@ class Coarse implements Deadline {
   set(ms: number): void {
     this.#ticks = ticksOf(ms);
     this.ticksLeft = this.#ticks;
-    if (this.#place === -1) this.#enter();
+    if (this.place === -1) this.#enter();
   }
   stop(): void {
-    if (this.#place === -1) return;
-    const last = coarse.pop()!;
-    if (last !== this) {
-      coarse[this.#place] = last;
-      last.#place = this.#place;
-    }
-    this.#place = -1;
+    if (this.place === -1) return;
+    takeOut(coarse, this);
+    this.place = -1;
   }
   #enter(): void {
-    this.#place = coarse.push(this) - 1;
+    this.place = coarse.push(this) - 1;
     ticker ??= setInterval(tick, TICK_MS);
   }
 }

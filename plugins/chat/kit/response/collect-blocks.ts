@@ -19,7 +19,7 @@ export interface CollectedBlocks {
   /** Reasoning that nobody but the upstream can read. */
   sealed(data: string): void;
   call(id: string | undefined, name: string | undefined, input: unknown): void;
-  readonly called: boolean;
+  called(): boolean;
   message(): ChatMessage;
 }
 
@@ -39,9 +39,7 @@ export function collectBlocks({ origin, names }: BlockOptions): CollectedBlocks 
       const fn = { name: names.original(name), arguments: JSON.stringify(input ?? {}) };
       calls.push({ id: clientCallId(id), type: "function", function: fn });
     },
-    get called() {
-      return calls.length > 0;
-    },
+    called: () => calls.length > 0,
     message: () => ({
       ...assistantMessage({ text: texts.join(""), reasoning: reasoning.join("\n"), calls }),
       // Only a loop of calls needs the signatures again.

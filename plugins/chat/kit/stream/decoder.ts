@@ -18,41 +18,50 @@ export interface Decoding<U> {
 }
 
 /** What came before a failure goes out first; the caller then finds the failure beside it. */
-export function createDecoder<U>(decoding: Decoding<U>) {
-  function taken(): Buffer | undefined {
-    const bytes = decoding.take();
-    if (bytes !== undefined) return bytes;
+export function createDecoder<U>(decoding: Decoding<U>): Decoder<U> {
+  return new Decoder(decoding);
+}
+
+// A class for its getters: of those in an object literal, V8 keeps a stream's until the next full garbage collection.
+class Decoder<U> {
+  readonly #decoding: Decoding<U>;
+
+  constructor(decoding: Decoding<U>) {
+    this.#decoding = decoding;
+  }
+  push(bytes: Buffer): Buffer | undefined {
+    this.#decoding.push(bytes);
+    return this.#taken();
+  }
+  end(): Buffer | undefined {
+    const decoding = this.#decoding;
     const failure = decoding.failure();
+    if (failure !== undefined) throw failure;
+    decoding.flush?.();
+    if (decoding.failure() === undefined && !decoding.done()) decoding.close();
+    return this.#taken();
+  }
+  get usage(): U | undefined {
+    return this.#decoding.usage();
+  }
+  get finishReason(): string | undefined {
+    return this.#decoding.finishReason();
+  }
+  get text(): string | undefined {
+    return this.#decoding.text?.();
+  }
+  get failure(): PorticoError | undefined {
+    return this.#decoding.failure();
+  }
+  get done(): boolean {
+    return this.#decoding.done();
+  }
+
+  #taken(): Buffer | undefined {
+    const bytes = this.#decoding.take();
+    if (bytes !== undefined) return bytes;
+    const failure = this.#decoding.failure();
     if (failure !== undefined) throw failure;
     return undefined;
   }
-
-  return {
-    push(bytes: Buffer): Buffer | undefined {
-      decoding.push(bytes);
-      return taken();
-    },
-    end(): Buffer | undefined {
-      const failure = decoding.failure();
-      if (failure !== undefined) throw failure;
-      decoding.flush?.();
-      if (decoding.failure() === undefined && !decoding.done()) decoding.close();
-      return taken();
-    },
-    get usage() {
-      return decoding.usage();
-    },
-    get finishReason() {
-      return decoding.finishReason();
-    },
-    get text() {
-      return decoding.text?.();
-    },
-    get failure() {
-      return decoding.failure();
-    },
-    get done() {
-      return decoding.done();
-    },
-  };
 }

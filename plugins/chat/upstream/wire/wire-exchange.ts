@@ -67,6 +67,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   }
 
   data(bytes: Buffer): void {
+    if (this.#mode === "over") return;
     if (this.#firstByteMs < 0) {
       this.#firstByteMs = performance.now() - this.#a.job.startedAt;
       this.#deadline?.set(this.#a.idleTimeoutMs);
@@ -111,6 +112,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
         case "sniff":
         case "waiting":
           throw emptyResponse(this.#a.target, this.#status);
+        case "over":
+          this.#deadline?.stop();
       }
     } catch (error) {
       this.#broken(error);
@@ -118,17 +121,11 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   }
 
   fail(error: Error): void {
-    if (this.#mode === "over") return;
-    if (this.#mode === "error") {
-      this.#refused();
-      return;
-    }
+    if (this.#mode === "over") this.#deadline?.stop();
+    else if (this.#mode === "error") this.#refused();
     // The response was complete; only its last line was not.
-    if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) {
-      this.end();
-      return;
-    }
-    this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
+    else if (this.#mode === "stream" && this.#reading?.finishReason !== undefined && !this.#delivery.open) this.end();
+    else this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
   }
 
   // --------------------------------------------------------------------------------------------- streams
@@ -161,7 +158,12 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
     if (reading.failure !== undefined) {
       this.#abort();
       this.#broken(reading.failure);
-    } else if (reading.done) this.#finish();
+    } else if (reading.done) {
+      this.#finish();
+      // The connection is kept where the upstream ends its response soon. The end stops it: a timer of its own would
+      // keep all of a stream for so long.
+      this.#deadline?.set(LINGER_MS);
+    }
   }
 
   #deliver(bytes: Buffer): void {
@@ -249,16 +251,14 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
     const { target, timeoutMs, idleTimeoutMs } = this.#a;
     const begun = this.#firstByteMs >= 0;
     this.#abort();
+    if (this.#mode === "over") return;
     this.#broken(silence(target, begun ? idleTimeoutMs : timeoutMs, begun));
   }
 
   #finish(): void {
     if (this.#mode === "over") return;
-    const sending = this.#sending;
     this.#delivery.begin();
     this.#close();
-    // The connection is kept where the upstream ends its response soon.
-    setTimeout(() => sending?.abort(), LINGER_MS).unref();
     this.#delivery.end();
   }
 
