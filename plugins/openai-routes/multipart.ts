@@ -1,12 +1,15 @@
 /**
  * Finds the small fields of a `multipart/form-data` body (RFC 7578) while it goes by, and where their values stand; files
- * are skipped. Nothing but the head of a part or a small value is held.
+ * are skipped. Nothing but the head of a part or a small value is held. The body goes on as it is, to servers that may be
+ * more generous: whatever they could read in another way is refused.
  */
 import { PorticoError } from "portico";
+import { readHead } from "./part-head.ts";
 
-/** A field that is no file. */
+/** A part of the body; of a file only its name is known. */
 export interface Field {
   name: string;
+  file: boolean;
   value: string;
   /** Where its value stands in the body: from the first byte, to behind the last. */
   start: number;
@@ -24,23 +27,29 @@ const MAX_VALUE = 256 * 1024;
 const MAX_PARTS = 1000;
 const HEAD_END = Buffer.from("\r\n\r\n");
 
-/** Undefined for another type, or one without a boundary. */
+/** Undefined for another type, or one without a boundary, or with two. */
 export function boundaryOf(contentType: string): string | undefined {
-  if (!/^\s*multipart\/form-data\s*;/i.test(contentType.slice(0, 100))) return undefined;
-  const found = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType.slice(0, 1000));
-  return found?.[1] ?? found?.[2];
+  if (contentType.length > 1000 || !/^\s{0,9}multipart\/form-data\s{0,9};/i.test(contentType)) return undefined;
+  const found = /;\s{0,9}boundary=(?:"([\w'()+,./:=? -]{1,200})"|([\w'()+,./:=?-]{1,200}))\s{0,9}(;|$)/i.exec(
+    contentType,
+  );
+  const twice = contentType.split(/boundary\*?(?:\d+\*?)?\s{0,9}=/i).length > 2;
+  return twice ? undefined : (found?.[1] ?? found?.[2]);
 }
 
 interface Part {
-  name: string | undefined;
+  name: string;
   start: number;
   /** Of a field; undefined for a file. */
   value: Buffer[] | undefined;
   size: number;
 }
 
+const CRLF = Buffer.from("\r\n");
+
 export function createMultipartReader(boundary: string): MultipartReader {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  const dashed = delimiter.subarray(2);
   const fields: Field[] = [];
   // The first delimiter needs no line break before it.
   let held: Buffer = Buffer.from("\r\n");
@@ -58,9 +67,10 @@ export function createMultipartReader(boundary: string): MultipartReader {
       case "delimited":
         return afterDelimiter();
       case "head":
-        return readHead();
+        return partBegins();
       default:
-        drop(held.length);
+        if (held.includes(dashed)) throw malformed("its boundary stands behind the last one");
+        drop(Math.max(0, held.length - dashed.length));
         return false;
     }
   }
@@ -71,12 +81,15 @@ export function createMultipartReader(boundary: string): MultipartReader {
   }
 
   function toDelimiter(): boolean {
-    const found = held.indexOf(delimiter);
+    const dashes = held.indexOf(dashed);
+    const found = dashes === -1 ? -1 : dashes - CRLF.length;
+    if (dashes !== -1 && (found < 0 || held.compare(CRLF, 0, CRLF.length, found, dashes) !== 0))
+      throw malformed("its boundary stands inside of a line");
     // What may be the beginning of a delimiter waits for the rest of it.
-    const length = found === -1 ? Math.max(0, held.length - delimiter.length + 1) : found;
+    const length = found < 0 ? Math.max(0, held.length - delimiter.length + 1) : found;
     if (part !== undefined) keep(part, held.subarray(0, length));
     drop(length);
-    if (found === -1) return false;
+    if (found < 0) return false;
     if (part !== undefined) finish(part);
     drop(delimiter.length);
     state = "delimited";
@@ -93,28 +106,30 @@ export function createMultipartReader(boundary: string): MultipartReader {
   }
 
   function finish({ name, value, start, size }: Part): void {
-    if (name !== undefined && value !== undefined)
-      fields.push({ name, value: Buffer.concat(value).toString("utf8"), start, end: start + size });
+    const text = value === undefined ? "" : Buffer.concat(value).toString("utf8");
+    fields.push({ name, file: value === undefined, value: text, start, end: start + size });
     part = undefined;
   }
 
   function afterDelimiter(): boolean {
     if (held.length < 2) return false;
     if (held[0] === 45 && held[1] === 45) {
+      drop(2);
       state = "over";
       return true;
     }
+    if (held[0] !== 13 || held[1] !== 10) throw malformed("something stands behind a boundary in its line");
     if (++parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
     // The line break stays: a part may have no head at all.
     state = "head";
     return true;
   }
 
-  function readHead(): boolean {
+  function partBegins(): boolean {
     const found = held.indexOf(HEAD_END);
     if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD) throw malformed("the head of a part is too large");
     if (found === -1) return false;
-    const { name, file } = readDisposition(held.toString("utf8", 0, found));
+    const { name, file } = readHead(held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)));
     drop(found + HEAD_END.length);
     part = { name, start: at, value: file ? undefined : [], size: 0 };
     // An empty value is followed by its delimiter at once.
@@ -134,13 +149,7 @@ export function createMultipartReader(boundary: string): MultipartReader {
   };
 }
 
-function readDisposition(head: string): { name: string | undefined; file: boolean } {
-  const line = head.split("\r\n").find((one) => /^content-disposition:/i.test(one)) ?? "";
-  const name = /;\s{0,20}name=(?:"([^"]{0,1000})"|([^\s;]{1,1000}))/i.exec(line);
-  return { name: name?.[1] ?? name?.[2], file: /;\s{0,20}filename\*?=/i.test(line) };
-}
-
-function malformed(why: string): PorticoError {
+export function malformed(why: string): PorticoError {
   return new PorticoError("invalid_request_error", `The multipart body cannot be read: ${why}.`, {
     type: "invalid_request_error",
   });

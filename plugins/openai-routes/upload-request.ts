@@ -24,7 +24,8 @@ export async function forwardUpload(chat: ChatService, call: Call, route: ApiRou
       model,
       stream,
       text: fields.get("prompt")?.value,
-      contentType,
+      // Of what else it says nothing is known here.
+      contentType: `multipart/form-data; boundary="${boundary}"`,
       body: (own, text) =>
         spool.source(
           [replacing(fields.get("model"), own), replacing(fields.get("prompt"), text)].flatMap((one) => one ?? []),
@@ -35,16 +36,19 @@ export async function forwardUpload(chat: ChatService, call: Call, route: ApiRou
   }
 }
 
-/** Files are not among them. Which of two would count is not ours to guess. */
+/** A server may read names in any case, trim them, or take `model[]` for a list. */
+const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*(?:\[.*)?$/isu;
+
+/** Those that are no files. Which of two would count is not ours to guess: what was checked is what is sent. */
 function byName(fields: readonly Field[]): Map<string, Field> {
   const known = new Map<string, Field>();
   for (const field of fields) {
-    // What was checked is what is sent: a server may read names in any case.
-    if (field.name !== "model" && /^models?$/iu.test(field.name))
-      throw refused(field.name, `\`${field.name}\` is not a field of this request: write \`model\``);
-    if (known.has(field.name) && (field.name === "model" || field.name === "prompt"))
-      throw refused(field.name, `\`${field.name}\` comes twice`);
-    known.set(field.name, field);
+    const { name, file } = field;
+    if (NAMES_A_MODEL.test(name) && (name !== "model" || file))
+      throw refused(name, `\`${name}\` is not a field of this request: write \`model\``);
+    if (file) continue;
+    if (known.has(name) && (name === "model" || name === "prompt")) throw refused(name, `\`${name}\` comes twice`);
+    known.set(name, field);
   }
   return known;
 }

@@ -17,20 +17,27 @@ export interface ReadRequest {
 
 const NONE: readonly string[] = [];
 const MOST_MODELS = 16;
+/** Its first byte in UTF-8: we read over it, and not every server does. */
+const BYTE_ORDER_MARK = 0xef;
 
 /** `raw`: the bytes that the value was read from. Throws `invalid_request_error` (400) with `param`. */
 export function readRequest(value: unknown, raw?: Buffer): ReadRequest {
   if (!isObject(value)) return { request: checkRequest(value), fallbacks: NONE, same: true };
   checkMembers(value, raw);
-  const hasModels = value["models"] !== undefined;
   const strayOptions = value["stream"] !== true && value["stream_options"] !== undefined;
-  if (!hasModels && !strayOptions) return { request: checkRequest(value), fallbacks: NONE, same: true };
-  const { models, ...request } = value;
+  if (value["models"] === undefined && !strayOptions)
+    return { request: checkRequest(value), fallbacks: NONE, same: raw === undefined || raw[0] !== BYTE_ORDER_MARK };
+  const { fields, fallbacks } = splitModels(value);
+  const { stream_options: _, ...others } = fields;
+  return { request: checkRequest(strayOptions ? others : fields), fallbacks, same: false };
+}
+
+/** The members without `models`, and the models to go on to after `model`, which may be the first of them. */
+export function splitModels({ models, ...fields }: Fields): { fields: Fields; fallbacks: readonly string[] } {
   const listed = readModels(models);
-  if (strayOptions) delete request["stream_options"];
-  if (request["model"] == null && listed.length > 0) request["model"] = listed[0];
-  const fallbacks = listed.filter((model, i) => model !== request["model"] && listed.indexOf(model) === i);
-  return { request: checkRequest(request), fallbacks, same: false };
+  if (fields["model"] == null && listed.length > 0) fields["model"] = listed[0];
+  const fallbacks = listed.filter((model, i) => model !== fields["model"] && listed.indexOf(model) === i);
+  return { fields, fallbacks };
 }
 
 function readModels(models: unknown): string[] {
@@ -43,8 +50,8 @@ function readModels(models: unknown): string[] {
   return models as string[];
 }
 
-// By Unicode's rules of case, as some servers read their members: `modelſ` is `models` to them.
-const NAMES_A_MODEL = /^models?$/iu;
+// By Unicode's rules of case, as some servers read their members: `modelſ` is `models` to them. Others trim.
+const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
 /** Members that some servers take for members of the body itself. */
 const MERGED = ["extra_body", "extraBody"];
 /** Told by their quoted names in the bytes: inside a string the quotes would be escaped. */
@@ -54,7 +61,10 @@ const WATCHED = ["model", "models", "messages", "input"].map((name) => Buffer.fr
 export function checkMembers(value: Fields, raw?: Buffer): void {
   for (const key of Object.keys(value)) {
     if (key !== "model" && key !== "models" && NAMES_A_MODEL.test(key))
-      fail(`\`${shown(key)}\` is not a member here: write \`${/s$/iu.test(key) ? "models" : "model"}\`.`, shown(key));
+      fail(
+        `\`${shown(key)}\` is not a member here: write \`${/models/iu.test(key) ? "models" : "model"}\`.`,
+        shown(key),
+      );
   }
   for (const name of MERGED) {
     const merged = value[name];

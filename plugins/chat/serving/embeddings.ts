@@ -5,9 +5,9 @@ import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
 import { isObject } from "../openai/fields.ts";
-import { checkMembers } from "../openai/read-request.ts";
+import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
-import { admit, type Endpoint } from "./access.ts";
+import { admit, type Endpoint, usable } from "./access.ts";
 import { markFailure, traceOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
@@ -19,11 +19,13 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   const { engine, events } = endpoint;
   const value = await call.json();
   if (isObject(value)) checkMembers(value, await call.body());
-  const request = checkEmbeddings(value);
+  const { fields, fallbacks } = isObject(value) ? splitModels(value) : { fields: value, fallbacks: [] };
+  const request = checkEmbeddings(fields);
   await admit(endpoint, call, request.model);
   const job = new Job({
     // No messages: what is sent is made of the other fields.
     request: { ...request, messages: [] } as unknown as ChatRequest,
+    fallbacks: await usable(endpoint, call.client, fallbacks),
     stream: false,
     requestId: call.id,
     client: call.client,

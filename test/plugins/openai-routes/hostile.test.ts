@@ -66,6 +66,58 @@ test("multipart bodies of any shape are read in linear time, cut or whole", () =
     assertLinear(`a type of ${token}`, 5_000, repeated(token, "multipart/form-data;"), boundaryOf);
 });
 
+test("a body that another server could read in another way is refused", () => {
+  const part = (head: string, value = "x") => `--b\r\n${head}\r\n\r\n${value}\r\n`;
+  const named = (name: string, more = "") => part(`Content-Disposition: form-data; name="${name}"${more}`);
+  const good = ["a", "model", "image[]", "a%22b", "ü", "", "a; name=b"].map((name) => named(name)).join("");
+  const whole = `${good}${named("f", '; filename="a; b.wav"')}${part("Content-Disposition: form-data; name=model")}--b--\r\n`;
+  for (const cut of [1, 7, whole.length]) read(whole, cut);
+  const bad = [
+    part("Content-Disposition: form-data; name*=UTF-8''model"),
+    part("Content-Disposition: form-data; name=\"x\"; name*=UTF-8''model"),
+    part('Content-Disposition: form-data; name="x"; name="model"'),
+    part('Content-Disposition: form-data; name="x"\r\nContent-Disposition: form-data; name="model"'),
+    part('Content-Disposition: form-data;\r\n name="model"'),
+    part("Content-Disposition: form-data; name='model'"),
+    part('Content-Disposition: form-data; name="mo\\del"'),
+    part('Content-Disposition: form-data; name="mo\ndel"'),
+    part('Content-Disposition: attachment; name="model"'),
+    part('Content-Disposition: form-data; name="x"; filename="a"; filename="b"'),
+    part('Content-Disposition : form-data; name="x"'),
+    part("Content-Type: text/plain"),
+    part(""),
+    part('Content-Disposition: form-data; name="x"\r\nContent-Transfer-Encoding: base64'),
+    '--b\nContent-Disposition: form-data; name="model"\n\nx\n',
+    '--b x\r\nContent-Disposition: form-data; name="model"\r\n\r\nx\r\n',
+    part('Content-Disposition: form-data; name="x"', '\n--b\nContent-Disposition: form-data; name="model"\n\ny'),
+    part('Content-Disposition: form-data; name="f"; filename="a"', "x--b--"),
+    `--b--\r\n${named("model")}`,
+  ];
+  for (const one of bad) {
+    for (const cut of [1, 3, 1000])
+      assert.throws(() => read(`${named("model")}${one}--b--\r\n`, cut), /cannot be read/, one);
+  }
+  for (const type of ["boundary=b; boundary=c", "boundary=b; boundary*=c", "boundary*0=b; boundary=c", 'boundary="b']) {
+    assert.is(boundaryOf(`multipart/form-data; ${type}`), undefined, type);
+  }
+  assert.is(boundaryOf("multipart/form-data; charset=utf-8; boundary=b"), "b");
+});
+
+test("no field beside `model` names one, however a server may read its name", async () => {
+  const part = (name: string, more = "") => `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\nx\r\n`;
+  const names = ["Model", "MODEL", "models", "model[]", "models[0]", " model", "model ", "model\u017f", "model\t"];
+  for (const more of [...names.map((name) => part(name)), part("model", '; filename="m"'), part("model")]) {
+    const response = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
+      method: "POST",
+      body: `${HEAD}x\r\n${more}--b--\r\n`,
+      headers: { authorization: `Bearer ${gateway.token}`, "content-type": TYPE },
+    });
+    const text = await response.text();
+    assert.is(response.status, 400, text);
+    assert.match(text, /is not a field of this request|comes twice/, more);
+  }
+});
+
 /** Files that this process keeps open without a name. */
 function unseenFiles(): number {
   return readdirSync("/proc/self/fd").filter((fd) => {

@@ -76,6 +76,8 @@ test("members that an upstream may take for the model are refused on every route
     `{"MODEL":"dear",${rest},"model":"cheap"}`,
     `{"model":"cheap","Models":["dear"],${rest}}`,
     `{"model":"cheap","model\u017f":["dear"],${rest}}`,
+    `{"model":"cheap","model ":"dear",${rest}}`,
+    `{"model":"cheap","\\u0000model\\u200b":"dear",${rest}}`,
     `{"model":"dear",${rest},"model":"cheap"}`,
     `{"model":"dear",${rest},"mod\\u0065l":"cheap"}`,
     `{"model":"cheap","models":["dear"],${rest},"models":["cheap"]}`,
@@ -119,6 +121,24 @@ test("models is a list to go through, and never an upstream's", async () => {
   for (const models of ["[]", '"cheap"', "[1]", '[""]', `[${Array(17).fill('"a"').join()}]`])
     assert.is((await raw(`{"model":"cheap","models":${models},${rest}}`)).status, 400, models);
   assert.is((await raw(`{"model":"cheap","models":null,${rest}}`)).status, 502);
+});
+
+test("embeddings go through models as well, and upstreams never see them", async () => {
+  up.answer = (seen, res) =>
+    seen.body.model === "third"
+      ? json(res, { data: [{ index: 0, embedding: [1] }] })
+      : json(res, { error: { message: "no" } }, 500);
+  const made = await gateway.json("POST", "/keys", { name: "vectors", models: ["cheap", "third"] });
+  const body = JSON.stringify({ model: "cheap", models: ["dear", "third"], input: "x" });
+  assert.is((await raw(body, "/v1/embeddings", made.key)).status, 200);
+  // The first may be cooling down by now.
+  assert.equal(up.seen.at(-1)!.body, { input: "x", model: "third" });
+  assert.not.ok(up.seen.some((seen) => seen.raw.includes("dear")));
+});
+
+test("a byte order mark is read over, and not sent on", async () => {
+  assert.is((await raw(`\ufeff{"model":"main/cheap",${rest}}`)).status, 200);
+  assert.ok(up.seen[0]!.raw.startsWith("{"));
 });
 
 test("a client key comes to no model by models that it may not use", async () => {

@@ -1,0 +1,39 @@
+/** The head of one part of a multipart body, where it can be read in one way only. */
+import { malformed } from "./multipart.ts";
+
+/** The values that change nothing (RFC 2045, 6.2). */
+const PLAIN = /^content-transfer-encoding:[ \t]*(?:7bit|8bit|binary)[ \t]*$/i;
+const PARAMETER =
+  /^;[ \t]{0,9}(name|filename\*?)=(?:"([^"\\]*)"|([\w.!#$&+^`|~*%{}-]+(?:'[\w-]*'[^\s;"'\\]*)?))[ \t]{0,9}/i;
+
+/** The part's name, and whether it is a file. */
+export function readHead(head: string): { name: string; file: boolean } {
+  let disposition: string | undefined;
+  for (const line of head.split("\r\n")) {
+    if (!/^[\w!#$%&'*+.^`|~-]+:/.test(line) || /[\r\n\0]/.test(line))
+      throw malformed("the head of a part is malformed");
+    if (/^content-transfer-encoding:/i.test(line) && !PLAIN.test(line))
+      throw malformed("a part has a Content-Transfer-Encoding: send it as it is");
+    if (!/^content-disposition:/i.test(line)) continue;
+    if (disposition !== undefined) throw malformed("a part has two Content-Disposition headers");
+    disposition = line;
+  }
+  return readDisposition(disposition ?? "");
+}
+
+function readDisposition(line: string): { name: string; file: boolean } {
+  const begin = /^content-disposition:[ \t]{0,9}form-data[ \t]{0,9}(?=;)/i.exec(line);
+  const parameters = new Map<string, string>();
+  let rest = begin === null ? "" : line.slice(begin[0].length);
+  while (rest !== "") {
+    const found = PARAMETER.exec(rest);
+    const key = found?.[1]?.toLowerCase() ?? "";
+    if (found === null || parameters.has(key))
+      throw malformed("a part has a Content-Disposition of more than one meaning");
+    parameters.set(key, found[2] ?? found[3] ?? "");
+    rest = rest.slice(found[0].length);
+  }
+  const name = parameters.get("name");
+  if (name === undefined) throw malformed('a part has no Content-Disposition: form-data; name="…"');
+  return { name, file: parameters.has("filename") || parameters.has("filename*") };
+}
