@@ -3,8 +3,7 @@
  * are skipped. Nothing but the head of a part or a small value is held. The body goes on as it is, to servers that may be
  * more generous: whatever they could read in another way is refused.
  */
-import { PorticoError } from "portico";
-import { readHead } from "./part-head.ts";
+import { malformed, readHead } from "./part-head.ts";
 
 /** A part of the body; of a file only its name is known. */
 export interface Field {
@@ -147,10 +146,4 @@ export function createMultipartReader(boundary: string): MultipartReader {
       return fields;
     },
   };
-}
-
-export function malformed(why: string): PorticoError {
-  return new PorticoError("invalid_request_error", `The multipart body cannot be read: ${why}.`, {
-    type: "invalid_request_error",
-  });
 }

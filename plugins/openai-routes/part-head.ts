@@ -1,5 +1,5 @@
 /** The head of one part of a multipart body, where it can be read in one way only. */
-import { malformed } from "./multipart.ts";
+import { PorticoError } from "portico";
 
 /** The values that change nothing (RFC 2045, 6.2). */
 const PLAIN = /^content-transfer-encoding:[ \t]*(?:7bit|8bit|binary)[ \t]*$/i;
@@ -36,4 +36,10 @@ function readDisposition(line: string): { name: string; file: boolean } {
   const name = parameters.get("name");
   if (name === undefined) throw malformed('a part has no Content-Disposition: form-data; name="…"');
   return { name, file: parameters.has("filename") || parameters.has("filename*") };
+}
+
+export function malformed(why: string): PorticoError {
+  return new PorticoError("invalid_request_error", `The multipart body cannot be read: ${why}.`, {
+    type: "invalid_request_error",
+  });
 }
