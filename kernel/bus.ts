@@ -1,5 +1,5 @@
 import { withDeadline } from "./timing/deadline.ts";
-import { PorticoError } from "./errors.ts";
+import { asError, PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
 import type {
   BusEvent,
@@ -23,6 +23,7 @@ interface Entry {
   owner: string;
   traced: boolean;
   failClosed: boolean;
+  settled: OnOptions["settled"];
 }
 interface Queue {
   waiting: { event: BusEvent; entries: readonly Entry[] }[];
@@ -74,6 +75,7 @@ export function createBus(log: Logger) {
       owner: options.owner ?? "kernel",
       traced: options.traced ?? true,
       failClosed: options.failClosed ?? false,
+      settled: options.settled,
     };
     handlers.set(name, inOrder([...(handlers.get(name) ?? none), entry]));
     return () => {
@@ -190,30 +192,26 @@ export function createBus(log: Logger) {
 
   async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
     const began = performance.now();
-    const outcome = (rest: Partial<Outcome>): Outcome => ({
-      owner: entry.owner,
-      ok: true,
-      ms: performance.now() - began,
-      ...rest,
-    });
+    const settle = (rest: Partial<Outcome> = {}): Outcome => {
+      const outcome = { owner: entry.owner, ok: true, ms: performance.now() - began, ...rest };
+      entry.settled?.(outcome, event);
+      return outcome;
+    };
     const controller = new AbortController();
     try {
       const handle = () => entry.handler(event, { signal: controller.signal });
       const given = entry.traced ? runAs(entry.owner, handle, event.name) : handle();
-      if (!(given instanceof Object && "then" in given)) return { outcome: outcome({}), result: given };
+      if (!(given instanceof Object && "then" in given)) return { outcome: settle(), result: given };
       const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
         const error = new DeadlineError(`still running after ${entry.timeoutMs} ms`);
         controller.abort(error);
         return error;
       });
-      return { outcome: outcome({}), result };
+      return { outcome: settle(), result };
     } catch (thrown) {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      // Hooks tell of their failures themselves, with file and line.
-      if (!entry.owner.startsWith("hook:")) {
-        log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
-      }
-      return { outcome: outcome({ ok: false, error, timedOut: error instanceof DeadlineError || undefined }) };
+      const error = asError(thrown);
+      if (!entry.settled) log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
+      return { outcome: settle({ ok: false, error, timedOut: error instanceof DeadlineError || undefined }) };
     }
   }
 

@@ -8,6 +8,7 @@ import { UsageError } from "./cli/parse.ts";
 import { createPackageLoader } from "./extensions/load/package-loader.ts";
 import { startGateway } from "./gateway/gateway.ts";
 import type { Gateway } from "./gateway/types.ts";
+import { asError } from "./errors.ts";
 import { running } from "./owner.ts";
 import { type PathOptions, resolvePaths } from "./files/paths.ts";
 import { prettyLine } from "./log/pretty.ts";
@@ -124,7 +125,7 @@ function catchStrayErrors(gateway: () => Gateway | undefined): void {
   const handle = (kind: string) => (thrown: unknown) => {
     const one = gateway();
     const owner = running()?.owner;
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+    const error = asError(thrown);
     if (!one) {
       process.stderr.write(`portico: ${error.stack}\n`);
       process.exit(1);

@@ -10,7 +10,7 @@ import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { createPackageLoader } from "../extensions/load/package-loader.ts";
 import { type Root, rootsOf } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
-import { parseKeyPath, valueAt } from "../text/key-path.ts";
+import { lookUp } from "../text/key-path.ts";
 import type { EventOutline, EventSpec, HookOnDisk, Paths } from "../types.ts";
 
 export interface HooksOptions {
@@ -24,7 +24,7 @@ export function openHooks({ paths, env, events }: HooksOptions) {
   const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
   const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
-  const lookup = (key: string) => valueAt(raw, parseKeyPath(key));
+  const lookup = (key: string) => lookUp(raw, key);
   const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
   const specs = new Map(Object.entries(events) as unknown as [string, EventSpec][]);
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));

@@ -8,54 +8,32 @@ import { PorticoError } from "../errors.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
 import { problemOf, sayProblem } from "./problem.ts";
+import type { Kind, Phase } from "./kind.ts";
 import { candidatesOf } from "./record.ts";
-import { type Candidate, choose, type DisabledReason, type Slot, type Version } from "./slot.ts";
-import { createScan, type Scanned } from "./scan.ts";
-import { createSwap, type Phase, type Runs } from "./swap.ts";
+import { createScan } from "./scan.ts";
+import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
+import { createSwap } from "./swap.ts";
 import { watchRoots } from "./watch.ts";
-
-/** A kind of extension: what is told of it on disk, and how it runs. */
-export interface Kind<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>
-  extends Runs<C, V, R>,
-    Scanned<C, S> {
-  /** The section of the configuration that says which of them run. */
-  section: "hooks" | "plugins";
-  log: Logger;
-  /** What is shown of it. */
-  describe(slot: S, candidate: C): Shown;
-  whyDisabled(slot: S, candidate: C): DisabledReason | undefined;
-  /** Told of each name once it is as it is to be; of one that is gone, without candidates. */
-  settled?(slot: S): void;
-  /** False while it has to wait for something else to run. */
-  isReady?(candidate: C): boolean;
-  /** Loads and checks a version; what runs is not touched. */
-  load(candidate: C): Promise<V>;
-  /** The version that runs is the one on disk, in these settings. */
-  isCurrent?(slot: S): void;
-}
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;
 
-export function createExtensionHost<C extends Candidate, V extends Version<C>, R, S extends Slot<C, V, R>, Shown>(
-  kind: Kind<C, V, R, S, Shown>,
-) {
+export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>(kind: Kind<V, S, Shown>) {
   const one = kind.section.slice(0, -1);
   const { log } = kind;
   const slots = new Map<string, S>();
-  const { scan, forget } = createScan<C, S>(kind, slots);
+  const { scan, forget } = createScan(kind, slots);
   const phase: Phase = { started: false, stopped: false };
-  const swap = createSwap<C, V, R>(kind, phase);
+  const swap = createSwap(kind, phase);
   const inTurn = createTurns();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
   let watch: ReturnType<typeof watchRoots> | undefined;
   let watched = "";
 
   /** Decides for each name which candidate is meant, and stops what is not to run. */
-  async function decide(gone: readonly S[] = []): Promise<void> {
+  async function decide(): Promise<void> {
     const stops: Promise<void>[] = [];
     for (const slot of slots.values()) {
-      if (gone.includes(slot)) continue;
       const before = slot.top?.dir;
       choose(slot, (candidate) => kind.whyDisabled(slot, candidate));
       const { top } = slot;
@@ -70,15 +48,24 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   }
 
   /** Makes run what is meant to and may: also what only waited for another of these. */
-  async function update(gone: readonly S[] = []): Promise<void> {
-    const done = new Set<S>(gone);
+  async function update(): Promise<void> {
+    const done = new Set<S>();
     while (!phase.stopped) {
       const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
       if (ready.length === 0) break;
       for (const slot of ready) done.add(slot);
       await Promise.all(ready.map(updateOne));
     }
-    for (const slot of slots.values()) if (!gone.includes(slot)) kind.settled?.(slot);
+    for (const slot of slots.values()) kind.settled?.(slot);
+    // Last: one that was renamed is never without a version that runs, nor that one without its record.
+    for (const slot of [...slots.values()].filter(isGone)) {
+      slots.delete(slot.name);
+      void swap.stop(slot, "it is gone");
+    }
+  }
+
+  function isGone({ candidates }: S): boolean {
+    return candidates.length === 0;
   }
 
   function isWanted({ top, disabled }: S): boolean {
@@ -86,11 +73,11 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   }
 
   function isReady({ top }: S): boolean {
-    return top?.problem !== undefined || (kind.isReady?.(top as C) ?? true);
+    return top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
   }
 
   async function updateOne(slot: S): Promise<void> {
-    const top = slot.top as C;
+    const top = slot.top as Candidate;
     const { active } = slot;
     const id = idOf(top);
     if (top.problem) return keepOld(slot, top, top.problem);
@@ -115,7 +102,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   }
 
   /** The new version does not run: what ran goes on where its own directory still is there, and the error shows. */
-  function keepOld(slot: S, top: C, problem: Problem, err?: unknown): void {
+  function keepOld(slot: S, top: Candidate, problem: Problem, err?: unknown): void {
     const before = slot.error;
     slot.error = problem;
     const still = slot.candidates.some((one) => one.dir === slot.active?.version.candidate.dir);
@@ -135,7 +122,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
     else tell();
   }
 
-  function consequence({ active, candidates }: S, top: C): string {
+  function consequence({ active, candidates }: S, top: Candidate): string {
     const below = candidates.find((one) => one.root.rank < top.root.rank);
     if (active) return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
     return below ? `it shadows ${below.dir}, which does not run either` : "it does not run";
@@ -143,21 +130,10 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
 
   async function reconcile(dirs?: ReadonlySet<string>): Promise<void> {
     if (phase.stopped) return;
-    const gone = await scan(dirs);
+    await scan(dirs);
     for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
-    await decide(gone);
-    await update(gone);
-    remove(gone);
-  }
-
-  /** Last: one that was renamed is never without a version that runs, nor that one without its record. */
-  function remove(gone: readonly S[]): void {
-    for (const slot of gone) {
-      slots.delete(slot.name);
-      slot.top = undefined;
-      kind.settled?.(slot);
-      void swap.stop(slot, "it is gone");
-    }
+    await decide();
+    await update();
   }
 
   /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */
@@ -193,7 +169,7 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
   /** Throws `hook_not_found` or `plugin_not_found`. */
   function find(name: string): S {
     const slot = slots.get(name);
-    if (slot) return slot;
+    if (slot && !isGone(slot)) return slot;
     const message = `There is no ${one} ${name}: see \`portico ${kind.section} list\`.`;
     throw new PorticoError(`${one}_not_found`, message, { status: 404 });
   }
@@ -247,15 +223,14 @@ export function createExtensionHost<C extends Candidate, V extends Version<C>, R
       inTurn(async () => {
         const isOurs = keys.some((key) => key === kind.section || key.startsWith(`${kind.section}.`));
         if (isOurs && watch) openWatch();
-        const gone = await scan();
-        await decide(gone);
+        await scan();
+        await decide();
         const refusals: string[] = [];
         for (const slot of slots.values()) {
           await take(slot).catch((error: Error) => refusals.push(`${one} ${slot.name}: ${error.message}`));
         }
         if (refusals.length) throw new Error(refusals.join("; "));
-        await update(gone);
-        remove(gone);
+        await update();
       }),
     /** Resolves when changes are being watched. */
     async watching(): Promise<void> {

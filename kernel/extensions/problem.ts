@@ -1,6 +1,7 @@
 /** What is wrong with a hook, in one line, and where. */
-import type { Problem } from "../contract/records.ts";
 import { relative } from "node:path";
+import type { Problem } from "../contract/records.ts";
+import { asError } from "../errors.ts";
 import { Interrupted } from "./load/bounded.ts";
 import { LoadError, placeOf } from "./load/load-error.ts";
 
@@ -9,8 +10,7 @@ export function problemOf(thrown: unknown, dir: string, fallback?: string): Prob
   if (thrown instanceof LoadError) {
     return { message: thrown.message, file: thrown.file ?? fallback, line: thrown.line, column: thrown.column };
   }
-  const error =
-    thrown instanceof Error ? thrown : new Error(typeof thrown === "string" ? thrown : inspectThrown(thrown));
+  const error = asError(thrown);
   if (error instanceof Interrupted) return { message: error.message, file: fallback };
   const place = placeOf(error, dir);
   const name = error.name && error.name !== "EndlessLoopError" && error.name !== "Error" ? `${error.name}: ` : "";
@@ -27,12 +27,4 @@ export function sayProblem(problem: Problem, dir: string): string {
   if (!problem.file || problem.line === undefined) return problem.message;
   const at = `${relative(dir, problem.file)}:${problem.line}`;
   return problem.message.startsWith(at) ? problem.message : `${at}: ${problem.message}`;
-}
-
-function inspectThrown(thrown: unknown): string {
-  try {
-    return `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is no Error`;
-  } catch {
-    return "threw something that is no Error";
-  }
 }

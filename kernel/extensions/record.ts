@@ -4,12 +4,12 @@ import { sayProblem } from "./problem.ts";
 import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
 
 /** All that goes by a slot's name: first the candidate that is meant. */
-export function candidatesOf<C extends Candidate>(slot: Slot<C, Version<C>, unknown>): C[] {
+export function candidatesOf<V extends Version>(slot: Slot<V>): V["candidate"][] {
   const { top, candidates, duplicates } = slot;
   return [...(top ? [top] : []), ...candidates.filter((one) => one !== top), ...duplicates];
 }
 
-export function describe<C extends Candidate>(slot: Slot<C, Version<C>, unknown>, candidate: C): ExtensionRecord {
+export function describe(slot: Slot, candidate: Candidate): ExtensionRecord {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;

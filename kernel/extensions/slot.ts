@@ -18,42 +18,38 @@ export interface Candidate<M = unknown> extends Found {
   problem?: Problem;
 }
 
-/** One loaded state of a candidate's files. */
-export interface Version<C extends Candidate = Candidate> {
-  candidate: C;
+/** One loaded state of a candidate's files, with what its kind knows of it. */
+export interface Version {
+  candidate: Candidate;
   loadMs: number;
 }
 
 /** The version that runs, with all that it registered. */
-export interface Active<V, R> {
+export interface Active<V> {
   version: V;
   scope: Scope;
   /** Counts up with each swap since the gateway started. */
   generation: number;
   loadedAt: string;
-  /** What its kind knows of it while it runs. */
-  running: R;
 }
-
-type DisabledState = "disabled" | "ineligible" | "refused" | "unapproved";
 
 /** Why a candidate is not to run, though it could be loaded. */
 export interface DisabledReason {
-  state: DisabledState;
+  state: "disabled" | "ineligible" | "refused" | "unapproved";
   reasons: readonly string[];
 }
 
-export interface Slot<C extends Candidate, V extends Version<C>, R> {
+export interface Slot<V extends Version = Version> {
   readonly name: string;
   readonly log: Logger;
-  /** Highest first, one of each root. */
-  candidates: readonly C[];
+  /** Highest first, one of each root; none: it is gone. */
+  candidates: readonly V["candidate"][];
   /** Further directories of that name in one root: they do not run. */
-  duplicates: readonly C[];
+  duplicates: readonly V["candidate"][];
   /** The one that is meant to run: the highest that may. */
-  top?: C;
-  disabled: ReadonlyMap<C, DisabledReason>;
-  active?: Active<V, R>;
+  top?: V["candidate"];
+  disabled: ReadonlyMap<Candidate, DisabledReason>;
+  active?: Active<V>;
   /** Why the top does not run in its newest version. */
   error?: Problem;
   /** The version that was last tried: not tried again until it changes, or until somebody asks. */
@@ -93,17 +89,16 @@ export function duplicateProblem(duplicate: Candidate, candidates: readonly Cand
 }
 
 /** Decides which candidate is meant. What must not run replaces nothing; what is off, or broken, was meant all the same. */
-export function choose<C extends Candidate>(
-  slot: Pick<Slot<C, Version<C>, unknown>, "candidates" | "top" | "disabled">,
-  why: (candidate: C) => DisabledReason | undefined,
+export function choose<V extends Version>(
+  slot: Pick<Slot<V>, "candidates" | "top" | "disabled">,
+  why: (candidate: V["candidate"]) => DisabledReason | undefined,
 ): void {
-  const disabled = new Map<C, DisabledReason>();
+  const disabled = new Map<Candidate, DisabledReason>();
   slot.disabled = disabled;
   slot.top = undefined;
   for (const candidate of slot.candidates) {
-    const reason: DisabledReason | undefined = candidate.refused
-      ? { state: "refused", reasons: [candidate.refused] }
-      : why(candidate);
+    const { refused } = candidate;
+    const reason: DisabledReason | undefined = refused ? { state: "refused", reasons: [refused] } : why(candidate);
     if (reason) disabled.set(candidate, reason);
     slot.top = candidate;
     if (reason?.state !== "refused" && reason?.state !== "unapproved") return;

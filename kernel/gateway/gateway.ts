@@ -11,7 +11,7 @@ import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
 import { createPluginHost } from "../extensions/plugins/host.ts";
 import { rootsOf } from "../extensions/roots.ts";
-import { parseKeyPath, valueAt } from "../text/key-path.ts";
+import { lookUp, parseKeyPath } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
 import { createContributions, createServices } from "../registry.ts";
@@ -87,13 +87,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     bus,
     members: () => contributions.list("hookContext"),
     memberNames: plugins.hookMembers,
-    config: {
-      get kernel() {
-        return config.kernel;
-      },
-      get: (key) => valueAt(config.current, parseKeyPath(key)),
-      secrets: () => config.secrets(),
-    },
+    settings: () => config.kernel.hooks,
+    lookup: (key) => lookUp(config.current, key),
+    secrets: () => config.secrets(),
     loader,
   });
 

@@ -51,6 +51,15 @@ export function valueAt(value: unknown, path: KeyPath): unknown {
   return here;
 }
 
+/** The same for a path as a person wrote it, which need not be one. */
+export function lookUp(value: unknown, path: string): unknown {
+  try {
+    return valueAt(value, parseKeyPath(path));
+  } catch {
+    return undefined;
+  }
+}
+
 /** A plain JSON object: not null, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

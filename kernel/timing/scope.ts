@@ -1,13 +1,21 @@
+import { asError } from "../errors.ts";
 import { withDeadline } from "./deadline.ts";
 import type { Dispose } from "../types.ts";
 
 /** How long a disposal waits for one undo. */
 export const undoLimitMs = 5_000;
 
+interface Staged {
+  label: string;
+  register: () => Dispose;
+  undo?: Dispose;
+}
+
 /** What one owner has registered: an ordered list of undos, run last to first, each exactly once. */
 export class Scope {
   #undos: { label: string; undo: Dispose }[] = [];
   #controller = new AbortController();
+  #staged: Set<Staged> | undefined = new Set();
 
   /** Aborted when disposal begins. */
   get signal(): AbortSignal {
@@ -35,6 +43,24 @@ export class Scope {
     };
   }
 
+  /** Registers once all that was staged is taken up, or now where it has been. The result undoes it in either case. */
+  stage(label: string, register: () => Dispose): Dispose {
+    if (!this.#staged) return this.add(label, register());
+    const one: Staged = { label, register };
+    this.#staged.add(one);
+    return () => {
+      this.#staged?.delete(one);
+      return one.undo?.();
+    };
+  }
+
+  /** What was staged takes effect, in the order of its coming: before this, nothing of it does. */
+  takeUp(): void {
+    const staged = this.#staged ?? [];
+    this.#staged = undefined;
+    for (const one of staged) one.undo = this.add(one.label, one.register());
+  }
+
   /** Runs every undo, also when one throws or is not done after `limitMs`; the errors are answered. */
   async dispose(limitMs = undoLimitMs): Promise<Error[]> {
     this.#controller.abort();
@@ -46,7 +72,7 @@ export class Scope {
         // What needs no time takes none: undos up to the first that does are done within this tick.
         if (undone) await withDeadline(undone, limitMs, () => new Error(`"${label}" was not undone in ${limitMs} ms`));
       } catch (error) {
-        errors.push(error instanceof Error ? error : new Error(String(error)));
+        errors.push(asError(error));
       }
     }
     return errors;

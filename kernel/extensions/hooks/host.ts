@@ -1,54 +1,131 @@
-/** The hooks of a gateway: the extension host with HOOK.md, listed and steered by commands. */
+/** The hooks of a gateway: the extension host with HOOK.md. How it is read, why it may not run, and what running means. */
 import { createEvent } from "../../bus.ts";
 import type { HookLogLine, HookOnDisk, HookRecord, HookTrial, HookTrialEvent } from "../../contract/records.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
-import type { Events, Logger } from "../../types.ts";
+import type { Dispose, Events, Logger } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
+import { rootsOf } from "../roots.ts";
+import { createHandlerContext } from "./calls/handler-context.ts";
+import { createHookLogger, createRing } from "./calls/hook-log.ts";
+import { createRunner, recordFailure } from "./calls/runner.ts";
 import { tryOut } from "./calls/try-out.ts";
-import { recordFailure } from "./calls/runner.ts";
-import type { HookCandidate } from "./candidate.ts";
-import { createHookKind } from "./kind.ts";
+import { type HookCandidate, hookEntryNames } from "./candidate.ts";
+import type { HookMeta } from "./front-matter.ts";
 import { onDisk } from "./on-disk.ts";
+import { createPermission } from "./permission.ts";
+import { describeEvent, describeHook } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { endVersion, type HookSlot, type HookVersion, loadHook } from "./version.ts";
+import { endVersion, type HookSlot, type HookVersion, leave, loadHook, untroubled } from "./version.ts";
+
+// Its clean-up waits for running calls, and each of these has a deadline of its own.
+const undoMs = 2 ** 31 - 1;
+const unread = { priority: 0, timeoutMs: 5000 };
 
 export function createHookHost(options: HookHostOptions) {
-  const { bus, loader } = options;
-  const hooks = createHookKind(options);
-  const { permission } = hooks;
-  const host = createExtensionHost(hooks.kind);
+  const { bus, loader, log, paths, settings } = options;
+  const permission = createPermission(options);
+  const roots = () => rootsOf("hooks", paths, settings());
+
+  const host = createExtensionHost<HookVersion, HookSlot, HookRecord>({
+    section: "hooks",
+    entryNames: hookEntryNames,
+    roots,
+    log,
+    undoMs,
+    slot(name) {
+      const ring = createRing();
+      const health = { runs: 0, failures: 0, ...untroubled };
+      return { health, ring, log: createHookLogger(log.child({ hook: name }), ring.add) };
+    },
+    read: permission.read,
+    whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
+    describe(slot, candidate) {
+      const enabled = settings().enabled && permission.isOn(slot.name, candidate);
+      const limits = limitsOf(slot.name, candidate.meta ?? unread);
+      return describeHook(slot, candidate, bus.specs(), { enabled, ...limits });
+    },
+    load: (candidate) => loadHook(candidate, loader),
+    start(version, scope, slot, phase) {
+      Object.assign(slot.health, untroubled);
+      scope.add("version", () => endVersion(version));
+      scope.add("handlers", () => takeOff(version.registered?.undo));
+      register(slot, version);
+      for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
+      // At a start, plugins have not declared their events yet.
+      const unknown = phase.started ? version.meta.events.filter((one) => !describeEvent(one, bus.specs()).known) : [];
+      for (const event of unknown) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
+    },
+    /** Registered anew where its priority or deadline was configured otherwise. */
+    isCurrent(slot) {
+      const { version } = slot.active ?? {};
+      if (!version) return;
+      const { priority, timeoutMs } = limitsOf(slot.name, version.meta);
+      if (priority === version.registered?.priority && timeoutMs === version.registered.timeoutMs) return;
+      const before = version.registered?.undo;
+      register(slot, version);
+      takeOff(before);
+    },
+    settled: refuseWhereMissing,
+  });
   const { slots, rescan, inTurn, find, info } = host;
 
-  /** Begins a call, on the active version or on one that ends with it. The turn is over when it has begun. */
+  function limitsOf(name: string, meta: { priority: number; timeoutMs: number }) {
+    const { priority = meta.priority, timeoutMs = meta.timeoutMs } = settings().entries[name] ?? {};
+    return { priority, timeoutMs };
+  }
+
+  function register(slot: HookSlot, version: HookVersion): void {
+    const limits = limitsOf(slot.name, version.meta);
+    const { health, log: own } = slot;
+    const contextFor = (signal: AbortSignal) => createHandlerContext(version, options, signal, own);
+    const { call, settled } = createRunner({ version, ...limits, health, bus, log: own, contextFor });
+    const traced = version.candidate.root.name !== "bundled";
+    const undo = onEach(slot.name, version.meta, call, { ...limits, traced, settled });
+    version.registered = { ...limits, undo };
+  }
+
+  function onEach(name: string, meta: HookMeta, call: Parameters<typeof bus.on>[1], how: Parameters<typeof bus.on>[2]) {
+    const all = { failClosed: meta.failClosed, owner: `hook:${name}`, ...how };
+    return meta.events.map((event) => bus.on(event as "hook:failed", call, all));
+  }
+
+  /** Puts up, or takes down, what refuses the events of a hook that has to judge them and cannot be loaded. */
+  function refuseWhereMissing(slot: HookSlot): void {
+    const { top, active, error, disabled, closed } = slot;
+    const meta = (slot.lastMeta = top?.meta ?? slot.lastMeta);
+    const isMissing = top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
+    const wanted = isMissing && meta?.failClosed ? meta : undefined;
+    if (closed?.meta === wanted) return;
+    const fail = () => {
+      throw new Error("it cannot be loaded");
+    };
+    const how = { ...limitsOf(slot.name, meta ?? unread), traced: false, settled: () => {} };
+    slot.closed = wanted && { meta: wanted, undo: onEach(slot.name, wanted, fail, how) };
+    takeOff(closed?.undo);
+  }
+
+  /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
   async function beginTrial(
     slot: HookSlot,
     eventFor: (events: readonly string[]) => HookTrialEvent,
   ): Promise<{ trial: Promise<HookTrial> }> {
     const candidate = slot.top as HookCandidate;
     const reason = slot.disabled.get(candidate);
-    if (reason?.state === "refused" || reason?.state === "unapproved") {
+    if (reason?.state === "refused" || reason?.state === "unapproved")
       throw new PorticoError("conflict", `${slot.name} may not run: ${reason.reasons.join("; ")}.`);
-    }
     const active = slot.active?.version;
     const version = active ?? (await loadHook(candidate, loader));
+    const contextFor = (signal: AbortSignal, to: Logger) => createHandlerContext(version, options, signal, to);
+    const call = async () => {
+      const { name, context, sessionKey } = eventFor(version.meta.events);
+      const event = createEvent(name as "hook:failed", context as unknown as Events["hook:failed"], { sessionKey });
+      return tryOut(version, { event, spec: bus.spec(name), log: slot.log, contextFor });
+    };
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
-    const trial = beginCall(slot, version, eventFor);
-    const done = Promise.allSettled([trial]);
-    version.inFlight.add(done);
-    void done.then(() => version.inFlight.delete(done));
+    version.inFlight.add(call);
+    const trial = call().finally(() => leave(version, call));
     return { trial: active ? trial : trial.finally(end) };
-  }
-
-  async function beginCall(
-    slot: HookSlot,
-    version: HookVersion,
-    eventFor: (events: readonly string[]) => HookTrialEvent,
-  ): Promise<HookTrial> {
-    const { name, context, sessionKey } = eventFor(version.meta.events);
-    const event = createEvent(name as "hook:failed", context as unknown as Events["hook:failed"], { sessionKey });
-    const contextFor = (signal: AbortSignal, log: Logger) => hooks.context(slot, version, signal, log);
-    return tryOut(version, { event, spec: bus.spec(name), log: slot.log, contextFor });
   }
 
   return {
@@ -63,16 +140,16 @@ export function createHookHost(options: HookHostOptions) {
     /** After a change of the configuration: requirements may be met now, or no more. */
     reconfigure: (keys: readonly string[]): Promise<void> => host.reconfigure(keys, async () => {}),
     stop: (): Promise<void> => host.stop(),
-    roots: hooks.kind.roots,
+    roots,
     list: host.list,
     info,
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
-      withoutSecrets(find(name).ring.lines().slice(-count), options.config.secrets()),
+      withoutSecrets(find(name).ring.lines().slice(-count), options.secrets()),
     /** Calls one that tripped again. */
     async wake(name: string): Promise<HookRecord> {
       const slot = find(name);
-      Object.assign(slot.health, { failuresInARow: 0, tripped: false, blocked: false });
+      Object.assign(slot.health, untroubled);
       slot.tried = undefined;
       await rescan();
       return info(name);
@@ -80,9 +157,8 @@ export function createHookHost(options: HookHostOptions) {
     /** Lets a workspace hook run in exactly the content that is on disk now. */
     async approve(name: string): Promise<HookRecord> {
       const candidate = find(name).candidates.find((one) => one.root.name === "workspace");
-      if (!candidate) {
+      if (!candidate)
         throw new PorticoError("invalid_request_error", `${name} is no workspace hook: only those need approval.`);
-      }
       await permission.approve(candidate);
       await rescan();
       return info(name);
@@ -112,3 +188,7 @@ export function createHookHost(options: HookHostOptions) {
   };
 }
 export type HookHost = ReturnType<typeof createHookHost>;
+
+function takeOff(undo: readonly Dispose[] = []): void {
+  for (const one of undo) void one();
+}

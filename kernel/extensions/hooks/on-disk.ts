@@ -3,9 +3,9 @@ import type { HookOnDisk } from "../../contract/records.ts";
 import type { EventSpec } from "../../types.ts";
 import type { Loader } from "../load/load.ts";
 import { problemOf } from "../problem.ts";
-import { describeEvent } from "./calls/describe-event.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
+import { describeEvent } from "./record.ts";
 import { endVersion, loadHook } from "./version.ts";
 
 export interface Judging {

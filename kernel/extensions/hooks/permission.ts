@@ -1,24 +1,15 @@
 /** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
 import { join } from "node:path";
 import { PorticoError } from "../../errors.ts";
-import type { Paths } from "../../types.ts";
 import type { Found } from "../discover.ts";
-import type { Loader } from "../load/load.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";
 import { type HookCandidate, readHook } from "./candidate.ts";
 import { createMetaReader } from "./meta-cache.ts";
 import { missingRequirements } from "./requirements.ts";
-import type { HookEntry, HookSettings } from "./settings.ts";
+import type { HookHostOptions } from "./settings.ts";
 
-export interface PermissionOptions {
-  paths: Paths;
-  env(): Record<string, string | undefined>;
-  loader: Loader;
-  settings(): HookSettings;
-  /** A value of the whole configuration by its key path; undefined where it is not set. */
-  lookup(key: string): unknown;
-}
+type PermissionOptions = Pick<HookHostOptions, "paths" | "env" | "loader" | "settings" | "lookup">;
 
 /** Whose hooks their owner has put there with their own hands. */
 const trustedRoots = ["bundled", "extra", "managed"];
@@ -26,7 +17,7 @@ const trustedRoots = ["bundled", "extra", "managed"];
 export function createPermission({ paths, env, loader, settings, lookup }: PermissionOptions) {
   const approvals = openApprovals(join(paths.state, "hook-approvals.json"));
   const readMeta = createMetaReader(join(paths.state, "cache", "hook-descriptors.json"));
-  const entry = (name: string): HookEntry => settings().entries[name] ?? {};
+  const entry = (name: string) => settings().entries[name] ?? {};
 
   function needsApproval({ root }: Pick<Found, "root">): boolean {
     return settings().trust === "approved" && !trustedRoots.includes(root.name);

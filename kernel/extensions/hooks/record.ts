@@ -1,32 +1,35 @@
 /** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
-import type { HookRecord } from "../../contract/records.ts";
+import type { HookEventRecord, HookRecord } from "../../contract/records.ts";
+import { didYouMean } from "../../text/nearest.ts";
 import type { EventSpec } from "../../types.ts";
 import { describe } from "../record.ts";
-import { describeEvent } from "./calls/describe-event.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { HookSlot } from "./version.ts";
 
-/** What its settings come to. */
-export interface HookLimits {
-  enabled: boolean;
-  priority: number;
-  timeoutMs: number;
+type Specs = ReadonlyMap<string, EventSpec>;
+
+/** A declared event, with the nearest known name where nobody emits it. */
+export function describeEvent(name: string, specs: Specs): HookEventRecord {
+  const isKind = name.endsWith(":*") && [...specs.keys()].some((event) => event.startsWith(name.slice(0, -1)));
+  if (isKind || specs.has(name)) return { name, known: true };
+  const near = didYouMean(name, specs.keys());
+  return near === undefined ? { name, known: false } : { name, known: false, didYouMean: near };
 }
 
+/** `limits`: what its settings come to. */
 export function describeHook(
   slot: HookSlot,
   candidate: HookCandidate,
-  specs: ReadonlyMap<string, EventSpec>,
-  limits: HookLimits,
+  specs: Specs,
+  limits: Pick<HookRecord, "enabled" | "priority" | "timeoutMs">,
 ): HookRecord {
   const record = describe(slot, candidate);
   const { meta, handler, warnings } = candidate;
-  const { health, disabled } = slot;
+  const { runs, failures, failuresInARow, lastRun, lastError, tripped } = slot.health;
   const counts = record.loaded !== undefined || slot.top === candidate;
-  const { runs, failures, failuresInARow, lastRun, lastError } = health;
   const rests = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${slot.name}\``;
-  const isResting = record.state === "active" && slot.top === candidate && health.tripped;
-  const reason = disabled.get(candidate);
+  const isResting = record.state === "active" && slot.top === candidate && tripped;
+  const reason = slot.disabled.get(candidate);
   return {
     ...record,
     ...(isResting && { state: "resting", error: rests, file: lastError?.file, line: lastError?.line }),

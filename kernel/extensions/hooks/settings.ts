@@ -1,27 +1,12 @@
 /** What the hooks read of the gateway around them. */
 import type { Bus } from "../../bus.ts";
+import type { KernelConfig } from "../../config/schema.ts";
 import type { HookContextMember, Logger, Paths } from "../../types.ts";
 import type { Loader } from "../load/load.ts";
-import type { Trust } from "../roots.ts";
 
-/** `hooks.entries.<name>`: besides these, anything that the hook itself understands. */
-export interface HookEntry extends Record<string, unknown> {
-  enabled?: boolean;
-  env?: Record<string, string>;
-  /** In the place of what HOOK.md says. */
-  priority?: number;
-  timeoutMs?: number;
-}
-
-/** The `hooks` section of the configuration. */
-export interface HookSettings {
-  enabled: boolean;
-  entries: Record<string, HookEntry>;
-  /** Further roots, between the bundled and the managed one; later ones replace earlier ones. */
-  extraDirs: string[];
-  /** `approved`: a workspace hook runs only once its content was approved. */
-  trust: Trust;
-}
+/** `hooks.entries.<name>`: besides what Portico reads, anything that the hook itself understands. */
+export type HookEntry = KernelConfig["hooks"]["entries"][string] & Record<string, unknown>;
+export type HookSettings = Omit<KernelConfig["hooks"], "entries"> & { entries: Record<string, HookEntry> };
 
 /** The gateway as the hook host needs it. */
 export interface HookHostOptions {
@@ -34,19 +19,9 @@ export interface HookHostOptions {
   members(): readonly HookContextMember[];
   memberNames(): Iterable<string>;
   loader: Loader;
-  config: {
-    readonly kernel: { readonly hooks: HookSettings };
-    /** A value of the whole configuration by its key path; undefined where it is not set. */
-    get(key: string): unknown;
-    /** Values that must not show anywhere. */
-    secrets(): Iterable<string>;
-  };
-}
-
-/** What one hook's context is made from. */
-export interface HookSurroundings extends Pick<HookHostOptions, "env" | "paths" | "members" | "memberNames"> {
-  emit: Bus["emit"];
-  entry(name: string): HookEntry;
+  settings(): HookSettings;
+  /** A value of the whole configuration by its key path; undefined where it is not set. */
   lookup(key: string): unknown;
+  /** Values that must not show anywhere. */
   secrets(): Iterable<string>;
 }

@@ -1,4 +1,5 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
+import type { HookFailure, HookRun } from "../../contract/records.ts";
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
@@ -7,13 +8,13 @@ import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
 import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
 import type { Slot, Version } from "../slot.ts";
-import type { Health } from "./calls/health.ts";
 import type { Ring } from "./calls/hook-log.ts";
+import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
-import type { Handler } from "./calls/invoke.ts";
 
-export interface HookVersion extends Version<HookCandidate> {
+export interface HookVersion extends Version {
+  candidate: HookCandidate;
   meta: HookMeta;
   handler: Handler;
   dispose?: () => unknown;
@@ -21,18 +22,30 @@ export interface HookVersion extends Version<HookCandidate> {
   loops: LoopGuard;
   /** Aborted when it is not to be used any more. */
   ended: AbortController;
-  /** Calls that have not come back yet. */
-  inFlight: Set<Promise<unknown>>;
+  /** Calls that have not come back yet, and who waits for the last of them. */
+  inFlight: Set<unknown>;
+  whenIdle?: () => void;
+  /** How it is registered on the bus. */
+  registered?: { priority: number; timeoutMs: number; undo: readonly Dispose[] };
 }
 
-/** How a version is registered on the bus. */
-export interface Registration {
-  priority: number;
-  timeoutMs: number;
-  undo: readonly Dispose[];
+/** How a hook has been doing. */
+export interface Health {
+  runs: number;
+  failures: number;
+  lastRun?: HookRun;
+  lastError?: HookFailure;
+  /** This and what follows begins anew with each version. */
+  failuresInARow: number;
+  /** It failed too often in a row: it is not called (state `resting`). */
+  tripped: boolean;
+  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
+  blocked: boolean;
 }
 
-export interface HookSlot extends Slot<HookCandidate, HookVersion, Registration> {
+export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
+
+export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */
   lastMeta?: HookMeta;
   /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
@@ -90,10 +103,18 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   );
 }
 
+/** A call has come back. False where there was none. */
+export function leave(version: HookVersion, call: unknown): boolean {
+  const was = version.inFlight.delete(call);
+  if (version.inFlight.size === 0) version.whenIdle?.();
+  return was;
+}
+
 /** Waits for its running calls (each has a deadline), then lets it clean up. Throws what went wrong in that. */
-export async function endVersion({ ended, inFlight, dispose, candidate }: HookVersion): Promise<void> {
+export async function endVersion(version: HookVersion): Promise<void> {
+  const { ended, inFlight, dispose, candidate } = version;
   ended.abort();
-  await Promise.allSettled([...inFlight]);
+  if (inFlight.size > 0) await new Promise<void>((resolve) => (version.whenIdle = resolve));
   if (!dispose) return;
   const work = runAs(`hook:${candidate.name}`, () => runBounded(dispose, evaluateLimitMs));
   await withDeadline(work, disposeLimitMs, () => new Error(`dispose did not finish in ${disposeLimitMs} ms`));

@@ -1,4 +1,5 @@
 /** A file that does not load, with the place where that is known. */
+import { asError } from "../../errors.ts";
 import { dirname, relative, resolve } from "node:path";
 
 export class LoadError extends Error {
@@ -31,7 +32,7 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
     if (!location) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
     return at({ ...location, file: resolve(dir, location.file), column: location.column + 1 }, said, dir, thrown);
   }
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const error = asError(thrown);
   const place = placeOf(error, dir);
   return place
     ? at(place, error.message, dir, error)

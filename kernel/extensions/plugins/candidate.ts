@@ -1,15 +1,25 @@
 /** From a directory to a plugin's definition, without setting anything up. */
-import type { PluginDefinition } from "../../types.ts";
+import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
 import { problemOf } from "../problem.ts";
 import { whyInputsUnsafe } from "../safety.ts";
-import type { Candidate } from "../slot.ts";
+import type { Candidate, Slot, Version } from "../slot.ts";
 
 export interface PluginCandidate extends Candidate<PluginDefinition> {
   loadMs: number;
 }
+
+export interface PluginVersion extends Version {
+  candidate: PluginCandidate;
+  /** As its setup got it, or has taken it since. */
+  config?: ConfigOf<ConfigSchemas>;
+  setupMs?: number;
+  onConfig?: (next: ConfigOf<ConfigSchemas>, previous: ConfigOf<ConfigSchemas>) => void | Promise<void>;
+}
+
+export interface PluginSlot extends Slot<PluginVersion> {}
 
 export const pluginEntryNames = sourceNames("plugin");
 

@@ -9,7 +9,7 @@ import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
-import type { Stage } from "./stage.ts";
+import type { PluginVersion } from "./candidate.ts";
 import type {
   ConfigOf,
   ConfigSchemas,
@@ -20,6 +20,7 @@ import type {
   Mount,
   Paths,
   PluginContext,
+  PluginDefinition,
   ServerOptions,
   UserModule,
 } from "../../types.ts";
@@ -47,35 +48,35 @@ export interface PluginParts {
 
 export interface ContextOptions {
   parts: PluginParts;
+  /** What must not take effect before the setup has succeeded is staged. */
   scope: Scope;
-  /** What must not take effect before the setup has succeeded. */
-  stage: Pick<Stage, "effect">;
-  name: string;
-  dir: string;
+  version: Pick<PluginVersion, "candidate" | "onConfig">;
+  definition: PluginDefinition;
   config: ConfigOf<ConfigSchemas>;
-  /** The paths of the configuration that the plugin declares. */
-  sections: readonly string[];
   /** The package's own plugins are not watched for stray errors: it costs every promise a little. */
   bundled: boolean;
-  onConfig: PluginContext["onConfig"];
 }
 
+type Stage = Scope["stage"];
+type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
+
 export function createPluginContext(options: ContextOptions): PluginContext {
-  const { parts, scope, stage, name } = options;
+  const { parts, scope, version, definition, bundled } = options;
   const { bus, services, contributions } = parts;
+  const { name } = definition;
   const owner = `plugin:${name}`;
   const log = parts.log.child({ plugin: name });
-  const owned = <A extends unknown[], R>(work: (...args: A) => R): ((...args: A) => R) =>
-    options.bundled ? work : (...args) => runAs(owner, () => work(...args));
+  const owned: Wrap = (work) => (bundled ? work : (...args) => runAs(owner, () => work(...args)));
+  const stage: Stage = (label, register) => scope.stage(label, register);
 
   function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
     parts.points.check(point, item);
-    return stage.effect(`${point} ${String((item as { name?: unknown }).name)}`, () => contributions.add(point, item));
+    return stage(`${point} ${String((item as { name?: unknown }).name)}`, () => contributions.add(point, item));
   }
 
   return {
     name,
-    dir: options.dir,
+    dir: version.candidate.realDir,
     config: options.config,
     log,
     paths: parts.paths,
@@ -84,12 +85,12 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     url: parts.url,
     ports: parts.ports,
     secrets: () => parts.config.secrets(),
-    ...ownedMount(parts.mount, stage.effect, owned),
+    ...ownedMount(parts.mount, stage, owned),
     async server(serverOptions) {
       const { server, release } = await parts.openServer(serverOptions);
       const undos = [scope.add(`server ${serverOptions.name}`, release)];
-      const effect: Stage["effect"] = (label, register) => {
-        const undo = stage.effect(label, register);
+      const effect: Stage = (label, register) => {
+        const undo = stage(label, register);
         undos.push(undo);
         return undo;
       };
@@ -105,14 +106,14 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
     on(event, handler, on) {
       checkHandler(`on ${event}`, handler);
-      return stage.effect(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !options.bundled }));
+      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !bundled }));
     },
-    onAny: (observer) => stage.effect("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
+    onAny: (observer) => stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
     hasListeners: bus.has,
     hasHandlers: bus.handles,
     declared: (event) => bus.spec(event) !== undefined,
-    provide: (service, value) => stage.effect(`service ${service}`, () => services.provide(service, value)),
+    provide: (service, value) => stage(`service ${service}`, () => services.provide(service, value)),
     use: (service) => services.use(service),
     find: (service) => services.find(service),
     add: contribute,
@@ -122,22 +123,20 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     task: (task, { everyMs, immediately }, run) =>
       scope.add(`task ${task}`, startTask({ log: log.child({ task }), everyMs, immediately, run: owned(run) })),
     defer: (undo) => void scope.add("clean-up", undo),
-    onConfig: options.onConfig,
+    onConfig: (apply) => void (version.onConfig = apply),
     async setConfig(path, value) {
-      if (!options.sections.some((section) => lies(path, section)))
+      if (!Object.keys(definition.config ?? {}).some((section) => lies(path, section)))
         throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);
       if (value === undefined) await parts.config.unset(path);
       else await parts.config.set(path, value);
     },
     busy: parts.busy,
     load: parts.load,
-    readiness: (check) => stage.effect("readiness", () => parts.addReadiness(name, check)),
+    readiness: (check) => stage("readiness", () => parts.addReadiness(name, check)),
   };
 }
 
-type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
-
-function ownedMount(mount: Mount, effect: Stage["effect"], owned: Wrap): Mount {
+function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
   return {
     route(method, path, options, handler) {
       const label = `route ${method} ${path}`;

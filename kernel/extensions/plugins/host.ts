@@ -1,18 +1,75 @@
 /** The plugins of a gateway: the extension host with `plugin.ts`, set up in the order of their needs. */
 import type { PluginRecord } from "../../contract/records.ts";
+import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
+import type { ServiceName } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
-import { createPluginKind, inOrderOfNeeds, type PluginHostOptions } from "./kind.ts";
-import { isConcerned, sectionsOf } from "./sections.ts";
-import type { PluginSlot } from "./set-up.ts";
+import type { Loader } from "../load/load.ts";
+import type { Root } from "../roots.ts";
+import {
+  type PluginCandidate,
+  pluginEntryNames,
+  type PluginSlot,
+  type PluginVersion,
+  readPlugin,
+} from "./candidate.ts";
+import type { PluginParts } from "./context.ts";
+import { createPoints } from "./points.ts";
+import { describePlugin } from "./record.ts";
+import { createSections, isConcerned, sectionsOf } from "./sections.ts";
+import { setUp } from "./set-up.ts";
+
+export interface PluginHostOptions {
+  roots: () => readonly Root[];
+  loader: Loader;
+  parts: Omit<PluginParts, "points">;
+  enabled: (name: string) => boolean;
+  /** How long one undo of a plugin may take, and its taking of a changed configuration. */
+  limits?: { undoMs: number; configMs: number };
+}
 
 const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
-export function createPluginHost(options: PluginHostOptions) {
-  const { parts, limits = defaultLimits } = options;
-  const { kind, refusal } = createPluginKind(options, limits.undoMs);
-  const host = createExtensionHost(kind);
+export function createPluginHost({ roots, loader, parts, enabled, limits = defaultLimits }: PluginHostOptions) {
+  const { config, services } = parts;
+  const points = createPoints();
+  const sections = createSections(parts);
+  /** What a plugin says of a configuration that cannot be right. */
+  let refusal: PorticoError | undefined;
+
+  /** Services that it needs and nobody provides. */
+  function missing({ meta }: PluginCandidate): ServiceName[] {
+    return (meta?.needs ?? []).filter((need) => !services.find(need));
+  }
+
+  const host = createExtensionHost<PluginVersion, PluginSlot, PluginRecord>({
+    section: "plugins",
+    entryNames: pluginEntryNames,
+    roots,
+    log: parts.log,
+    undoMs: limits.undoMs,
+    slot: (name) => ({ log: parts.log.child({ plugin: name }) }),
+    read: (found, before) => readPlugin(found, loader, before),
+    scanned(candidates) {
+      points.declare(candidates.flatMap(({ meta }) => meta ?? []));
+      sections.define(candidates);
+    },
+    whyDisabled: ({ name }) =>
+      enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },
+    describe: (slot, candidate) => describePlugin(slot, candidate, missing(candidate)),
+    isReady: (candidate) => missing(candidate).length === 0,
+    load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
+    async start(version, scope) {
+      try {
+        await setUp({ ...parts, points }, version, scope);
+      } catch (error) {
+        const { cause } = error as Error;
+        if (isPorticoError(cause) && cause.code === "config_error") refusal ??= cause;
+        throw error;
+      }
+    },
+  });
   const { slots, info } = host;
 
   /** The plugin takes the change itself, or is set up anew. */
@@ -22,15 +79,15 @@ export function createPluginHost(options: PluginHostOptions) {
     if (top?.meta && slot.error && isConcerned(top.meta, keys)) slot.tried = undefined;
     const definition = active?.version.candidate.meta;
     if (!active || !definition || !host.isWanted(slot) || !isConcerned(definition, keys)) return;
-    const { running } = active;
-    if (!running.onConfig) return host.swap.start(slot, active.version, active.generation);
-    const next = sectionsOf(definition, parts.config.section);
-    const taken = running.onConfig(next, running.config);
+    const { version, generation } = active;
+    if (!version.onConfig) return host.swap.start(slot, { ...version }, generation);
+    const next = sectionsOf(definition, config.section);
+    const taken = version.onConfig(next, version.config ?? {});
     await withDeadline(taken, limits.configMs, () => new Error(`its onConfig was not done in ${limits.configMs} ms`));
-    running.config = next;
+    version.config = next;
   }
 
-  parts.services.onProvide(host.wake);
+  services.onProvide(host.wake);
 
   return {
     /** First scan: loads definitions. Then the configuration can be checked, then `start` sets everything up. */
@@ -38,13 +95,10 @@ export function createPluginHost(options: PluginHostOptions) {
     /** A gateway does not start with a configuration that cannot be right: throws what the plugin threw. */
     async start(): Promise<void> {
       await host.start();
-      const refused = refusal();
-      if (refused) throw refused;
+      if (refusal) throw refusal;
     },
     /** Something below the roots may have changed. */
-    async rescan(): Promise<void> {
-      await host.rescan();
-    },
+    rescan: (): Promise<void> => host.rescan(),
     async reload(name: string): Promise<PluginRecord> {
       host.find(name);
       await host.reload(name);
@@ -79,3 +133,18 @@ export function createPluginHost(options: PluginHostOptions) {
   };
 }
 export type PluginHost = ReturnType<typeof createPluginHost>;
+
+/** Whoever provides a service comes before those who need it. */
+function inOrderOfNeeds(slots: readonly PluginSlot[]): PluginSlot[] {
+  const seen = new Set<PluginSlot>();
+  const ordered: PluginSlot[] = [];
+  const visit = (slot: PluginSlot): void => {
+    if (seen.has(slot)) return;
+    seen.add(slot);
+    const needs = (slot.active?.version.candidate.meta?.needs ?? []).map((need) => `service ${need}`);
+    for (const other of slots) if (needs.some((need) => other.active?.scope.effects.includes(need))) visit(other);
+    ordered.push(slot);
+  };
+  slots.forEach(visit);
+  return ordered;
+}

@@ -1,8 +1,7 @@
 /** What is shown of a plugin. */
 import type { PluginRecord } from "../../contract/records.ts";
 import { describe } from "../record.ts";
-import type { PluginCandidate } from "./candidate.ts";
-import type { PluginSlot } from "./set-up.ts";
+import type { PluginCandidate, PluginSlot } from "./candidate.ts";
 
 /** `missing`: services that it needs and nobody provides. */
 export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]): PluginRecord {
@@ -20,7 +19,7 @@ export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, mis
     generation: runs?.generation ?? (slot.top === candidate ? slot.generation : 0),
     loadedAt: runs?.loadedAt,
     loadMs: candidate.meta && round(candidate.loadMs),
-    setupMs: runs && round(runs.running.setupMs),
+    setupMs: runs && round(runs.version.setupMs ?? 0),
     effects: runs?.scope.effects ?? [],
   };
 }

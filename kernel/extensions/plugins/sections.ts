@@ -1,5 +1,44 @@
-/** A plugin's sections of the configuration. */
-import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
+/** Plugins' sections of the configuration. */
+import type { ConfigOf, ConfigSchemas, Dispose, PluginDefinition } from "../../types.ts";
+import type { PluginCandidate } from "./candidate.ts";
+import type { PluginParts } from "./context.ts";
+
+/** Tells the configuration which sections there are: those of every plugin, running or not. */
+export function createSections({ config, anySchema, log }: Pick<PluginParts, "config" | "anySchema" | "log">) {
+  /** By the directory that owns them. */
+  const defined = new Map<string, { schemas: ConfigSchemas; undo: Dispose }>();
+  let scans = 0;
+
+  function defineOne({ dir, meta, refused, name }: PluginCandidate): void {
+    const before = defined.get(dir);
+    // A version that does not load leaves the sections as they were; without any, its own must not be an unknown key.
+    if (!meta && before && !refused) return;
+    const schemas = meta ? (meta.config ?? {}) : { [name]: anySchema };
+    if (before?.schemas === schemas) return;
+    void before?.undo();
+    defined.set(dir, { schemas, undo: config.define(dir, schemas) });
+  }
+
+  return {
+    define(candidates: readonly PluginCandidate[]): void {
+      const dirs = new Set(candidates.map(({ dir }) => dir));
+      for (const [dir, { undo }] of defined) {
+        if (dirs.has(dir)) continue;
+        void undo();
+        defined.delete(dir);
+      }
+      candidates.forEach(defineOne);
+      // At a start, whoever starts it looks.
+      if (scans++ === 0) return;
+      try {
+        config.check();
+      } catch (error) {
+        // One that lost its plugin, or does not fit the new one, must not keep the others from running.
+        log.warn({ err: error }, `the configuration does not fit the plugins: ${(error as Error).message}`);
+      }
+    },
+  };
+}
 
 /** What `setup` gets: each section by its path. Those of a map (`channels.*`) have no value of their own. */
 export function sectionsOf(definition: PluginDefinition, section: (path: string) => unknown): ConfigOf<ConfigSchemas> {
@@ -9,16 +48,11 @@ export function sectionsOf(definition: PluginDefinition, section: (path: string)
 
 /** True where a change of these keys touches a section of the plugin. */
 export function isConcerned(definition: PluginDefinition, keys: readonly string[]): boolean {
-  return Object.keys(definition.config ?? {}).some((path) => keys.some((key) => overlaps(path, key)));
-}
-
-/** True when a changed key lies in a section, or a section below the key. */
-function overlaps(path: string, key: string): boolean {
-  const section = path.replace(/\.?\*.*$/, "");
-  return key === section || isBelow(key, section) || isBelow(section, key);
+  const sections = Object.keys(definition.config ?? {}).map((path) => path.replace(/\.?\*.*$/, ""));
+  return sections.some((section) => keys.some((key) => isAtOrBelow(key, section) || isAtOrBelow(section, key)));
 }
 
 /** `channels["a.b"]` is below `channels` as `channels.a` is. */
-function isBelow(key: string, above: string): boolean {
-  return key.startsWith(above) && /^[.[]/.test(key.slice(above.length));
+function isAtOrBelow(key: string, above: string): boolean {
+  return key === above || (key.startsWith(above) && /^[.[]/.test(key.slice(above.length)));
 }

@@ -1,74 +1,61 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
 import { PorticoError } from "../../../errors.ts";
 import { running } from "../../../owner.ts";
-import type { EventName, Events, HookContext, HookContextMember, Logger, Paths } from "../../../types.ts";
-import type { HookMeta } from "../front-matter.ts";
-import type { HookSurroundings } from "../settings.ts";
+import type { EventName, Events, HookContext, Logger } from "../../../types.ts";
+import type { HookHostOptions } from "../settings.ts";
+import type { HookVersion } from "../version.ts";
 
-export interface ContextParts {
-  name: string;
-  dir: string;
-  meta: HookMeta;
-  log: Logger;
-  signal: AbortSignal;
-  unloaded: AbortSignal;
-  around: HookSurroundings;
-}
+type Around = Pick<
+  HookHostOptions,
+  "paths" | "bus" | "env" | "members" | "memberNames" | "lookup" | "secrets" | "settings"
+>;
 
 /** A new context for one call. */
-export function createHandlerContext(parts: ContextParts): HookContext {
-  const { around, name, dir, meta, signal } = parts;
-  const entry = around.entry(name);
+export function createHandlerContext(
+  version: HookVersion,
+  around: Around,
+  signal: AbortSignal,
+  log: Logger,
+): HookContext {
+  const { name, realDir } = version.candidate;
+  const { home, state, workspace } = around.paths;
+  // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
+  const { enabled, env: given, ...options } = structuredClone(around.settings().entries[name] ?? {});
   const ctx = {
-    log: parts.log,
+    log,
     signal,
-    unloaded: parts.unloaded,
-    config: ownOptions(entry),
-    env: ownEnvironment(meta, entry.env, around),
-    paths: hookPaths(around.paths, dir),
-    emit: async <K extends EventName>(event: K, context: Events[K]) => around.emit(event, context),
+    unloaded: version.ended.signal,
+    config: options,
+    env: { ...requiredEnvironment(version.meta.requires.env, around), ...given },
+    paths: { home, state, workspace, hook: realDir },
+    emit: async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context),
   };
-  for (const member of around.memberNames()) defineMember(ctx, member, parts, entry);
+  for (const member of around.memberNames()) {
+    let made: unknown;
+    const get = () => (made ??= createMember(member, around, { hook: name, options, signal }));
+    Object.defineProperty(ctx, member, { get, enumerable: true });
+  }
   return ctx as unknown as HookContext;
 }
 
-function hookPaths({ home, state, workspace }: Paths, hook: string): HookContext["paths"] {
-  return { home, state, workspace, hook };
-}
-
-/** `hooks.entries.<name>` without what Portico itself reads; a copy, so that a handler cannot change the configuration. */
-function ownOptions(entry: Record<string, unknown>): Record<string, unknown> {
-  const { enabled, env, ...options } = entry;
-  return structuredClone(options);
-}
-
-function ownEnvironment(meta: HookMeta, given: Record<string, string> | undefined, around: HookSurroundings) {
+function requiredEnvironment(names: readonly string[], around: Around): Record<string, string | undefined> {
   const secrets = new Set(around.secrets());
-  const env: Record<string, string | undefined> = {};
   const variables = around.env();
-  for (const variable of meta.requires.env) {
-    const value = variables[variable];
-    // The gateway's own token is nobody's business, whatever a hook declares.
-    if (value !== undefined && !secrets.has(value)) env[variable] = value;
-  }
-  return Object.assign(env, given);
+  // The gateway's own token is nobody's business, whatever a hook declares.
+  const given = names.filter((name) => variables[name] !== undefined && !secrets.has(variables[name]));
+  return Object.fromEntries(given.map((name) => [name, variables[name]]));
 }
 
-/** A member that a plugin gives: made at its first use, with a clear error where that plugin does not run. */
-function defineMember(ctx: object, name: string, parts: ContextParts, options: Record<string, unknown>): void {
-  const { around, signal } = parts;
-  let made: unknown;
-  const get = () => {
-    if (made !== undefined) return made;
-    const member = around.members().find((one: HookContextMember) => one.name === name);
-    if (!member) {
-      throw new PorticoError(
-        "service_unavailable",
-        `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`,
-      );
-    }
-    const events = running()?.chain ?? [];
-    return (made = member.create({ hook: parts.name, options, signal, events, config: around.lookup }));
-  };
-  Object.defineProperty(ctx, name, { get, enumerable: true });
+interface Caller {
+  hook: string;
+  options: Record<string, unknown>;
+  signal: AbortSignal;
+}
+
+/** What a plugin gives: made at its first use, with a clear error where that plugin does not run. */
+function createMember(name: string, { members, lookup }: Around, caller: Caller): unknown {
+  const member = members().find((one) => one.name === name);
+  if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
+  const message = `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`;
+  throw new PorticoError("service_unavailable", message);
 }

@@ -105,11 +105,9 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
       host: async () => ({}),
       cacheFile: (entry) => join(dir, "cache", cacheName(entry, entry)),
     }),
-    config: {
-      kernel: { hooks: settings },
-      get: (key) => config[key],
-      secrets: () => ["the-token-of-the-gateway"],
-    },
+    settings: () => settings,
+    lookup: (key) => config[key],
+    secrets: () => ["the-token-of-the-gateway"],
   });
   const host = withManagement(hooks, bus, settings);
   if (!options.idle) await host.start();
