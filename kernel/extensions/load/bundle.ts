@@ -19,6 +19,7 @@ export interface Input {
 }
 
 export interface Bundle {
+  /** A function expression, as Node wraps CommonJS. On its first line, so that line numbers stay. */
   code: string;
   codeHash: string;
   /** What it imports from the gateway itself. */
@@ -39,7 +40,7 @@ export interface BundleOptions {
 }
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 8;
+const cacheVersion = 9;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
@@ -94,7 +95,10 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
       throw asLoadError(failure, entry);
     });
   const text = result.outputFiles[0]?.text ?? "";
-  const code = guarded ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
+  const body = guarded ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
+  const wrapped = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
+  // Only comments still hold such characters, for one of which the engine would keep the whole text in two bytes each.
+  const code = wrapped.replace(/[^\0-\xff]/g, "?");
   const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
   // Packages that are named change with an installation, which builds anew.

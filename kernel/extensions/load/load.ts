@@ -11,7 +11,7 @@ import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle, sha } from "./bundle.ts";
 import { keep, readKept } from "./cache.ts";
 import { asLoadError, LoadError } from "./load-error.ts";
-import { createLoopGuard, type LoopGuard, tickName } from "./loop-guard.ts";
+import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
 /** The code of an extension as it was at one moment: what `evaluate` runs, whatever has become of the files. */
 export interface Source {
@@ -58,15 +58,10 @@ export function createLoader(options: LoaderOptions) {
     return { entry, inputs, hash, whole, bundle };
   }
 
-  /** Wrapped as Node wraps CommonJS, on its first line, so that line numbers stay. */
-  function textOf({ entry, bundle }: Source): string {
-    const head = `(function(exports,require,module,__filename,__dirname,${tickName}){`;
-    return `${head}${bundle.code}\n})\n//# sourceURL=${pathToFileURL(entry).href}`;
-  }
-
   /**
    * With what the engine made of it, which is kept beside the bundle: a start need not parse some two megabytes, most of
-   * which never runs. The engine finds the source maps of what it evaluates, not of scripts: only what has none is kept.
+   * which never runs. The engine keeps the text that it is given: this very one, and no copy. It finds the source maps of
+   * what it evaluates, not of scripts: only what has none is kept.
    */
   function scriptOf(source: Source): Script {
     const { entry, bundle } = source;
@@ -74,7 +69,7 @@ export function createLoader(options: LoaderOptions) {
     const kept = readKept<{ hash: string }>(file);
     // The engine itself compares nothing but lengths.
     const cachedData = kept?.head.hash === bundle.codeHash ? kept.body : undefined;
-    const script = new Script(textOf(source), { filename: pathToFileURL(entry).href, cachedData });
+    const script = new Script(bundle.code, { filename: pathToFileURL(entry).href, cachedData });
     if (!cachedData || script.cachedDataRejected) keep(file, { hash: bundle.codeHash }, script.createCachedData());
     return script;
   }
@@ -95,7 +90,7 @@ export function createLoader(options: LoaderOptions) {
     };
     const args = [module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry), guard?.tick];
     try {
-      const run: Wrapped = ownOf(entry) ? scriptOf(source).runInThisContext() : evaluateText(textOf(source));
+      const run: Wrapped = ownOf(entry) ? scriptOf(source).runInThisContext() : evaluateText(bundle.code, entry);
       if (guard) runBounded(() => run(...args), guard.limitMs + backstopMs);
       else run(...args);
     } catch (thrown) {
@@ -121,8 +116,8 @@ export function createLoader(options: LoaderOptions) {
 }
 export type Loader = ReturnType<typeof createLoader>;
 
-function evaluateText(code: string): Wrapped {
+function evaluateText(code: string, entry: string): Wrapped {
   // biome-ignore lint/security/noGlobalEval: this is how extensions are loaded
   // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(code) as Wrapped;
+  return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as Wrapped;
 }
