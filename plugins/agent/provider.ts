@@ -48,9 +48,10 @@ export function agentProvider(deps: Deps): ChatProvider {
     description: "A full turn of the agent, with its tools",
     builtinChannel: "agent",
     composite: true,
+    sends: true,
     models: () => deps.agent.agentIds(),
     complete: async (request, info) => completion(await chatTurn(deps, caller, request, info, undefined), info),
-    stream: (request, info) => streamTurn((listen) => chatTurn(deps, caller, request, info, listen), info),
+    stream: (request, info) => streamTurn(deps, (listen) => chatTurn(deps, caller, request, info, listen), info),
   };
 }
 
@@ -99,7 +100,7 @@ function turnRequest(request: ChatRequest, info: Info, caller: string) {
     source: "chat",
     agent: agentId,
     received: true,
-    chat: { history, prompt, parameters, caller },
+    chat: { history, prompt, parameters, caller, leaves: info.leaves },
   };
   return { ...body, turnId: newId("turn"), ...sessionOf(info) };
 }
@@ -149,7 +150,11 @@ function modelName(info: Info): string {
   return info.model === "agent" ? "agent" : `agent/${info.model}`;
 }
 
-async function* streamTurn(run: (listen: Listen) => Promise<Response>, info: Info): AsyncGenerator<ChatChunk | string> {
+async function* streamTurn(
+  { agent }: Deps,
+  run: (listen: Listen) => Promise<Response>,
+  info: Info,
+): AsyncGenerator<ChatChunk | string> {
   const deltas: string[] = [];
   let ended = false;
   let wake = () => {};
@@ -162,6 +167,10 @@ async function* streamTurn(run: (listen: Listen) => Promise<Response>, info: Inf
     wake();
   };
   turn.then(end, end);
+  const head = { id: info.id, object: "chat.completion.chunk" as const, created: info.created, model: modelName(info) };
+  // nothing else comes before the answer was judged, and the client is to know that it is worked on
+  if (info.leaves === true && agent.ctx.hasHandlers("message:sending"))
+    yield { ...head, choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] };
   while (!ended || deltas.length > 0) {
     yield* deltas.splice(0);
     if (ended || deltas.length > 0) continue;
@@ -170,12 +179,5 @@ async function* streamTurn(run: (listen: Listen) => Promise<Response>, info: Inf
     });
   }
   const { usage } = await turn;
-  yield {
-    id: info.id,
-    object: "chat.completion.chunk",
-    created: info.created,
-    model: modelName(info),
-    choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
-    usage,
-  };
+  yield { ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage };
 }

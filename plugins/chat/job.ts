@@ -25,6 +25,8 @@ export interface Trace {
   provider: string;
   /** See `ChatProvider`. */
   composite: boolean;
+  /** Its provider has had it judged. */
+  judged?: boolean;
   model: string;
   attempts: number;
   dropped: string[];
@@ -61,6 +63,8 @@ export class Job {
   capture = false;
   /** An alias's cache may be asked for the response, and keep it: it is of chat, and the caller has not said no-store. */
   cacheable = false;
+  /** Handlers judge its response before it leaves. */
+  leaves = false;
   /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.streamType`. */
   mayPassRaw = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */

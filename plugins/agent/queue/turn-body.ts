@@ -23,6 +23,8 @@ interface ChatTurn {
   parameters: Record<string, unknown>;
   /** A worker of the process whose caller waits; where that is dead the turn is for nobody. */
   caller: string;
+  /** What is said leaves the gateway. */
+  leaves?: boolean | undefined;
 }
 
 /** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook` and `hook_unavailable`. */

@@ -2,6 +2,7 @@
 import { PorticoError } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
 import type { Listen } from "../queue/progress.ts";
+import type { Edit } from "./sending.ts";
 
 export interface ModelResponse {
   message: ChatMessage;
@@ -16,8 +17,9 @@ export async function ask(
   request: ChatRequest,
   options: ChatOptions,
   onDelta: Listen | undefined,
+  edit?: Edit,
 ): Promise<ModelResponse> {
-  if (onDelta) return askStreaming(chat, request, options, onDelta);
+  if (onDelta) return askStreaming(chat, request, options, onDelta, edit);
   const response = await chat.complete(request, options);
   const choice = response.choices[0];
   if (!choice) throw new PorticoError("upstream_error", "The model answered without a choice.");
@@ -29,6 +31,7 @@ async function askStreaming(
   request: ChatRequest,
   options: ChatOptions,
   onDelta: Listen,
+  edit: Edit | undefined,
 ): Promise<ModelResponse> {
   let content = "";
   let reasoning = "";
@@ -36,6 +39,13 @@ async function askStreaming(
   let model = request.model;
   let usage: Usage | undefined;
   const calls: ToolCallPart[] = [];
+  let spoken = false;
+  const tell = async (text: string, final: boolean) => {
+    spoken = true;
+    const edited = edit === undefined ? text : await edit(text, final);
+    content += edited;
+    if (edited !== "") onDelta(edited);
+  };
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
   for await (const chunk of chat.stream(streamed, options)) {
     model = chunk.model || model;
@@ -44,13 +54,12 @@ async function askStreaming(
     if (!choice) continue;
     finishReason = choice.finish_reason ?? finishReason;
     const { delta } = choice;
-    if (typeof delta.content === "string" && delta.content !== "") {
-      content += delta.content;
-      onDelta(delta.content);
-    }
+    if (typeof delta.content === "string" && delta.content !== "") await tell(delta.content, false);
     if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
     for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
   }
+  // what handlers hold back
+  if (spoken && edit !== undefined) await tell("", true);
   const message: ChatMessage = { role: "assistant", content: content === "" && calls.length > 0 ? null : content };
   if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
   if (reasoning !== "") message.reasoning_content = reasoning;

@@ -3,6 +3,7 @@ import type { Logger, Tool } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, Usage } from "portico/chat";
 import { ask, textOf } from "./ask.ts";
 import type { Listen } from "../queue/progress.ts";
+import type { Edit } from "./sending.ts";
 import { callTool, describeTools, type ToolRun } from "./tools.ts";
 
 export interface LoopOptions {
@@ -21,6 +22,8 @@ export interface LoopOptions {
   onTool(run: ToolRun): void;
   /** Where the next paragraph of what is said goes. */
   onDelta(): Listen | undefined;
+  /** Edits what is said to listeners, by the answer. */
+  edit: (() => Edit) | undefined;
 }
 
 export interface LoopResult {
@@ -60,6 +63,7 @@ export async function runLoop(options: LoopOptions): Promise<LoopResult> {
       },
       { ...options.chatOptions, signal },
       options.onDelta(),
+      options.edit?.(),
     );
     signal.throwIfAborted();
     model = answer.model;

@@ -1,4 +1,5 @@
-/** `message:sending`: what handlers make of a turn's answer before it is kept or told to anybody. */
+/** `message:sending` and `message:streaming`: what handlers make of what a turn says before it is kept or told to anybody. */
+import { newId } from "portico";
 import type { ChatMessage } from "portico/chat";
 import type { AgentContext } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
@@ -12,9 +13,31 @@ interface Answer {
   messages: ChatMessage[];
 }
 
-/** Somebody judges the answer: nothing of it may be told before. The chat endpoint offers what a chat completion's turn says. */
+/** Somebody judges the answer: nothing of it may be told before. What a chat completion from inside says does not leave. */
 export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
-  return body.chat === undefined && ctx.hasHandlers("message:sending");
+  return (body.chat === undefined || body.chat.leaves === true) && ctx.hasHandlers("message:sending");
+}
+
+/** Gives the text that is told in place of this one. `final`: no more comes of this stream. */
+export type Edit = (text: string, final: boolean) => Promise<string>;
+
+/** Makes one for each stream; undefined where there is no handler. Of a chat completion the endpoint edits the stream. */
+export function editing(
+  { ctx }: AgentContext,
+  sessionId: string,
+  body: TurnBody,
+  model: string,
+): (() => Edit) | undefined {
+  if (body.chat !== undefined || !ctx.hasHandlers("message:streaming")) return undefined;
+  return () => {
+    const streamId = newId("stream");
+    return async (text, final) => {
+      const context = { streamId, text, final, source: body.source, model };
+      const result = await ctx.emit("message:streaming", context, { sessionKey: sessionId });
+      if (result.refusal) throw result.refusal;
+      return String(result.context.text);
+    };
+  };
 }
 
 /** The answer with its text as handlers leave it. Throws `blocked_by_hook` and `hook_unavailable`. */

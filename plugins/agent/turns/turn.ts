@@ -8,7 +8,7 @@ import type { TurnEnd } from "./turn-end.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { inParagraphs, type Listen } from "../queue/progress.ts";
-import { isOffered, offered } from "./sending.ts";
+import { editing, isOffered, offered } from "./sending.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
@@ -38,15 +38,22 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const ended = async (said: string, about: Omit<TurnEnd, "text">): Promise<TurnEnd> => {
     const { content, ...rest } = await offered(agent, input.sessionId, body, { ...about, content: said });
-    return { ...rest, text: [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n") };
+    const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
+    // who listens to a chat completion hears it by no other way
+    if (held && body.chat !== undefined && text !== "") input.onDelta()?.(text);
+    return { ...rest, text };
   };
-  const onDelta = isOffered(agent, body) ? () => undefined : inParagraphs(input.onDelta);
+  const held = isOffered(agent, body);
+  const onDelta = held ? () => undefined : inParagraphs(input.onDelta);
+  const edit = editing(agent, input.sessionId, body, model);
   for (const note of body.notes ?? []) onDelta()?.(note);
   if (body.reply !== undefined) {
-    onDelta()?.(body.reply);
-    const answer: ChatMessage = { role: "assistant", content: body.reply };
+    const listen = onDelta();
+    const said = edit === undefined || listen === undefined ? body.reply : await edit()(body.reply, true);
+    listen?.(said);
+    const answer: ChatMessage = { role: "assistant", content: said };
     const messages = [prompt, answer];
-    return ended(body.reply, { model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages });
+    return ended(said, { model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages });
   }
   const system = await systemFor(agent, input);
   const { ctx } = agent;
@@ -78,6 +85,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
       void ctx.emit("agent:tool", { turnId, sessionId, tool, ok, ms, error }, { sessionKey: sessionId });
     },
     onDelta,
+    edit,
   });
   const { content, messages, ...rest } = result;
   return ended(content, { ...rest, messages: [prompt, ...messages] });

@@ -132,6 +132,7 @@ async function tryChannel(
     trace.channel = channel.name;
     trace.provider = provider.name;
     trace.composite = provider.composite === true;
+    trace.judged = job.leaves && provider.sends === true;
     trace.model = model;
     trace.attempts++;
     trace.dropped = [];

@@ -29,8 +29,8 @@ export function judge(channel: Channel, model: string, key: number, error: unkno
   if (!isUpstreamError(error)) {
     // A fault of the caller's says nothing of the channel.
     channel.noted(model, isPorticoError(error) && error.status >= 500 ? error.message : undefined);
-    // What one target cannot express another may; a bug of ours would only be repeated.
-    return isPorticoError(error) ? "next target" : "give up";
+    // What one target cannot express another may; a bug of ours would only be repeated, and a hook's word is final.
+    return isPorticoError(error) && !HOOKS.has(error.code) ? "next target" : "give up";
   }
   switch (error.kind) {
     case "request":
@@ -47,6 +47,8 @@ export function judge(channel: Channel, model: string, key: number, error: unkno
       return error instanceof ProviderFailed ? "next target" : retry(channel, model, error, chances);
   }
 }
+
+const HOOKS = new Set(["blocked_by_hook", "hook_unavailable"]);
 
 /** An alias may want another target's word where this one finds the request too long, or its content wrong. */
 function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {

@@ -103,6 +103,7 @@ function deliver(endpoint: Endpoint, job: Job, talk: Talk, asked: boolean): Prom
     job.capture = true;
     job.mayPassRaw = false;
   }
+  job.leaves = watched;
   // What handlers see and change is in our own form.
   if (watched) job.native = undefined;
   return ask(

@@ -16,6 +16,13 @@ export default (event) => {
   event.context.content = content.replace("SECRET", "[gone]");
 };
 `;
+const ASKING = `
+import { definePlugin } from "portico";
+export default definePlugin({ name: "asking", needs: ["chat"], setup(ctx) {
+  const messages = [{ role: "user", content: "SECRET" }];
+  ctx.route("POST", "/t/ask", { access: "gateway" }, () => ctx.use("chat").complete({ model: "agent", messages }));
+} });
+`;
 interface Sending {
   content: string;
   source: string;
@@ -27,11 +34,16 @@ const seen = () => (globalThis as unknown as Record<symbol, Sending[]>)[Symbol.f
 let g: ScriptedGateway;
 test.before(async () => {
   g = await scriptedGateway({
-    config: { webhooks: { enabled: true, token }, agents: { defaults: { heartbeat: { every: "0" } } } },
+    config: {
+      models: { guarded: { targets: ["agent", "scripted"] } },
+      webhooks: { enabled: true, token },
+      agents: { defaults: { heartbeat: { every: "0" } } },
+    },
     files: {
       "hooks/guard/HOOK.md": "---\nevents: [message:sending]\nfailClosed: true\n---\n",
       "hooks/guard/handler.mjs": GUARD,
       "workspace/inbox/one": "SECRET",
+      "plugins/asking/plugin.ts": ASKING,
     },
   });
   g.script(({ messages }) => `I say ${/SECRET|NEVER|BROKEN\d?/.exec(JSON.stringify(messages.at(-1)))?.[0]}.`);
@@ -107,14 +119,32 @@ test("a stream is held until the answer was judged", async () => {
   assert.ok(text.includes('{"text":"I say [gone]."}') && !text.includes("SECRET"), text);
 });
 
-test("a chat completion of the agent is judged by its endpoint alone", async () => {
+test("a chat completion of the agent is judged once, before it is kept", async () => {
   const messages = [{ role: "user", content: "SECRET" }];
-  const { choices } = await g.json("POST", "/v1/chat/completions", { model: "agent", messages });
-  assert.is(choices[0].message.content, "I say [gone].");
-  assert.equal(
-    seen().map((one) => one.source),
-    ["chat"],
-  );
+  for (const stream of [false, true]) {
+    seen().length = 0;
+    const headers = { "x-portico-session": `talk-${stream}` };
+    const body = { model: "agent", messages, stream };
+    const text = await (await g.request("POST", "/v1/chat/completions", body, { headers })).text();
+    assert.ok(text.includes("I say [gone].") && !text.includes("SECRET"), text);
+    assert.equal(
+      seen().map((one) => one.source),
+      ["chat"],
+    );
+    assert.is(await saidIn(`talk-${stream}`), "I say [gone].");
+  }
+});
+
+test("a refused chat completion of the agent asks no other target", async () => {
+  const body = { model: "guarded", messages: [{ role: "user", content: "NEVER" }] };
+  const response = await g.request("POST", "/v1/chat/completions", body);
+  assert.is(response.status, 403);
+  assert.match(await response.text(), /not this/);
+});
+
+test("what a hook asks the agent itself is not judged", async () => {
+  assert.match(JSON.stringify(await g.json("POST", "/t/ask")), /I say SECRET/);
+  assert.equal(seen(), []);
 });
 
 test("a refused answer: 403 for who waits, the end of a queued turn without another attempt", async () => {

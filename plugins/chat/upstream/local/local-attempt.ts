@@ -44,6 +44,7 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
     requestId: job.requestId,
     client: job.client,
     sessionKey: job.sessionKey,
+    leaves: job.leaves,
     dropped: job.trace.dropped,
   };
   return Object.assign(target, info);
