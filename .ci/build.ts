@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "../kernel/extensions/discover.ts";
 import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
-import { createPackageLoader } from "../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../kernel/package-loader.ts";
 
 const packageDir = dirname(import.meta.dirname);
 const outdir = join(packageDir, ".build");

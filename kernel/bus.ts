@@ -1,6 +1,7 @@
 import { withDeadline } from "./timing/deadline.ts";
 import { asError, PorticoError } from "./errors.ts";
 import { runAs, running } from "./owner.ts";
+import { createLists } from "./registry.ts";
 import type {
   BusEvent,
   BusHandler,
@@ -32,7 +33,8 @@ interface Queue {
 }
 type Observer = (event: BusEvent, result: EmitResult) => void;
 
-const none: readonly Entry[] = [];
+/** Where observers are listed, who look at all events. */
+const any = "*";
 const both = ["reply", "block"] as const;
 const neither = [] as const;
 /** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops here. */
@@ -47,56 +49,28 @@ const maxQueue = 1000;
 export function createBus(log: Logger) {
   /** In force: of each event's declarations the latest. */
   const specs = new Map<string, EventSpec>();
-  const declarations = new Map<string, { spec: EventSpec }[]>();
-  const handlers = new Map<string, readonly Entry[]>();
-  const queues = new Map<string, Queue>();
-  let observers: readonly Observer[] = [];
-
-  function declare<K extends EventName>(name: K, spec: EventSpec<K>): Dispose {
-    const stack = declarations.get(name) ?? [];
-    const own = { spec: spec as unknown as EventSpec };
-    declarations.set(name, stack);
-    stack.push(own);
-    specs.set(name, own.spec);
-    return () => {
-      const at = stack.indexOf(own);
-      if (at >= 0) stack.splice(at, 1);
-      const latest = stack.at(-1);
-      if (latest) specs.set(name, latest.spec);
+  const declarations = createLists<EventSpec>({
+    changed(name) {
+      const latest = declarations.of(name).at(-1);
+      if (latest) specs.set(name, latest);
       else specs.delete(name);
-    };
-  }
+    },
+  });
+  const handlers = createLists<Entry>({ order: byPriority });
+  const observers = createLists<Observer>();
+  const queues = new Map<string, Queue>();
 
   function on<K extends EventName>(name: K, handler: BusHandler<K>, options: OnOptions = {}): Dispose {
-    const entry: Entry = {
-      handler: handler as unknown as BusHandler,
-      priority: options.priority ?? 0,
-      timeoutMs: options.timeoutMs ?? 10_000,
-      owner: options.owner ?? "kernel",
-      traced: options.traced ?? true,
-      failClosed: options.failClosed ?? false,
-      settled: options.settled,
-    };
-    handlers.set(name, inOrder([...(handlers.get(name) ?? none), entry]));
-    return () => {
-      const left = (handlers.get(name) ?? none).filter((other) => other !== entry);
-      if (left.length) handlers.set(name, left);
-      else handlers.delete(name);
-    };
+    const { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, settled } = options;
+    const own = handler as unknown as BusHandler;
+    return handlers.add(name, { handler: own, priority, timeoutMs, owner, traced, failClosed, settled });
   }
 
   /** Those of the event itself, and of all events of its kind (`command:*`). */
   function handlersOf(name: string): readonly Entry[] {
-    const own = handlers.get(name) ?? none;
-    const family = handlers.get(`${name.slice(0, name.indexOf(":"))}:*`);
-    return family ? inOrder([...own, ...family]) : own;
-  }
-
-  function onAny(observer: Observer): Dispose {
-    observers = [...observers, observer];
-    return () => {
-      observers = observers.filter((other) => other !== observer);
-    };
+    const own = handlers.of(name);
+    const family = handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
+    return family.length ? byPriority([...own, ...family]) : own;
   }
 
   async function emit<K extends EventName>(
@@ -108,7 +82,7 @@ export function createBus(log: Logger) {
     const entries = handlersOf(name);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
     if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
-    if (entries === none && observers.length === 0) return result;
+    if (!has(name, entries)) return result;
     const chain = running()?.chain;
     if (chain && chain.length >= maxDepth) {
       const path = [...chain, name].join(" → ");
@@ -215,8 +189,12 @@ export function createBus(log: Logger) {
     }
   }
 
+  function has(name: string, entries = handlersOf(name)): boolean {
+    return entries.length > 0 || observers.of(any).length > 0;
+  }
+
   function observe(event: BusEvent, result: EmitResult): void {
-    for (const observer of observers) {
+    for (const observer of observers.of(any)) {
       try {
         observer(event, result);
       } catch (error) {
@@ -226,12 +204,13 @@ export function createBus(log: Logger) {
   }
 
   return {
-    declare,
+    declare: <K extends EventName>(name: K, spec: EventSpec<K>): Dispose =>
+      declarations.add(name, spec as unknown as EventSpec),
     on,
-    onAny,
+    onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
-    has: (name: string): boolean => handlersOf(name) !== none || observers.length > 0,
-    handles: (name: string): boolean => handlersOf(name) !== none,
+    has: (name: string): boolean => has(name),
+    handles: (name: string): boolean => handlersOf(name).length > 0,
     spec: (name: string): EventSpec | undefined => specs.get(name),
     specs: (): ReadonlyMap<string, EventSpec> => specs,
     /** Resolves when every waiting `notify` event has been handled. */
@@ -262,7 +241,7 @@ export function createEvent<K extends EventName>(name: K, context: Events[K], op
 }
 
 /** A stable sort keeps the order of registration within one priority. */
-function inOrder(entries: Entry[]): Entry[] {
+function byPriority(entries: Entry[]): Entry[] {
   return entries.sort((a, b) => b.priority - a.priority);
 }
 

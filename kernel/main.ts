@@ -24,6 +24,5 @@ process.exitCode = await runCli({
   signal: interrupted.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  loader: () =>
-    (loader ??= import("./extensions/load/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
+  loader: () => (loader ??= import("./package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
 });

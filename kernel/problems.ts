@@ -96,7 +96,7 @@ const RULES: { [type in T]?: (schema: TSchema) => string } = {
 const TYPES = new Set([T.Union, T.String, T.Number, T.Integer, T.Boolean, T.Object, T.Array, T.Null, T.Tuple]);
 
 function rule({ schema, type, value, message }: ValueError): string {
-  if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeName(value)}`;
+  if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeOrFraction(value)}`;
   return RULES[type]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
@@ -120,16 +120,21 @@ function wanted(schema: TSchema): string[] {
   return [names[type] ?? (schema["type"] ? `a ${type}` : type)];
 }
 
-function typeName(value: unknown): string {
+function typeOrFraction(value: unknown): string {
+  return typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
+}
+
+/** What kind of value it is, in words. */
+export function typeName(value: unknown): string {
+  if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "number" && !Number.isInteger(value)) return String(value);
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 // A wrong value may be a secret that slid into the wrong place: only short plain words are repeated.
 function shown(value: unknown): string {
-  if (typeof value !== "string") return typeName(value);
+  if (typeof value !== "string") return typeOrFraction(value);
   return /^[\w .:/-]{0,24}$/.test(value) ? JSON.stringify(value) : "that text";
 }
 

@@ -2,30 +2,55 @@
 import { PorticoError } from "./errors.ts";
 import type { ContributionPoint, Contributions, Dispose, ServiceName, Services } from "./types.ts";
 
-export function createServices() {
-  const provided = new Map<string, unknown[]>();
-  const waiting = new Set<() => void>();
+const empty: readonly [] = [];
+
+/** Lists of what is registered, by name. `order` sorts each; `changed` is told of each change. */
+export function createLists<T>({
+  order = (items: T[]) => items,
+  changed = (_name: string) => {},
+}: {
+  order?: (items: T[]) => T[];
+  changed?: (name: string) => void;
+} = {}) {
+  const lists = new Map<string, readonly T[]>();
+  /** The same list until it changes; for nothing always the same. */
+  const of = (name: string): readonly T[] => lists.get(name) ?? empty;
+  function set(name: string, items: T[]): void {
+    if (items.length) lists.set(name, order(items));
+    else lists.delete(name);
+    changed(name);
+  }
   return {
-    provide<K extends ServiceName>(name: K, service: Services[K]): Dispose {
-      const stack = provided.get(name) ?? [];
-      provided.set(name, stack);
-      stack.push(service);
-      for (const tell of [...waiting]) tell();
+    of,
+    add(name: string, item: T): Dispose {
+      let isThere = true;
+      set(name, [...of(name), item]);
       return () => {
-        const at = stack.indexOf(service);
-        if (at >= 0) stack.splice(at, 1);
+        if (isThere) set(name, of(name).toSpliced(of(name).indexOf(item), 1));
+        isThere = false;
       };
     },
-    find<K extends ServiceName>(name: K): Services[K] | undefined {
-      return provided.get(name)?.at(-1) as Services[K] | undefined;
+  };
+}
+
+export function createServices() {
+  const provided = createLists<unknown>();
+  const waiting = new Set<() => void>();
+  function find<K extends ServiceName>(name: K): Services[K] | undefined {
+    return provided.of(name).at(-1) as Services[K] | undefined;
+  }
+  return {
+    provide<K extends ServiceName>(name: K, service: Services[K]): Dispose {
+      const undo = provided.add(name, service);
+      for (const tell of [...waiting]) tell();
+      return undo;
     },
+    find,
     use<K extends ServiceName>(name: K): Services[K] {
-      const service = this.find(name);
+      const service = find(name);
       if (service) return service;
-      throw new PorticoError(
-        "service_unavailable",
-        `The ${name} service is not running: see \`portico plugins list\`.`,
-      );
+      const message = `The ${name} service is not running: see \`portico plugins list\`.`;
+      throw new PorticoError("service_unavailable", message);
     },
     /** Called whenever a service is provided. */
     onProvide(tell: () => void): Dispose {
@@ -37,30 +62,16 @@ export function createServices() {
 export type ServiceRegistry = ReturnType<typeof createServices>;
 
 export function createContributions() {
-  const points = new Map<string, readonly unknown[]>();
-  const watchers = new Map<string, Set<() => void>>();
-  function change(point: string, items: readonly unknown[]): void {
-    points.set(point, items);
-    for (const changed of [...(watchers.get(point) ?? [])]) changed();
-  }
+  const watchers = createLists<() => void>();
+  const points = createLists<unknown>({
+    changed(point) {
+      for (const changed of watchers.of(point)) changed();
+    },
+  });
   return {
-    add<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
-      change(point, [...(points.get(point) ?? []), item]);
-      return () =>
-        change(
-          point,
-          (points.get(point) ?? []).filter((other) => other !== item),
-        );
-    },
-    list<K extends ContributionPoint>(point: K): readonly Contributions[K][] {
-      return (points.get(point) ?? []) as readonly Contributions[K][];
-    },
-    watch(point: ContributionPoint, changed: () => void): Dispose {
-      const set = watchers.get(point) ?? new Set();
-      watchers.set(point, set);
-      set.add(changed);
-      return () => void set.delete(changed);
-    },
+    add: <K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose => points.add(point, item),
+    list: <K extends ContributionPoint>(point: K) => points.of(point) as readonly Contributions[K][],
+    watch: (point: ContributionPoint, changed: () => void): Dispose => watchers.add(point, changed),
   };
 }
 export type ContributionRegistry = ReturnType<typeof createContributions>;

@@ -5,7 +5,7 @@ import { readRunning } from "./cli/client.ts";
 import type { CommandIO, ServePart } from "./cli/types.ts";
 import { columns } from "./cli/help.ts";
 import { UsageError } from "./cli/parse.ts";
-import { createPackageLoader } from "./extensions/load/package-loader.ts";
+import { createPackageLoader } from "./package-loader.ts";
 import { startGateway } from "./gateway/gateway.ts";
 import type { Gateway } from "./gateway/types.ts";
 import { asError } from "./errors.ts";

@@ -57,7 +57,7 @@ export function pluginWithCommand(word: string, packageDir: string): string | un
 }
 
 export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
-  const { createPackageLoader } = await import("../extensions/load/package-loader.ts");
+  const { createPackageLoader } = await import("../package-loader.ts");
   const loader = given ?? createPackageLoader(paths.package, join(paths.state, "cache"));
   const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
   return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);

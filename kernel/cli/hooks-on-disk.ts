@@ -7,7 +7,7 @@ import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidat
 import { onDisk } from "../extensions/hooks/on-disk.ts";
 import { createPermission } from "../extensions/hooks/permission.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
-import { createPackageLoader } from "../extensions/load/package-loader.ts";
+import { createPackageLoader } from "../package-loader.ts";
 import { type Root, rootsOf } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";

@@ -1,7 +1,7 @@
 /** The events of the package, as the definitions of its plugins declare them. */
 import { join } from "node:path";
 import { discover } from "../../kernel/extensions/discover.ts";
-import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { kernelEvents } from "../../kernel/gateway/events.ts";
 import { pluginEntryNames, readPlugins } from "../../kernel/extensions/plugins/candidate.ts";
 import type { EventOutline } from "../../kernel/types.ts";

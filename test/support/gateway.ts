@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import type { Gateway } from "../../kernel/gateway/types.ts";
 import { resolvePaths } from "../../kernel/files/paths.ts";

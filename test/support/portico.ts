@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { runCli } from "../../kernel/cli/run.ts";
-import { createPackageLoader } from "../../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { program } from "./bundle.ts";
 import { packageDir } from "./gateway.ts";
 

@@ -7,7 +7,7 @@ import type { Dispose, Events, Logger } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
-import { createHookLogger, createRing } from "./calls/hook-log.ts";
+import { createKeptLogger, createRing } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
@@ -36,7 +36,7 @@ export function createHookHost(options: HookHostOptions) {
     slot(name) {
       const ring = createRing();
       const health = { runs: 0, failures: 0, ...untroubled };
-      return { health, ring, log: createHookLogger(log.child({ hook: name }), ring.add) };
+      return { health, ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };
     },
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),

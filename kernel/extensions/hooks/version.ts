@@ -8,7 +8,7 @@ import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
 import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
 import type { Slot, Version } from "../slot.ts";
-import type { Ring } from "./calls/hook-log.ts";
+import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createPackageLoader } from "../../../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../../../kernel/package-loader.ts";
 import { refuseOpenDoor } from "../../../kernel/gateway/checks.ts";
 import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";

@@ -2,6 +2,7 @@
 import type { Effects } from "../../../contract/records.ts";
 import { isDeepStrictEqual } from "node:util";
 import { runBounded } from "../../load/bounded.ts";
+import { typeName } from "../../../problems.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
@@ -20,108 +21,67 @@ export interface Invocation {
  * Throws what the handler throws; answers a promise only where the handler does.
  */
 export function invoke({ handler, event, spec, ctx, limitMs }: Invocation): Effects | Promise<Effects> {
-  const view = copyOf(event);
+  const context = Object.fromEntries(Object.entries(event.context).map(([key, value]) => [key, copyOf(value)]));
+  const own = { timestamp: new Date(event.timestamp), context: withPackNames(context), messages: [] };
+  const view: BusEvent = Object.assign({ ...event }, own);
   const call = () => handler(view, ctx);
   const given = limitMs === undefined ? call() : runBounded(call, limitMs);
   if (isThenable(given)) return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
   return effectsOf(given, view, event, spec);
 }
 
-function copyOf(event: BusEvent): BusEvent {
-  return {
-    type: event.type,
-    action: event.action,
-    name: event.name,
-    sessionKey: event.sessionKey,
-    timestamp: new Date(event.timestamp),
-    context: withPackNames(copyOfContext(event.context)),
-    messages: [],
-  };
-}
-
 /** What existing packs read under a name of their own: seen when asked for, and no field of the event. */
-function withPackNames(context: BusEvent["context"]): BusEvent["context"] {
-  const { workspace } = context as { workspace?: unknown };
+function withPackNames(context: Record<string, unknown>): Record<string, unknown> {
+  const { workspace } = context;
   if (workspace === undefined || "workspaceDir" in context) return context;
   return Object.defineProperty(context, "workspaceDir", { value: workspace, enumerable: false });
 }
 
-function copyOfContext(context: BusEvent["context"]): BusEvent["context"] {
-  try {
-    return structuredClone({ ...context });
-  } catch {
-    // Something in it has no copy (a function, a socket): the handler sees that itself.
-    const copy: Record<string, unknown> = {};
-    for (const [key, value] of Object.entries(context)) copy[key] = copyOrSame(value);
-    return copy as BusEvent["context"];
-  }
-}
-
-function copyOrSame(value: unknown): unknown {
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
   try {
     return structuredClone(value);
   } catch {
+    // It has no copy (a socket, something with functions): the handler sees it itself.
     return value;
   }
 }
 
 function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventSpec | undefined): Effects {
   const effects: Effects = { changed: {}, messages: [], ignored: [] };
+  const { ignored } = effects;
   const before = event.context as Record<string, unknown>;
   const after = view.context as Record<string, unknown>;
-  const changeable = new Set<string>(spec?.changes ?? []);
+  const changeable: readonly string[] = spec?.changes ?? [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     if (isDeepStrictEqual(before[key], after[key])) continue;
-    const why = changeable.has(key)
+    const why = changeable.includes(key)
       ? whyUnfit(before[key], after[key])
-      : `${event.name} lets hooks change ${listed(changeable)}`;
-    if (why) effects.ignored.push(`its change of context.${key} is ignored: ${why}`);
+      : `${event.name} lets hooks change ${changeable.length ? `only ${changeable.join(", ")}` : "nothing"}`;
+    if (why) ignored.push(`its change of context.${key} is ignored: ${why}`);
     else effects.changed[key] = after[key];
   }
   for (const message of Array.isArray(view.messages) ? view.messages : []) {
     if (typeof message === "string") effects.messages.push(message);
-    else effects.ignored.push("event.messages takes strings; something else that was pushed is ignored");
+    else ignored.push("event.messages takes strings; something else that was pushed is ignored");
   }
-  const result = resultOf(given);
-  if (result === "odd")
-    effects.ignored.push("it returned neither nothing, {reply: text} nor {block: reason}; that is ignored");
-  else if (result && spec && !effectsOfEvent(spec).includes("reply" in result ? "reply" : "block")) {
-    const [what, done] = "reply" in result ? ["reply", "answered"] : ["block", "blocked"];
-    effects.ignored.push(`${event.name} cannot be ${done}: its ${what} is ignored`);
-  } else effects.result = result;
+  const { reply, block } = (given ?? {}) as { reply?: unknown; block?: unknown };
+  const ends = spec && (spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []));
+  if (typeof block === "string") {
+    if (ends?.includes("block") === false) ignored.push(`${event.name} cannot be blocked: its block is ignored`);
+    else effects.result = { block };
+  } else if (typeof reply === "string") {
+    if (ends?.includes("reply") === false) ignored.push(`${event.name} cannot be answered: its reply is ignored`);
+    else effects.result = { reply };
+  } else if (given !== undefined && given !== null)
+    ignored.push("it returned neither nothing, {reply: text} nor {block: reason}; that is ignored");
   return effects;
 }
 
 /** A field keeps its kind: the gateway goes on working with it. */
 function whyUnfit(before: unknown, after: unknown): string | undefined {
-  if (before === undefined) return undefined;
-  const [was, is] = [kindOf(before), kindOf(after)];
-  return was === is ? undefined : `it must stay ${was}, not ${is}`;
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  return (
-    { string: "a text", object: "an object", number: "a number", boolean: "true or false" }[typeof value as string] ??
-    typeof value
-  );
-}
-
-function listed(changeable: ReadonlySet<string>): string {
-  return changeable.size ? `only ${[...changeable].join(", ")}` : "nothing";
-}
-
-function effectsOfEvent({ effects, mode }: EventSpec): readonly string[] {
-  return effects ?? (mode === "answer" ? ["reply", "block"] : []);
-}
-
-function resultOf(given: unknown): Effects["result"] | "odd" {
-  if (given === undefined || given === null) return undefined;
-  const { reply, block } = given as { reply?: unknown; block?: unknown };
-  if (typeof block === "string") return { block };
-  if (typeof reply === "string") return { reply };
-  return "odd";
+  const [was, is] = [typeName(before ?? undefined), typeName(after ?? undefined)];
+  return before === undefined || was === is ? undefined : `it must stay ${was}, not ${is}`;
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

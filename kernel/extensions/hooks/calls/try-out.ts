@@ -6,7 +6,7 @@ import type { BusEvent, EventSpec, HookContext, Logger } from "../../../types.ts
 import { backstopMs } from "../../load/bounded.ts";
 import { problemOf, sayProblem } from "../../problem.ts";
 import type { HookVersion } from "../version.ts";
-import { createHookLogger } from "./hook-log.ts";
+import { createKeptLogger } from "../../../log/kept-lines.ts";
 import { invoke } from "./invoke.ts";
 
 export interface Trying {
@@ -25,7 +25,7 @@ export async function tryOut(version: HookVersion, { event, spec, log, contextFo
   const began = performance.now();
   const elapsed = () => Math.round((performance.now() - began) * 100) / 100;
   try {
-    const own = createHookLogger(log, (line) => logs.push(line));
+    const own = createKeptLogger(log, (line) => logs.push(line));
     const ctx = contextFor(controller.signal, own);
     const call = () => invoke({ handler, event, spec, ctx, limitMs: meta.timeoutMs + backstopMs });
     const given = runAs(`hook:${candidate.name}`, call, event.name);

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { type Bus, createBus } from "../../../../kernel/bus.ts";
 import { declareKernelEvents } from "../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../kernel/extensions/load/load.ts";
-import { cacheName } from "../../../../kernel/extensions/load/package-loader.ts";
+import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
 import type { HookSettings } from "../../../../kernel/extensions/hooks/settings.ts";
 import { checkHook } from "../../../../plugins/management/hooks/check.ts";

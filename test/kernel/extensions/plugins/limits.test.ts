@@ -6,7 +6,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createBus } from "../../../../kernel/bus.ts";
 import { createLoader } from "../../../../kernel/extensions/load/load.ts";
-import { cacheName } from "../../../../kernel/extensions/load/package-loader.ts";
+import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
 import type { PluginParts } from "../../../../kernel/extensions/plugins/context.ts";
 import { createPluginHost } from "../../../../kernel/extensions/plugins/host.ts";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { discover } from "../../../../kernel/extensions/discover.ts";
-import { createPackageLoader } from "../../../../kernel/extensions/load/package-loader.ts";
+import { createPackageLoader } from "../../../../kernel/package-loader.ts";
 import { pluginEntryNames, readPlugins } from "../../../../kernel/extensions/plugins/candidate.ts";
 import { createPoints } from "../../../../kernel/extensions/plugins/points.ts";
 import { packageDir } from "../../../support/gateway.ts";

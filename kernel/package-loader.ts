@@ -4,10 +4,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
-import * as portico from "../../index.ts";
-import { isInside } from "../safety.ts";
-import { createLoader, type Loader } from "./load.ts";
-import { LoadError } from "./load-error.ts";
+import * as portico from "./index.ts";
+import { isInside } from "./extensions/safety.ts";
+import { createLoader, type Loader } from "./extensions/load/load.ts";
+import { LoadError } from "./extensions/load/load-error.ts";
 
 /**
  * The package's own bundles lie in `.build/cache` and are made when it is installed; those of users in `userCache`.

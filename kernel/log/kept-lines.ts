@@ -1,7 +1,7 @@
-/** The last lines of one hook, beside the gateway's log. */
-import type { HookLogLine } from "../../../contract/records.ts";
+/** The last lines of one part (a hook), beside the log of the gateway. */
+import type { HookLogLine } from "../contract/records.ts";
 import { format } from "node:util";
-import type { Logger } from "../../../types.ts";
+import type { Logger } from "../types.ts";
 
 /** Keeps the newest `size` lines. */
 export function createRing(size = 200) {
@@ -19,7 +19,7 @@ export type Ring = ReturnType<typeof createRing>;
 const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 /** A logger whose lines go to the gateway's log and to `keep`. Its methods work when taken off it. */
-export function createHookLogger(log: Logger, keep: (line: HookLogLine) => void, bindings: object = {}): Logger {
+export function createKeptLogger(log: Logger, keep: (line: HookLogLine) => void, bindings: object = {}): Logger {
   const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
   for (const level of levels) {
     methods[level] = (fields, message, ...rest: unknown[]) => {
@@ -33,7 +33,7 @@ export function createHookLogger(log: Logger, keep: (line: HookLogLine) => void,
   }
   return {
     ...methods,
-    child: (further) => createHookLogger(log.child(further), keep, { ...bindings, ...further }),
+    child: (further) => createKeptLogger(log.child(further), keep, { ...bindings, ...further }),
   };
 }
 
