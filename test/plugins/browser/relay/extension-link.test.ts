@@ -1,12 +1,14 @@
 /** Both ends of the extension's socket: the relay's, and the worker's with a browser that is played. */
 import { EventEmitter } from "node:events";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type Ask, ExtensionLink } from "../../../../plugins/browser/relay/link.ts";
 
 // The extension is plain JavaScript, without types.
-const workerLink: string = "../../../../plugins/browser/extension/link.js";
-const { createLink } = await import(workerLink);
+const workerLink = join(import.meta.dirname, "../../../../plugins/browser/extension/link.js");
+const { createLink } = await import(pathToFileURL(workerLink).href);
 
 interface Sent {
   id?: number;
