@@ -114,7 +114,7 @@ export class MaskedStream {
     this.#layout = undefined;
     const text = event.toString("utf8");
     const found = /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text);
-    const value = found === null ? undefined : parsed(found[2]!);
+    const value = found === null || found[2] === "[DONE]" ? undefined : parsed(found[2]!);
     if (found === null || !isObject(value)) {
       const hidden = this.#mask.text(text);
       // A comment in the middle of a secret ends nothing.

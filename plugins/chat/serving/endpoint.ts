@@ -45,15 +45,13 @@ const JSON_TYPE = "application/json; charset=utf-8";
 function pass(res: ServerResponse, response: ChatResponse): Promise<void> {
   const json = response.streamType === "json";
   res.writeHead(200, json ? { "content-type": JSON_TYPE } : STREAM_HEADERS);
-  return writeStream(res, response.stream!, !json, {
-    write: (bytes) => res.write(bytes),
-    end() {
-      res.end();
-    },
+  return writeStream(res, response.stream!, !json, (out) => ({
+    write: (bytes) => out.write(bytes),
+    end: () => out.end(),
     fail(error) {
       // Half a JSON body cannot be ended well: the client must see that it is cut.
       if (json) res.destroy();
-      else res.end(errorEvent(error));
+      else out.end(errorEvent(error));
     },
-  });
+  }));
 }

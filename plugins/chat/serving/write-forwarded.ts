@@ -33,15 +33,15 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
   const hiding = mask.watchesContent ? hidingIn(events, held, mask) : undefined;
   const passed = passedHeaders(headers, type, hiding !== undefined && held);
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  await writeStream(res, stream, events, {
+  await writeStream(res, stream, events, (writer) => ({
     write(bytes) {
       const out = hiding === undefined ? bytes : hiding.push(bytes);
-      return out === undefined || out.length === 0 || res.write(out);
+      return out === undefined || writer.write(out);
     },
-    end: () => void res.end(hiding?.end()),
+    end: () => writer.end(hiding?.end()),
     // Whoever reads bytes can only tell from the connection that some are missing.
-    fail: (error) => void (events ? res.end(errorEvent(error)) : res.destroy()),
-  });
+    fail: (error) => void (events ? writer.end(errorEvent(error)) : res.destroy()),
+  }));
 }
 
 function passedHeaders(headers: IncomingHttpHeaders, type: string, mayChange: boolean): Record<string, string> {

@@ -1,10 +1,9 @@
 /** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
-import type { PorticoError } from "portico";
 import type { StreamTranslator } from "portico/chat";
 import type { ChatResponse, ResponseStream, Sink } from "../job.ts";
-import { keepAlive } from "./keep-alive.ts";
 import { readChunks } from "../openai/read-chunks.ts";
+import { ResponseWriter } from "./response-writer.ts";
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -13,27 +12,24 @@ export const STREAM_HEADERS = {
 };
 
 /** Resolves when the response is over, from either side. `alive`: comments may be put in between. */
-export function writeStream(res: ServerResponse, source: ResponseStream, alive: boolean, sink: Sink): Promise<void> {
+export function writeStream(
+  res: ServerResponse,
+  source: ResponseStream,
+  alive: boolean,
+  sinkOf: (out: ResponseWriter) => Sink,
+): Promise<void> {
   // A client who has disconnected already will not be told of again.
   if (res.destroyed) {
     source.cancel();
     return Promise.resolve();
   }
   return new Promise((resolve) => {
-    const comments = alive ? keepAlive(res) : undefined;
-    res.on("drain", () => source.resume());
+    const out = new ResponseWriter(res, alive, () => source.resume());
     res.once("close", () => {
-      comments?.stop();
+      out.stop();
       resolve();
     });
-    source.start({
-      write(bytes) {
-        comments?.touch();
-        return sink.write(bytes);
-      },
-      end: () => sink.end(),
-      fail: (error) => sink.fail(error),
-    });
+    source.start(sinkOf(out));
   });
 }
 
@@ -44,41 +40,35 @@ export function writeTranslated(
   translator: StreamTranslator,
 ): Promise<void> {
   res.writeHead(200, STREAM_HEADERS);
-  return writeStream(
-    res,
-    response.stream!,
-    true,
-    response.native === true ? passing(res, translator) : translating(res, translator),
+  return writeStream(res, response.stream!, true, (out) =>
+    response.native === true ? passing(out, translator) : translating(out, translator),
   );
 }
 
-function passing(res: ServerResponse, translator: StreamTranslator): Sink {
+function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
   return {
-    write: (bytes) => res.write(bytes),
-    end() {
-      res.end();
-    },
-    fail: (error) => res.end(translator.fail(error)),
+    write: (bytes) => out.write(bytes),
+    end: () => out.end(),
+    fail: (error) => out.end(translator.fail(error)),
   };
 }
 
-function translating(res: ServerResponse, translator: StreamTranslator): Sink {
-  let out = "";
+function translating(out: ResponseWriter, translator: StreamTranslator): Sink {
+  let text = "";
   const parser = readChunks((chunk) => {
-    out += translator.chunk(chunk);
+    text += translator.chunk(chunk);
   });
-  const fail = (error: PorticoError) => res.end(translator.fail(error));
   return {
     write(bytes) {
-      out = "";
+      text = "";
       parser.push(bytes);
-      return out === "" || res.write(out);
+      return out.write(text);
     },
     end() {
       const last = translator.end();
-      if (typeof last === "string") res.end(last);
-      else void last.then((text) => res.end(text));
+      if (typeof last === "string") out.end(last);
+      else void last.then((text) => out.end(text));
     },
-    fail,
+    fail: (error) => out.end(translator.fail(error)),
   };
 }

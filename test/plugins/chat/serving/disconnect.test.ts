@@ -53,7 +53,7 @@ test("a stream for one is cancelled and over at once", async () => {
   const res = Object.assign(new EventEmitter(), { destroyed: true }) as unknown as ServerResponse;
   const sink = { write: () => true, end() {}, fail() {} };
   const over = await Promise.race([
-    writeStream(res, source, true, sink).then(() => true),
+    writeStream(res, source, true, () => sink).then(() => true),
     new Promise((resolve) => setImmediate(() => resolve(false))),
   ]);
   assert.equal([over, told], [true, ["cancelled"]]);
