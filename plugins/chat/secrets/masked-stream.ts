@@ -5,10 +5,16 @@
 import { MASK } from "portico";
 import { type Fields, isObject } from "../openai/fields.ts";
 import { contentsOf, type Leaf } from "./event-contents.ts";
+import { MaskedBytes } from "./masked-bytes.ts";
+import { blockEnd, PartialEvent } from "./partial-event.ts";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
 const LF = 10;
+const NOTHING = Buffer.alloc(0);
+/** In bytes. */
+const LARGEST_EVENT = 1024 * 1024;
+const MOST_HELD = 64;
 const QUOTE = 34;
 const SLASH = 47;
 const BACKSLASH = 92;
@@ -37,8 +43,12 @@ export class MaskedStream {
   readonly #mask: SecretMask;
   readonly #automaton: SecretAutomaton;
   readonly #growing = new Map<string, Growing>();
+  /** Those of them that hold something back: few, however many there are. */
+  readonly #holding = new Map<string, Growing>();
   #layout: Layout | undefined;
-  #rest: Buffer | undefined;
+  readonly #rest = new PartialEvent();
+  /** An event that is too large to be held goes on as bytes. */
+  #large: MaskedBytes | undefined;
 
   constructor(mask: SecretMask) {
     this.#mask = mask;
@@ -47,8 +57,23 @@ export class MaskedStream {
 
   /** Whole events; an incomplete last one waits for the rest of it. */
   push(given: Buffer): Buffer {
-    const bytes = this.#rest === undefined ? given : Buffer.concat([this.#rest, given]);
-    this.#rest = undefined;
+    if (this.#large !== undefined) return this.#goOn(this.#large, given);
+    const bytes = this.#rest.join(given);
+    if (bytes !== undefined) return this.#events(bytes);
+    if (this.#rest.size <= LARGEST_EVENT) return NOTHING;
+    this.#large = new MaskedBytes(this.#mask);
+    return this.#large.push(this.#rest.take());
+  }
+
+  #goOn(large: MaskedBytes, given: Buffer): Buffer {
+    const end = this.#rest.endIn(given);
+    if (end === -1) return large.push(given);
+    this.#large = undefined;
+    const out = [large.push(given.subarray(0, end)), large.end() ?? NOTHING];
+    return Buffer.concat([...out, this.#events(given.subarray(end))]);
+  }
+
+  #events(bytes: Buffer): Buffer {
     const out: Buffer[] = [];
     let from = 0;
     let at = 0;
@@ -66,7 +91,7 @@ export class MaskedStream {
       }
       at = end;
     }
-    if (at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at));
+    if (at < bytes.length) this.#rest.begin(bytes.subarray(at));
     if (from === 0 && at === bytes.length) return bytes;
     if (at > from) out.push(bytes.subarray(from, at));
     return out.length === 1 ? out[0]! : Buffer.concat(out);
@@ -75,8 +100,9 @@ export class MaskedStream {
   /** What was still held back. */
   end(): Buffer | undefined {
     const out = this.#release();
-    if (this.#rest !== undefined) out.push(Buffer.from(this.#mask.text(this.#rest.toString("latin1")), "latin1"));
-    this.#rest = undefined;
+    if (this.#rest.size > 0) out.push(Buffer.from(this.#mask.text(this.#rest.take().toString("latin1")), "latin1"));
+    const large = this.#large?.end();
+    if (large !== undefined) out.push(large);
     return out.length === 0 ? undefined : Buffer.concat(out);
   }
 
@@ -131,12 +157,18 @@ export class MaskedStream {
       const growing = this.#grown(id, of);
       const given = holder[key] as string;
       let shown = this.#step(growing, given);
-      if (ended.has(of)) {
-        shown += growing.held;
+      // No honest stream has so many texts that may be about to say a secret.
+      const unseen = growing.held !== "" && this.#holding.size >= MOST_HELD && !this.#holding.has(id);
+      if (ended.has(of) || unseen) {
+        shown += unseen ? MASK : growing.held;
         growing.held = "";
         growing.state = 0;
       }
-      if (growing.held !== "") growing.event = alone(hidden, leaves, id, write);
+      if (growing.held === "") this.#holding.delete(id);
+      else {
+        this.#holding.set(id, growing);
+        growing.event = alone(hidden, leaves, id, write);
+      }
       if (shown === given) continue;
       holder[key] = shown;
       changed = true;
@@ -181,9 +213,10 @@ export class MaskedStream {
   /** What other texts hold back goes out before an event behind which they do not go on. */
   #release(goesOn: ReadonlySet<string> | "nothing" = "nothing", except: ReadonlySet<string> = new Set()): Buffer[] {
     const out: Buffer[] = [];
-    for (const [id, growing] of this.#growing) {
+    for (const [id, growing] of this.#holding) {
       if (except.has(id) || (goesOn !== "nothing" && !goesOn.has(growing.of))) continue;
-      if (growing.held !== "") out.push(growing.event(growing.held));
+      out.push(growing.event(growing.held));
+      this.#holding.delete(id);
       growing.held = "";
       growing.state = 0;
     }
@@ -219,13 +252,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** The end of the event that begins at `from`, behind its blank line, or -1. */
-function blockEnd(bytes: Buffer, from: number): number {
-  for (let lf = bytes.indexOf(LF, from); lf !== -1; lf = bytes.indexOf(LF, lf + 1)) {
-    if (bytes[lf + 1] === LF) return lf + 2;
-    if (bytes[lf + 1] === 13 && bytes[lf + 2] === LF) return lf + 3;
-  }
-  return -1;
 }

@@ -4,6 +4,7 @@ import * as assert from "uvu/assert";
 import { MaskedBytes } from "../../../../plugins/chat/secrets/masked-bytes.ts";
 import { MaskedStream } from "../../../../plugins/chat/secrets/masked-stream.ts";
 import { SecretMask } from "../../../../plugins/chat/secrets/secret-mask.ts";
+import { assertLinear } from "../../../support/growth.ts";
 import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstream.ts";
 
 const key = "sk-proj/A1b2+C3d4==x";
@@ -161,6 +162,39 @@ test("bytes of any kind keep their length and lose the key, however they are cut
       assert.ok(given.includes(written), "the bytes that came are left alone");
     }
   }
+});
+
+test("an event of any size is passed on, in pieces of any size, without the key", () => {
+  const filler = "x".repeat(1_500_000);
+  for (const end of ["\n\n", "\r\n\r\n"]) {
+    const large = `data: {"b64":"${filler}${key}"}${end}`;
+    for (const cut of [1021, 65_536, large.length]) {
+      const out = shown([chunk({ content: "a" }), large, chunk({ content: key }), DONE], cut);
+      assert.not.ok(out.includes("C3d4"), `${cut}`);
+      assert.ok(out.includes(`${filler}***`) && out.endsWith(DONE), `${cut}`);
+    }
+  }
+});
+
+test("many texts that may be about to say a key cost no more than they are", () => {
+  const begun = key.slice(0, 9);
+  const times = <T>(n: number, make: (i: number) => T) => Array.from({ length: n }, (_, i) => make(i));
+  const shapes: Record<string, (n: number) => string> = {
+    "fields of one event": (n) => chunk(Object.fromEntries(times(n, (i) => [`f${i}`, begun]))),
+    choices: (n) => times(n, (i) => choice(i, { content: begun })).join(""),
+    calls: (n) =>
+      times(n, (index) => chunk({ tool_calls: [{ index, function: { name: "f", arguments: begun } }] })).join(""),
+  };
+  for (const [what, make] of Object.entries(shapes)) {
+    assertLinear(what, 300, make, (text) => shown([text]));
+    assert.not.ok(shown([make(300), make(300)]).includes("C3d4"));
+  }
+  assertLinear(
+    "one event in pieces",
+    20_000,
+    (n) => chunk({ content: "\\".repeat(n) }),
+    (text) => shown([text], 100),
+  );
 });
 
 test("a text of one letter, or of backslashes, takes a time in proportion to its length", () => {
