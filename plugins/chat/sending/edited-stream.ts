@@ -12,10 +12,22 @@ export type Edit = (text: string, final: boolean, choice: number) => Promise<str
 const WAITING_READS = 16;
 const CONTENT = Buffer.from('"content"');
 
-/** The stream with its text as handlers leave it. A rejection of theirs ends it with that error. */
+/** Makes a stream's bytes into those that go out. */
+export interface StreamEditor {
+  /** Of the first choice, as it went out. */
+  readonly text: string;
+  push(bytes: Buffer): Promise<Buffer>;
+  end(): Promise<Buffer>;
+}
+
+/** The stream of a chat with its text as handlers leave it. A rejection of theirs ends it with that error. */
 export function editedStream(source: ResponseStream, edit: Edit): ResponseStream {
+  return throughEditor(source, new Editor(edit));
+}
+
+/** The stream as the editor leaves it. */
+export function throughEditor(source: ResponseStream, editor: StreamEditor): ResponseStream {
   let wake: (() => void) | undefined;
-  const editor = new Editor(edit);
   return onTopOf(source, {
     text: () => editor.text,
     start(sink) {
@@ -73,7 +85,7 @@ export function editedStream(source: ResponseStream, edit: Edit): ResponseStream
 }
 
 /** Texts of events that follow each other in one read are one text to the handlers. */
-class Editor {
+class Editor implements StreamEditor {
   /** Of the first choice, as it went out. */
   text = "";
   readonly #edit: Edit;

@@ -27,7 +27,8 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
   return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
 }
 
-function editOf(events: Emitter, job: Job) {
+/** `message:streaming` for the pieces of a stream. */
+export function editOf(events: Emitter, job: Job) {
   return async (text: string, final: boolean, choice: number): Promise<string> => {
     const streamId = choice === 0 ? job.requestId : `${job.requestId}#${choice}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
@@ -35,6 +36,14 @@ function editOf(events: Emitter, job: Job) {
     if (result.refusal) throw result.refusal;
     return result.context.text;
   };
+}
+
+/** `message:sending`: the text as handlers leave it. Rejects where one refuses it. */
+export async function offerText(events: Emitter, job: Job, content: string): Promise<string> {
+  const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
+  const result = await events.emit("message:sending", context, { sessionKey: job.sessionKey });
+  if (result.refusal) throw result.refusal;
+  return result.context.content;
 }
 
 /** Undefined where nothing was changed. */
@@ -47,12 +56,10 @@ async function offerCompletion(
   for (const [i, { message }] of completion.choices.entries()) {
     const { content } = message;
     if (typeof content !== "string" || content === "") continue;
-    const context = { content, source: "chat", model: modelOf(job), to: job.client.key };
-    const result = await events.emit("message:sending", context, { sessionKey: job.sessionKey });
-    if (result.refusal) throw result.refusal;
-    if (result.context.content === content) continue;
+    const offered = await offerText(events, job, content);
+    if (offered === content) continue;
     changed ??= { ...completion, choices: [...completion.choices] };
-    changed.choices[i] = { ...completion.choices[i]!, message: { ...message, content: result.context.content } };
+    changed.choices[i] = { ...completion.choices[i]!, message: { ...message, content: offered } };
   }
   return changed;
 }

@@ -10,6 +10,8 @@ import { ask, reportResponse } from "./ask.ts";
 import { type End, meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
+import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
+import { offerText } from "../sending/offer-response.ts";
 import { markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
 import { writeForwarded } from "./write-forwarded.ts";
 
@@ -30,8 +32,10 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
     const { events } = endpoint;
     const reply = events.hasListeners("message:received") ? await offerMessage(events, job) : [];
     if (job.cancelled) throw clientDisconnected();
-    if (typeof reply === "string") writeReply(call, job, request, reply);
-    else {
+    if (typeof reply === "string") {
+      const judged = judgesRoute(events, request.route) && events.hasHandlers("message:sending");
+      writeReply(call, job, request, judged ? await offerText(events, job, reply) : reply);
+    } else {
       const response = await begin(endpoint, call, request, job);
       await endpoint.busy(writeForwarded(call, job, response, endpoint.engine.masks.all()));
     }
@@ -51,8 +55,10 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
   const provider = (name: string) =>
     forwarder(engine.provider(name), request, text, () => ableTo(endpoint, request.route));
   try {
+    const talk = () => converse({ ...engine, provider }, job);
+    const judged = judgesRoute(events, request.route);
     return await ask(
-      () => converse({ ...engine, provider }, job),
+      judged ? async () => offerForwarded(events, job, await talk()) : talk,
       job,
       report,
       meter && ((end: End) => meter({ ...end, usage: usageOf(end.usage) })),

@@ -1,0 +1,129 @@
+/** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
+import { PorticoError } from "portico";
+import type { ApiRoute } from "portico/chat";
+import { type ChatResponse, clientDisconnected, type Job, type ResponseStream } from "../job.ts";
+import { onTopOf } from "../response-streams.ts";
+import type { Emitter } from "../serving/ask.ts";
+import { throughEditor } from "./edited-stream.ts";
+import { EventEditor, rewritten } from "./forwarded-events.ts";
+import { editOf, offerText, watchesSending } from "./offer-response.ts";
+import { slotsOfResponse } from "./text-slots.ts";
+
+const TEXTS: readonly ApiRoute[] = ["completions", "audio/transcriptions", "audio/translations"];
+/** A text is smaller: what is larger was not judged, and does not pass. */
+const MOST_BYTES = 32 * 1024 * 1024;
+
+/** What a route gives is text, and somebody wants to see or change it. */
+export function judgesRoute(events: Emitter, route: ApiRoute): boolean {
+  return TEXTS.includes(route) && watchesSending(events);
+}
+
+/** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
+export async function offerForwarded(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
+  const sending = events.hasHandlers("message:sending");
+  const { stream, headers = {} } = response;
+  const offer = (text: string) => offerText(events, job, text);
+  if (stream === undefined) {
+    const { completion } = response;
+    if (sending && completion !== undefined) await offerSlots(completion as unknown as Members, offer);
+    return response;
+  }
+  const type = headers["content-type"] ?? "";
+  if (type.startsWith("text/event-stream")) {
+    const flowing = events.hasHandlers("message:streaming")
+      ? throughEditor(stream, new EventEditor(editOf(events, job)))
+      : stream;
+    return { ...response, stream: sending ? heldEvents(flowing, job, offer) : flowing };
+  }
+  if (!sending) return response;
+  const bytes = await gathered(stream, job);
+  job.spent = stream.usage;
+  const changed = await offerBody(bytes, type, offer);
+  const { "content-length": _, ...others } = headers;
+  return { ...response, headers: others, stream: onTopOf(stream, { start: writing(changed), resume() {} }) };
+}
+
+type Members = Record<string, unknown>;
+type Offer = (text: string) => Promise<string>;
+
+/** True where something was changed. */
+async function offerSlots(members: Members, offer: Offer): Promise<boolean> {
+  let changed = false;
+  for (const slot of slotsOfResponse(members)) {
+    const offered = slot.text === "" ? "" : await offer(slot.text);
+    if (offered === slot.text) continue;
+    slot.set(offered);
+    changed = true;
+  }
+  return changed;
+}
+
+async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buffer> {
+  const text = bytes.toString("utf8");
+  if (!/json/i.test(type)) return text === "" ? bytes : Buffer.from(await offer(text));
+  let members: unknown;
+  try {
+    members = JSON.parse(text);
+  } catch {
+    members = undefined;
+  }
+  if (typeof members !== "object" || members === null) return Buffer.from(await offer(text));
+  return (await offerSlots(members as Members, offer)) ? Buffer.from(JSON.stringify(members)) : bytes;
+}
+
+/** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
+function heldEvents(source: ResponseStream, job: Job, offer: Offer): ResponseStream {
+  return onTopOf(source, {
+    start(sink) {
+      const finish = async () => {
+        const bytes = await gathered(source, job);
+        sink.write((await rewritten(bytes, offer)) ?? bytes);
+        sink.end();
+      };
+      finish().catch((error) => sink.fail(error));
+    },
+  });
+}
+
+function gathered(source: ResponseStream, { signal }: Job): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    const leave = () => reject(clientDisconnected());
+    signal.addEventListener("abort", leave, { once: true });
+    const over = (settle: () => void) => {
+      signal.removeEventListener("abort", leave);
+      settle();
+    };
+    source.start({
+      write(bytes) {
+        size += bytes.length;
+        // A copy: the bytes may lie in a buffer that is used again.
+        if (size <= MOST_BYTES) parts.push(Buffer.from(bytes));
+        else if (parts.length > 0) {
+          parts.length = 0;
+          source.cancel();
+          over(() => reject(tooLarge()));
+        }
+        return true;
+      },
+      end: () => over(() => resolve(Buffer.concat(parts))),
+      fail: (error) => over(() => reject(error)),
+    });
+  });
+}
+
+function tooLarge(): PorticoError {
+  const most = MOST_BYTES / 1024 / 1024;
+  return new PorticoError(
+    "upstream_error",
+    `The response is larger than ${most} MiB, too large to be judged by hooks.`,
+  );
+}
+
+function writing(bytes: Buffer): ResponseStream["start"] {
+  return (sink) => {
+    sink.write(bytes);
+    sink.end();
+  };
+}

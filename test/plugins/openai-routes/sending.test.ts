@@ -1,0 +1,158 @@
+/** Handlers that see and change what OpenAI's routes beside chat say: texts in every form, whole and streamed. */
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite } from "../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { json, stream } from "../../support/upstreams/upstream.ts";
+
+const test = suite("sending of openai routes");
+let server: Server;
+let gateway: InProcessGateway;
+let respond: (res: ServerResponse) => unknown;
+
+const GUARD = `
+import { definePlugin } from "portico";
+export default definePlugin({ name: "guard", setup(ctx) {
+  let undos = [];
+  const held = new Map();
+  ctx.route("POST", "/t/mode", { access: "gateway" }, async (call) => {
+    for (const undo of undos.splice(0)) undo();
+    const { mode } = await call.json();
+    if (mode.includes("sending")) undos.push(ctx.on("message:sending", ({ context }) => {
+      if (context.content.includes("NEVER")) return { block: "not this" };
+      context.content = context.content.replaceAll("SECRET", "[gone]");
+    }));
+    if (mode.includes("streaming")) undos.push(ctx.on("message:streaming", ({ context }) => {
+      const { streamId, text, final } = context;
+      const all = ((held.get(streamId) ?? "") + text).replaceAll("SECRET", "[gone]");
+      const keep = final ? 0 : [5, 4, 3, 2, 1].find((n) => all.endsWith("SECRET".slice(0, n))) ?? 0;
+      held.set(streamId, all.slice(all.length - keep));
+      context.text = all.slice(0, all.length - keep);
+    }));
+    return {};
+  });
+} });`;
+
+test.before(async () => {
+  server = createServer((req, res) => req.resume().on("end", () => respond(res)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  gateway = await startGateway({
+    config: { channels: { main: { provider: "openai", baseUrl, maxRetries: 0 } } },
+    files: { "plugins/guard/plugin.ts": GUARD },
+  });
+});
+test.after(async () => {
+  await gateway?.stop();
+  server?.close();
+});
+
+const mode = (name: string) => gateway.json("POST", "/t/mode", { mode: name });
+const complete = (streamed: boolean) =>
+  gateway.request("POST", "/v1/completions", { model: "main/x", prompt: "say", stream: streamed });
+function transcribe(fields: Record<string, string> = {}): Promise<Response> {
+  const form = new FormData();
+  form.set("model", "main/whisper");
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  form.set("file", new Blob(["sound"]), "a.mp3");
+  const headers = { authorization: `Bearer ${gateway.token}` };
+  return fetch(`${gateway.url}/v1/audio/transcriptions`, { method: "POST", headers, body: form });
+}
+const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
+const piece = (text: string, finish_reason: string | null = null, index = 0) =>
+  event({ id: "c", object: "text_completion", choices: [{ index, text, finish_reason, logprobs: null }] });
+const saidIn = (text: string, member: string) =>
+  Array.from(text.matchAll(new RegExp(`"${member}":"((?:[^"\\\\]|\\\\.)*)"`, "g")), ([, one]) => one).join("");
+
+test("completions, whole: each text is changed, and refused", async () => {
+  await mode("sending");
+  const choices = ["a SECRET", "none"].map((text, index) => ({ text, index, finish_reason: "stop" }));
+  respond = (res) => json(res, { choices, odd: 1, usage: { prompt_tokens: 1, completion_tokens: 1 } });
+  const body = (await (await complete(false)).json()) as any;
+  assert.equal([body.choices.map((one: any) => one.text), body.odd], [["a [gone]", "none"], 1]);
+  respond = (res) => json(res, { choices: [{ text: "NEVER", index: 0 }] });
+  const refused = await complete(false);
+  assert.is(refused.status, 403);
+  assert.match(await refused.text(), /not this/);
+});
+
+for (const size of [1, 2, 4, 7, 40]) {
+  const pieces = "a SECRET, SE and SECRETSECRET SEC".match(new RegExp(`.{1,${size}}`, "g"))!;
+  for (const how of ["sending", "streaming", "sending streaming"]) {
+    test(`a stream of a completion in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
+      await mode(how);
+      const usage = event({ id: "c", choices: [], usage: { prompt_tokens: 1, completion_tokens: 9 } });
+      const other = [piece("SECRET too", null, 1), piece("", "length", 1)];
+      respond = (res) =>
+        stream(res, ...pieces.map((text) => piece(text)), piece("", "stop"), ...other, usage, "data: [DONE]\n\n");
+      const text = await (await complete(true)).text();
+      assert.ok(!/SECRET/.test(text) && text.endsWith("data: [DONE]\n\n"), text);
+      assert.is(saidIn(text, "text"), "a [gone], SE and [gone][gone] SEC[gone] too");
+      assert.is(saidIn(text, "finish_reason"), "stoplength");
+      assert.match(text, '"completion_tokens":9');
+      assert.match(text, '"index":1');
+    });
+    test(`a stream of a transcription in pieces of ${size}: message:${how.replace(" ", ", message:")}`, async () => {
+      await mode(how);
+      const deltas = pieces.map((delta) => event({ type: "transcript.text.delta", delta }));
+      const done = event({ type: "transcript.text.done", text: pieces.join(""), usage: { type: "tokens" } });
+      respond = (res) => stream(res, ...deltas, done, "data: [DONE]\n\n");
+      const text = await (await transcribe({ stream: "true" })).text();
+      assert.not.match(text, /SECRET/);
+      assert.is(saidIn(text, "delta"), "a [gone], SE and [gone][gone] SEC");
+      assert.is(saidIn(text, "text"), "a [gone], SE and [gone][gone] SEC");
+    });
+  }
+}
+
+test("a stream that is refused ends with an error, and none of its text went out", async () => {
+  await mode("sending");
+  respond = (res) => stream(res, piece("NE"), piece("VER"), piece("", "stop"), "data: [DONE]\n\n");
+  const response = await complete(true);
+  assert.is(response.status, 200);
+  const text = await response.text();
+  assert.match(text, /blocked_by_hook/);
+  assert.not.match(text, /VER/);
+});
+
+test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
+  await mode("sending");
+  const segments = [{ id: 0, text: "a SECRET", words: [{ word: "SECRET" }] }];
+  respond = (res) => json(res, { text: "a SECRET", language: "en", segments, words: [{ word: "SECRET" }] });
+  assert.equal(await (await transcribe()).json(), {
+    text: "a [gone]",
+    language: "en",
+    segments: [{ id: 0, text: "a [gone]" }],
+  });
+  const subtitles = "1\n00:00:00,000 --> 00:00:01,000\na SECRET\n";
+  respond = (res) => {
+    res.writeHead(200, { "content-type": "text/plain; charset=utf-8", "content-length": subtitles.length });
+    res.end(subtitles);
+  };
+  const response = await transcribe({ response_format: "srt" });
+  assert.is(await response.text(), subtitles.replace("SECRET", "[gone]"));
+});
+
+test("what handlers leave as it was goes out byte for byte; so does a sound", async () => {
+  const bytes = `{ "choices" : [{"text":"é", "index":0}] }`;
+  const raw = piece("x") + 'data: {"choices":[{"index":0,"text":"","finish_reason":"stop"}] }\n\n' + "data: [DONE]\n\n";
+  for (const how of ["", "sending"]) {
+    await mode(how);
+    respond = (res) => {
+      res.writeHead(200, { "content-type": "application/json" });
+      res.end(bytes);
+    };
+    assert.is(await (await complete(false)).text(), bytes);
+    respond = (res) => stream(res, raw);
+    assert.is(await (await complete(true)).text(), raw);
+  }
+  respond = (res) => {
+    res.writeHead(200, { "content-type": "audio/mpeg" });
+    res.end("SECRET");
+  };
+  const sound = await gateway.request("POST", "/v1/audio/speech", { model: "main/t", input: "x", voice: "y" });
+  assert.is(await sound.text(), "SECRET");
+});
+
+test.run();
