@@ -4,6 +4,7 @@ import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
+import { newestDeliveries } from "./log/newest.ts";
 import type { Job } from "./jobs.ts";
 import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
@@ -36,12 +37,10 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     await log.flush();
     const [source, outcome, before] = ["source", "outcome", "before"].map((name) => query.get(name) ?? undefined);
     const at = before === undefined ? Number.NaN : /^\d+$/.test(before) ? Number(before) : Date.parse(before);
-    const deliveries = await store().deliveries.list({
-      limit: Number(query.get("limit")) || 50,
-      source,
-      outcome,
-      before: Number.isNaN(at) ? undefined : at,
-    });
+    const filter = { limit: Number(query.get("limit")) || 50, source, before: Number.isNaN(at) ? undefined : at };
+    const deliveries = await (outcome === undefined
+      ? newestDeliveries(store(), filter)
+      : store().deliveries.list({ ...filter, outcome }));
     return { deliveries: deliveries.map(shown) };
   });
 

@@ -132,7 +132,7 @@ export const webhooksSchema = Type.Object(
     transformTimeoutMs: Type.Integer({ minimum: 1, default: 5000 }),
     log: Type.Object({
       keep: Type.Integer({ minimum: 1, default: 10_000, description: "Accepted deliveries that the log keeps." }),
-      keepRefused: Type.Integer({ minimum: 1, default: 1000, description: "Refused requests that it keeps." }),
+      keepRefused: Type.Integer({ minimum: 1, default: 200, description: "Refused requests that it keeps." }),
     }),
     mappings: Type.Record(Type.String(), mapping, { default: {}, description: "Name → rule; the first that matches." }),
   },

@@ -68,7 +68,8 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       if (isPorticoError(error) && error.code === "client_closed") throw error;
       const limit = await stateFor(visit, error);
       for (const [name, value] of Object.entries(limitHeaders(limit))) call.res.setHeader(name, value);
-      log.note(refusedRow(visit, error));
+      // who goes on guessing gets no more room in the log
+      if (!isPorticoError(error) || error.code !== "too_many_attempts") log.note(refusedRow(visit, error));
       throw error;
     }
   };

@@ -8,8 +8,8 @@ const MOST_WAITING = 200;
 const PRUNE_MS = 60_000;
 
 /** What became of a request. Refused ones have a quota of their own: nobody without credentials pushes others out. */
-const ACCEPTED = ["accepted", "duplicate", "skipped", "challenge", "failed"];
-const REFUSED = ["refused", "unauthorized", "limited"];
+export const ACCEPTED = ["accepted", "duplicate", "skipped", "challenge", "failed"];
+export const REFUSED = ["refused", "unauthorized", "limited"];
 
 export interface DeliveryLog {
   /** Takes a row that nothing depends on. */

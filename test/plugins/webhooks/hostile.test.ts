@@ -64,6 +64,26 @@ test("refused requests push no accepted delivery out of the log, and leave next 
   const refused = deliveries.filter((one: { status: number }) => one.status === 401 || one.status === 429);
   assert.ok(refused.length <= 20, `${refused.length} refused rows`);
   assert.ok(JSON.stringify(refused).length < 20 * 3000, `${JSON.stringify(refused).length} characters`);
+  const { deliveries: shown } = await gateway.json("GET", "/webhooks/deliveries?limit=4");
+  assert.ok(
+    shown.some((one: { outcome: string }) => one.outcome === "accepted"),
+    "nor out of sight",
+  );
+  assert.is(shown.length, 4);
+  const times = shown.map((one: { at: string }) => one.at);
+  assert.equal(times, [...times].sort().reverse());
+});
+
+test("who has tried too often leaves no more rows", async () => {
+  const own = await startReceiver({ log: { keep: 50, keepRefused: 1000 } });
+  try {
+    for (let i = 0; i < 60; i++)
+      await own.send(`/hooks/${["wake", "agent", "none", ""][i % 4]}`, {}, bearer(`no-${i}`));
+    const { deliveries } = await own.json("GET", "/webhooks/deliveries?limit=1000");
+    assert.is(deliveries.length, 20);
+  } finally {
+    await own.stop();
+  }
 });
 
 test("a signing secret that anybody could guess is an error of the configuration, by name", async () => {

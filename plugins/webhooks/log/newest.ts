@@ -1,0 +1,21 @@
+/** The newest rows of the delivery log, in which what was refused has half of the room where there is anything else. */
+import type { Delivery, Store } from "portico/store";
+import { ACCEPTED, REFUSED } from "./delivery-log.ts";
+
+export async function newestDeliveries(
+  { deliveries }: Pick<Store, "deliveries">,
+  filter: { limit: number; source?: string | undefined; before?: number | undefined },
+): Promise<Delivery[]> {
+  const { limit } = filter;
+  const newest = await deliveries.list(filter);
+  const refused = newest.filter(({ outcome }) => REFUSED.includes(outcome));
+  const share = Math.floor(limit / 2);
+  if (newest.length < limit || refused.length <= share) return newest;
+  const others = (await Promise.all(ACCEPTED.map((outcome) => deliveries.list({ ...filter, outcome }))))
+    .flat()
+    .sort(newestFirst)
+    .slice(0, limit - share);
+  return [...others, ...refused.slice(0, limit - others.length)].sort(newestFirst);
+}
+
+const newestFirst = (one: Delivery, other: Delivery): number => other.at - one.at;
