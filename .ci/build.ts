@@ -36,7 +36,7 @@ async function buildKernel(): Promise<void> {
     target: "node20",
     chunkNames: "chunk-[hash]",
     // Binaries, and what looks for files beside itself.
-    external: ["esbuild", "libsql", "playwright-core", "pino", "@libsql/*"],
+    external: ["esbuild", "libsql", "playwright-core", "pino", "chokidar", "@libsql/*"],
     banner: {
       js: "#!/usr/bin/env node\nimport{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },

@@ -35,6 +35,8 @@ const imports: Import[] = sources.flatMap((file) => {
 /** Which file may import a library; a folder where several small files share it. */
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
+  "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
+  chokidar: ["kernel/extensions/watch.ts"],
   pino: ["kernel/log/log.ts"],
   acorn: ["kernel/extensions/load/guard-loops.ts"],
   esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
@@ -148,6 +150,12 @@ test("a library with a view of its own has one importer", () => {
     return allowed && !typeOnly && !allowed.some((place) => from === place || from.startsWith(place));
   });
   assert.equal(wrong, []);
+});
+
+test("the packages that the project is built on have their place", () => {
+  const built = ["@sinclair/typebox", "chokidar", "gray-matter", "node-cron", "pino", "playwright-core", "polka"];
+  const unused = built.filter((name) => !imports.some(({ from, to }) => to === name && !from.startsWith("test/")));
+  assert.equal(unused, []);
 });
 
 test("no file imports itself over others, be it for types only", () => {

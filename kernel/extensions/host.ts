@@ -13,7 +13,7 @@ import { candidatesOf } from "./record.ts";
 import { createScan } from "./scan.ts";
 import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
 import { createSwap } from "./swap.ts";
-import { watchRoots } from "./watch.ts";
+import { type Watch, watchRoots } from "./watch.ts";
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;
@@ -27,7 +27,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   const swap = createSwap(kind, phase);
   const inTurn = createTurns();
   let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
-  let watch: ReturnType<typeof watchRoots> | undefined;
+  let watch: Watch | undefined;
   let watched = "";
 
   /** Decides for each name which candidate is meant, and stops what is not to run. */
@@ -235,6 +235,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     /** Resolves when changes are being watched. */
     async watching(): Promise<void> {
       openWatch();
+      await watch?.ready;
     },
     /** Takes everything down, at once or in an order. */
     async stop(inOrder = allAtOnce): Promise<void> {

@@ -1,11 +1,10 @@
 /**
- * Watches the roots of hooks and plugins: each directory there, and the nearest one above a root. What the operating
- * system tells is only a hint that something may have changed: the caller rescans and compares contents, and a rescan
- * comes every 30 s in any case. (One watch for a directory is a fifth of what chokidar takes, which in turn misses a
- * root that comes back and a link that is pointed elsewhere.)
+ * Watches the roots of hooks and plugins. What the operating system tells is only a hint that something may have
+ * changed: the caller rescans and compares contents, and a rescan comes every 30 s in any case.
+ * The only importer of chokidar, which is loaded after the start because nobody needs it before.
  */
 import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import type { Logger } from "../types.ts";
 
 export interface WatchOptions {
@@ -21,140 +20,141 @@ export interface WatchOptions {
   rescanMs?: number;
 }
 
-interface Watched {
-  /** Tells a directory from another one under its name. */
-  identity: string;
-  watcher: FSWatcher;
+export interface Watch {
+  /** Resolves once every root that exists is being watched, or has not said so for 5 s. */
+  readonly ready: Promise<void>;
+  close(): void;
 }
 
-/** Directories that are watched for the same reason, by their path. */
-type Group = Map<string, Watched>;
-type Heard = (dir: string, name: string | null) => void;
+/** `undefined` stands for any entry. */
+type Add = (entry: string | undefined) => void;
 
-/** Below a root's entry; what lies deeper is seen by the regular rescan. */
-const maxDepth = 6;
-
-/** Watches at once; a root may be missing, vanish and come back. */
-export function watchRoots(options: WatchOptions): { close(): void } {
-  const { roots, onDirty, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
-  /** By the root, or the root's entry. */
-  const groups = new Map<string, Group>();
-  /** `undefined` stands for everything. */
+/** Starts at once and in the background; a root may be missing, vanish and come back. */
+export function watchRoots(options: WatchOptions): Watch {
+  const { onDirty, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
   let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  function add(entry: string | undefined): void {
+  const add: Add = (entry) => {
     if (entry === undefined) dirty = undefined;
     else dirty?.add(entry);
     const now = Date.now();
     if (!timer) since = now;
     clearTimeout(timer);
     timer = setTimeout(tell, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
-  }
-
-  /** First the watches, then the look at the disk: what changes in between is seen by one or the other. */
+  };
   function tell(): void {
     timer = undefined;
-    const told = dirty;
+    const told = dirty ?? [];
     dirty = new Set();
-    if (told === undefined) roots.forEach(watchRoot);
-    else for (const entry of told) watchEntry(entry);
-    onDirty([...(told ?? [])]);
+    for (const root of roots) root.verify();
+    onDirty([...told]);
   }
 
-  /** The root, and where it is to be found: seen from above, it may come, go, and be replaced. */
-  function watchRoot(root: string): void {
-    const above = nearestExisting(dirname(root));
-    const step = relative(above, root).split(sep)[0];
-    watchGroup(root, [above, root], (dir, name) => {
-      if (dir === root) add(name === null ? undefined : join(root, name));
-      else if (name === null || name === step) add(undefined);
-    });
-    // It may have appeared between looking and watching.
-    if (nearestExisting(dirname(root)) !== above) add(undefined);
-    const entries = namesIn(root).map((name) => join(root, name));
-    for (const entry of groups.keys()) if (dirname(entry) === root && !entries.includes(entry)) watchEntry(entry);
-    entries.forEach(watchEntry);
-  }
-
-  function watchEntry(entry: string): void {
-    watchGroup(entry, directoriesBelow(entry), () => add(entry));
-  }
-
-  /** Watches these directories, and for this reason no others. One that was exchanged is watched anew. */
-  function watchGroup(reason: string, dirs: Iterable<string>, heard: Heard): void {
-    const before = groups.get(reason) ?? new Map<string, Watched>();
-    const now: Group = new Map();
-    for (const dir of dirs) {
-      const identity = identityOf(dir);
-      if (identity === undefined) continue;
-      const old = before.get(dir);
-      if (old?.identity === identity) before.delete(dir);
-      const watcher = old?.identity === identity ? old.watcher : open(dir, now, heard);
-      if (watcher) now.set(dir, { identity, watcher });
-    }
-    for (const { watcher } of before.values()) watcher.close();
-    if (now.size) groups.set(reason, now);
-    else groups.delete(reason);
-  }
-
-  function open(dir: string, group: Group, heard: Heard): FSWatcher | undefined {
-    const end = () => {
-      group.get(dir)?.watcher.close();
-      group.delete(dir);
-    };
-    try {
-      // Never what keeps the process running.
-      const watcher = watch(dir, { persistent: false }, (_, name) => {
-        // It may speak of itself: then it has gone, and another one may stand in its place.
-        if (name === basename(dir)) end();
-        heard(dir, name);
-      });
-      return watcher.on("error", end);
-    } catch (error) {
-      log.warn({ dir, err: error }, "a directory cannot be watched; the regular rescan goes on");
-      return undefined;
-    }
-  }
-
+  const roots = options.roots.map((root) => watchRoot(root, add, log));
   const regular = setInterval(() => add(undefined), rescanMs).unref();
-  roots.forEach(watchRoot);
-  // Whatever changed before the watches stood.
-  add(undefined);
   return {
+    ready: Promise.all(roots.map((root) => root.verify())).then(() => {}),
     close() {
       clearInterval(regular);
       clearTimeout(timer);
-      for (const group of groups.values()) for (const { watcher } of group.values()) watcher.close();
+      for (const root of roots) root.close();
     },
   };
 }
 
-/**
- * A directory, be it behind a link, and those in it: read only when the one above has been taken, so that what appears
- * is seen by its watch. What is linked twice comes once, as does a circle.
- */
-function* directoriesBelow(dir: string, depth = 0, seen = new Set<string>()): Generator<string> {
-  const identity = identityOf(dir);
-  if (identity === undefined || seen.has(identity)) return;
-  seen.add(identity);
-  yield dir;
-  if (depth < maxDepth) for (const name of namesIn(dir)) yield* directoriesBelow(join(dir, name), depth + 1, seen);
+/** One root. A directory there that is exchanged for another is watched anew: chokidar goes on with the old one. */
+function watchRoot(root: string, add: Add, log: Logger) {
+  /** As they were last seen; of an entry also after it has gone, since another may come in its place. */
+  const entries = new Map<string, string>();
+  let own: string | undefined;
+  let above: string | undefined;
+  const open: (() => void)[] = [];
+  let ready = Promise.resolve();
+  const close = () => {
+    for (const end of open.splice(0)) end();
+  };
+
+  /** Compares what is watched with what is there. Resolves once that is watched. */
+  function verify(): Promise<void> {
+    const before = { own, above };
+    own = identityOf(root);
+    above = nearestExisting(dirname(root));
+    const exchanged = entriesOf(root).filter((path) => {
+      const [was, is] = [entries.get(path), identityOf(path)];
+      if (is !== undefined) entries.set(path, is);
+      return was !== undefined && is !== undefined && was !== is;
+    });
+    if (own === before.own && above === before.above && exchanged.length === 0) return ready;
+    close();
+    // Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters.
+    const step = relative(above, root).split(sep)[0];
+    watchPlainly(above, (name) => (name === null || name === step) && add(undefined));
+    // It may have appeared between looking and watching.
+    if (nearestExisting(dirname(root)) !== above) add(undefined);
+    if (own !== undefined) {
+      watchPlainly(root, (name) => add(name === null ? undefined : join(root, name)));
+      ready = watchInside();
+    }
+    return ready;
+  }
+
+  function watchPlainly(dir: string, heard: (name: string | null) => void): void {
+    try {
+      const watcher: FSWatcher = watch(dir, { persistent: false }, (_, name) => heard(name));
+      watcher.on("error", () => watcher.close());
+      open.push(() => watcher.close());
+    } catch (error) {
+      log.warn({ dir, err: error }, "a directory cannot be watched; the regular rescan goes on");
+    }
+  }
+
+  async function watchInside(): Promise<void> {
+    let closed = false;
+    open.push(() => (closed = true));
+    const { watch: watchTree } = await import("chokidar");
+    if (closed) return;
+    const watcher = watchTree(root, {
+      ignoreInitial: true,
+      // Never what keeps the process running.
+      persistent: false,
+      depth: 6,
+      ignored: (path) => /(^|[\\/])(node_modules|\.git)([\\/]|$)/.test(relative(root, path)),
+    });
+    open.push(() => void watcher.close());
+    const heard = (path: string) => {
+      const [entry] = relative(root, path).split(sep);
+      add(entry && entry !== ".." ? join(root, entry) : undefined);
+    };
+    watcher.on("error", (error) => log.warn({ root, err: error }, "a part is not watched; the regular rescan goes on"));
+    watcher.on("all", (_, path) => heard(path));
+    // chokidar drops a change that follows another within 50 ms; what it hears itself is all there.
+    watcher.on("raw", (_, __, details) => {
+      const { watchedPath } = details as { watchedPath?: string };
+      if (watchedPath) heard(watchedPath);
+    });
+    await new Promise<void>((resolve) => {
+      watcher.once("ready", resolve);
+      // A link through a regular file keeps it from ever being ready (chokidar#1476): used as it is.
+      setTimeout(resolve, 5000).unref();
+    });
+    // Whatever changed before it stood.
+    if (!closed) add(undefined);
+  }
+
+  return { verify, close };
 }
 
-/** What may be a directory there. */
-function namesIn(dir: string): string[] {
+function entriesOf(root: string): string[] {
   try {
-    return readdirSync(dir, { withFileTypes: true })
-      .filter((entry) => !entry.isFile() && entry.name !== "node_modules" && entry.name !== ".git")
-      .map(({ name }) => name);
+    return readdirSync(root).map((name) => join(root, name));
   } catch {
-    return [];
+    return []; // it is not there
   }
 }
 
-/** Undefined for what is no directory. */
+/** Tells a directory, be it behind a link, from another one under its name; undefined for what is no directory. */
 function identityOf(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat?.isDirectory() ? `${stat.dev}:${stat.ino}` : undefined;

@@ -1,4 +1,8 @@
-/** Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. Nothing else is front matter here, least of all code. */
+/**
+ * Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. gray-matter would run code that stands
+ * there (`---js`): the first line is checked before it sees the text, and its one engine is the YAML reader.
+ */
+import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
 import { isRecord } from "../../text/key-path.ts";
 import { didYouMean } from "../../text/nearest.ts";
@@ -85,17 +89,21 @@ export function parseHookMd(source: string): FrontMatter {
     const message = `front matter of the kind "${kind}" is refused: HOOK.md takes YAML between two lines of ---`;
     throw new FrontMatterError(message, 1);
   }
-  const end = /\n---[ \t]*(\n|$)/.exec(text)?.index;
-  if (end === undefined)
+  if (!/\n---[ \t]*(\n|$)/.test(text))
     throw new FrontMatterError("the front matter is not closed: a second line --- is missing", text.split("\n").length);
   const lines = new LineCounter();
-  // With the rest of the first line, so that its line numbers are the file's.
-  const document = parseDocument(text.slice(3, end), { lineCounter: lines, schema: "core", prettyErrors: false });
-  const [error] = document.errors;
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
-  if (error) throw new FrontMatterError(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
-  return validate(valuesOf(document), (path) => {
-    for (let length = path.length; length > 0; length--) {
+  let document: Document | undefined;
+  // It comes with the rest of the first line, so that its line numbers are the file's.
+  const yaml = (block: string): Values => {
+    document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
+    const [error] = document.errors;
+    if (error) throw new FrontMatterError(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
+    return valuesOf(document);
+  };
+  const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
+  return validate(data, (path) => {
+    for (let length = path.length; document && length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] } | undefined;
       if (node?.range) return lineAt(node.range[0]);
     }

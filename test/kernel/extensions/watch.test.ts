@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
+import { type Watch, type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 
 interface Watched {
   base: string;
   root: string;
   told: string[][];
-  watch?: ReturnType<typeof watchRoots>;
+  watch?: Watch;
   open(options?: Partial<WatchOptions>): Promise<void>;
   /** Resolves with what is told after `act`; an empty list stands for "everything". */
   after(act: () => void): Promise<string[]>;
@@ -35,6 +35,7 @@ test.before.each((context) => {
       },
       ...options,
     });
+    await context.watch.ready;
     // The rescan that follows the opening.
     if (existsSync(context.root)) await context.after(() => {});
     told.length = 0;
