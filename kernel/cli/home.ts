@@ -99,9 +99,9 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
       const { kernelEvents } = await import("../gateway/events.ts");
       return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));
     },
-    async hooks(workspace, events) {
+    async hooks(workspace) {
       const { openHooks } = await import("./hooks-on-disk.ts");
-      return openHooks({ paths: { ...paths, workspace }, env: home.env, events });
+      return openHooks({ paths: { ...paths, workspace }, env: home.env });
     },
   };
 }

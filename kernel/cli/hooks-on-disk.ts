@@ -4,42 +4,44 @@ import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
-import { onDisk } from "../extensions/hooks/on-disk.ts";
 import { createPermission } from "../extensions/hooks/permission.ts";
+import { describeHook } from "../extensions/hooks/record.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
+import { newHealth } from "../extensions/hooks/version.ts";
 import { createPackageLoader } from "../package-loader.ts";
 import { type Root, rootsOf } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";
-import type { EventOutline, EventSpec, HookOnDisk, Paths } from "../types.ts";
+import type { HookInfo, Paths } from "../types.ts";
 
 export interface HooksOptions {
   paths: Paths;
   env: Record<string, string | undefined>;
-  events: Readonly<Record<string, EventOutline>>;
 }
 
-export function openHooks({ paths, env, events }: HooksOptions) {
+export function openHooks({ paths, env }: HooksOptions) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
   const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
   const lookup = (key: string) => lookUp(raw, key);
   const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
-  const specs = new Map(Object.entries(events) as unknown as [string, EventSpec][]);
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
-  const show = (candidate: HookCandidate) => onDisk(candidate, { loader, specs, permission });
+  const show = (top: HookCandidate): HookInfo => {
+    const slot = { name: top.name, candidates: [top], duplicates: [], top, disabled: new Map(), health: newHealth() };
+    return describeHook(slot, top, { permission, loader });
+  };
 
   return {
     /** All hooks of the home, or those of one name: of each name the one that is meant, and its duplicates. */
-    async byName(wanted: string | undefined): Promise<HookOnDisk[]> {
+    async byName(wanted: string | undefined): Promise<HookInfo[]> {
       const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
       return all.map(show);
     },
     /** One directory, wherever it lies; undefined where it is no hook. */
-    async directory(dir: string): Promise<HookOnDisk | undefined> {
+    async directory(dir: string): Promise<HookInfo | undefined> {
       const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
       const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
       return candidate && show(candidate);

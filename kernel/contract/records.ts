@@ -1,4 +1,5 @@
 /** What is known about extensions. */
+import type { HookMeta } from "./hooks.ts";
 
 /** What is wrong, in one line, and where. */
 export interface Problem {
@@ -69,14 +70,6 @@ export interface PluginRecord extends Omit<ExtensionRecord, "shadowedBy" | "load
   effects: string[];
 }
 
-export interface HookEventRecord {
-  name: string;
-  /** False where nobody declares the event: the hook is never called for it. */
-  known: boolean;
-  /** The nearest known name, where there is one. */
-  didYouMean?: string;
-}
-
 export interface HookRun {
   /** ISO 8601. */
   at: string;
@@ -92,26 +85,43 @@ export interface HookFailure extends Problem {
   timedOut?: boolean;
 }
 
-export interface HookRecord extends ExtensionRecord {
-  description?: string;
-  emoji?: string;
-  homepage?: string;
-  events: HookEventRecord[];
-  priority: number;
-  timeoutMs: number;
-  /** While it does not work, its events are refused. */
-  failClosed: boolean;
-  enabled: boolean;
-  /** The handler's file. */
-  handler?: string;
-  /** What it requires and lacks, one line each. */
-  missing: readonly string[];
-  warnings: readonly string[];
+/** How a hook has been doing. */
+export interface Health {
   runs: number;
   failures: number;
-  failuresInARow: number;
   lastRun?: HookRun;
   lastError?: HookFailure;
+  /** This and what follows begins anew with each version. */
+  failuresInARow: number;
+  /** It failed too often in a row: it is not called (state `resting`). */
+  tripped: boolean;
+  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
+  blocked: boolean;
+}
+
+/** What the host knows of a hook: how it is shown is somebody else's. */
+export interface HookInfo extends ExtensionRecord {
+  /** As HOOK.md says; undefined where it cannot be read. Its text, and its file. */
+  meta?: HookMeta;
+  text: string;
+  descriptor: string;
+  /** The handler's file. */
+  handler?: string;
+  enabled: boolean;
+  priority: number;
+  timeoutMs: number;
+  health: Health;
+  warnings: readonly string[];
+  /** Why it is unsafe to load. */
+  refused?: string;
+  /** Why it cannot be loaded. */
+  problem?: Problem;
+  /** What it requires and lacks, one line each. */
+  missing(): readonly string[];
+  /** False where its content waits for its approval: nothing of it may be evaluated. */
+  isApproved(): boolean;
+  /** Loads its code off to the side, and ends it; what is wrong with it. */
+  load(): Promise<Problem | undefined>;
 }
 
 /** One line that a hook logged, or that was logged about it. */
@@ -150,26 +160,4 @@ export interface HookTrial {
   line?: number;
   timedOut?: boolean;
   logs: HookLogLine[];
-}
-
-/** A hook as it lies on disk, for whoever judges it. */
-export interface HookOnDisk {
-  name: string;
-  dir: string;
-  /** The text of HOOK.md, and its file. */
-  text: string;
-  descriptor: string;
-  events: HookEventRecord[];
-  failClosed: boolean;
-  /** Why it is unsafe to load. */
-  refused?: string;
-  /** Why it cannot be loaded. */
-  problem?: Problem;
-  /** What it requires and lacks, one line each. */
-  missing: readonly string[];
-  warnings: readonly string[];
-  /** False where its content waits for its approval: nothing of it may be evaluated. */
-  approved: boolean;
-  /** Loads its code off to the side, and ends it; what is wrong with it. */
-  load(): Promise<Problem | undefined>;
 }

@@ -9,7 +9,9 @@ export function candidatesOf<V extends Version>(slot: Slot<V>): V["candidate"][]
   return [...(top ? [top] : []), ...candidates.filter((one) => one !== top), ...duplicates];
 }
 
-export function describe(slot: Slot, candidate: Candidate): ExtensionRecord {
+export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
+
+export function describe(slot: Described, candidate: Candidate): ExtensionRecord {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;

@@ -126,7 +126,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       startedAt,
       notReady: unready,
       plugins: plugins.list,
-      hooks: hooks.list,
+      hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
       requests: server.requests,
       active: () => server.active,
       routes: () => [{ server: "gateway", url: servers.url(), routes: server.routes() }, ...servers.pool.routes()],

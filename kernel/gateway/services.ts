@@ -1,14 +1,7 @@
 /** The services that the gateway itself provides. */
 import type { Dispose, Paths } from "../contract/common.ts";
 import type { EventSpec } from "../contract/events.ts";
-import type {
-  HookLogLine,
-  HookOnDisk,
-  HookRecord,
-  HookTrial,
-  HookTrialEvent,
-  PluginRecord,
-} from "../contract/records.ts";
+import type { HookInfo, HookLogLine, HookTrial, HookTrialEvent, PluginRecord } from "../contract/records.ts";
 import type { ServerRoutes } from "../http/types.ts";
 
 /** What the kernel tells of itself; for metrics and the like. */
@@ -63,16 +56,17 @@ export interface Management {
   };
   readonly hooks: {
     roots(): readonly { name: string; dir: string }[];
-    list(): HookRecord[];
-    info(name: string): HookRecord;
+    list(): HookInfo[];
+    info(name: string): HookInfo;
     /** The last lines, oldest first. */
     logs(name: string, count: number): HookLogLine[];
     /** One that tripped is called again. */
-    wake(name: string): Promise<HookRecord>;
-    approve(name: string): Promise<HookRecord>;
-    reload(name?: string): Promise<HookRecord[]>;
+    wake(name: string): Promise<HookInfo>;
+    approve(name: string): Promise<HookInfo>;
+    reload(name?: string): Promise<HookInfo[]>;
     rescan(): Promise<void>;
-    onDisk(name: string): Promise<HookOnDisk>;
+    /** As `info`, once what is being done is done. */
+    look(name: string): Promise<HookInfo>;
     /** Runs it by hand with the event that `eventFor` makes of those that it handles; nothing is done of what it asks for. */
     tryOut(name: string, eventFor: (events: readonly string[]) => HookTrialEvent): Promise<HookTrial>;
   };

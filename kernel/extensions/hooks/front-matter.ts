@@ -4,32 +4,10 @@
  */
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
+import type { HookMeta } from "../../contract/hooks.ts";
 import { isRecord } from "../../text/key-path.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { isHookName } from "./name.ts";
-
-/** What a hook says of itself. */
-export interface HookMeta {
-  name?: string;
-  description?: string;
-  /** `command:*` stands for every event of a kind. */
-  events: string[];
-  /** Higher runs first. */
-  priority: number;
-  enabled?: boolean;
-  /** Deadline of one call in ms. */
-  timeoutMs: number;
-  /** While the handler does not work, its events are refused instead of passing. */
-  failClosed: boolean;
-  /** The handler's export where it is not the default one. */
-  export?: string;
-  os?: string[];
-  requires: { bins: string[]; anyBins: string[]; env: string[]; config: string[] };
-  /** Requirements are not asked for (the operating system still is). */
-  always: boolean;
-  homepage?: string;
-  emoji?: string;
-}
 
 export interface FrontMatter {
   meta: HookMeta;

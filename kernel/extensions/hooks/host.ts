@@ -1,6 +1,6 @@
 /** The hooks of a gateway: the extension host with HOOK.md. How it is read, why it may not run, and what running means. */
 import { createEvent } from "../../bus.ts";
-import type { HookLogLine, HookOnDisk, HookRecord, HookTrial, HookTrialEvent } from "../../contract/records.ts";
+import type { HookInfo, HookLogLine, HookTrial, HookTrialEvent } from "../../contract/records.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import type { Dispose, Events, Logger } from "../../types.ts";
@@ -11,23 +11,22 @@ import { createKeptLogger, createRing } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
-import type { HookMeta } from "./front-matter.ts";
-import { onDisk } from "./on-disk.ts";
+import type { HookMeta } from "../../types.ts";
 import { createPermission } from "./permission.ts";
-import { describeEvent, describeHook } from "./record.ts";
+import { describeHook } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { endVersion, type HookSlot, type HookVersion, leave, loadHook, untroubled } from "./version.ts";
+import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
 
 // Its clean-up waits for running calls, and each of these has a deadline of its own.
 const undoMs = 2 ** 31 - 1;
-const unread = { priority: 0, timeoutMs: 5000 };
 
 export function createHookHost(options: HookHostOptions) {
   const { bus, loader, log, paths, settings } = options;
   const permission = createPermission(options);
+  const { limitsOf } = permission;
   const roots = () => rootsOf("hooks", paths, settings());
 
-  const host = createExtensionHost<HookVersion, HookSlot, HookRecord>({
+  const host = createExtensionHost<HookVersion, HookSlot, HookInfo>({
     section: "hooks",
     entryNames: hookEntryNames,
     roots,
@@ -35,16 +34,11 @@ export function createHookHost(options: HookHostOptions) {
     undoMs,
     slot(name) {
       const ring = createRing();
-      const health = { runs: 0, failures: 0, ...untroubled };
-      return { health, ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };
+      return { health: newHealth(), ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };
     },
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
-    describe(slot, candidate) {
-      const enabled = settings().enabled && permission.isOn(slot.name, candidate);
-      const limits = limitsOf(slot.name, candidate.meta ?? unread);
-      return describeHook(slot, candidate, bus.specs(), { enabled, ...limits });
-    },
+    describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
     load: (candidate) => loadHook(candidate, loader),
     start(version, scope, slot, phase) {
       Object.assign(slot.health, untroubled);
@@ -53,8 +47,8 @@ export function createHookHost(options: HookHostOptions) {
       register(slot, version);
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
-      const unknown = phase.started ? version.meta.events.filter((one) => !describeEvent(one, bus.specs()).known) : [];
-      for (const event of unknown) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
+      const events = phase.started ? version.meta.events.filter((event) => !isDeclared(event)) : [];
+      for (const event of events) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
     },
     /** Registered anew where its priority or deadline was configured otherwise. */
     isCurrent(slot) {
@@ -70,9 +64,10 @@ export function createHookHost(options: HookHostOptions) {
   });
   const { slots, rescan, inTurn, find, info } = host;
 
-  function limitsOf(name: string, meta: { priority: number; timeoutMs: number }) {
-    const { priority = meta.priority, timeoutMs = meta.timeoutMs } = settings().entries[name] ?? {};
-    return { priority, timeoutMs };
+  /** `command:*` by any of its kind. */
+  function isDeclared(event: string): boolean {
+    const all = event.endsWith(":*") ? [...bus.specs().keys()] : [];
+    return bus.spec(event) !== undefined || all.some((name) => name.startsWith(event.slice(0, -1)));
   }
 
   function register(slot: HookSlot, version: HookVersion): void {
@@ -100,7 +95,7 @@ export function createHookHost(options: HookHostOptions) {
     const fail = () => {
       throw new Error("it cannot be loaded");
     };
-    const how = { ...limitsOf(slot.name, meta ?? unread), traced: false, settled: () => {} };
+    const how = { ...limitsOf(slot.name, meta), traced: false, settled: () => {} };
     slot.closed = wanted && { meta: wanted, undo: onEach(slot.name, wanted, fail, how) };
     takeOff(closed?.undo);
   }
@@ -147,7 +142,7 @@ export function createHookHost(options: HookHostOptions) {
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).ring.lines().slice(-count), options.secrets()),
     /** Calls one that tripped again. */
-    async wake(name: string): Promise<HookRecord> {
+    async wake(name: string): Promise<HookInfo> {
       const slot = find(name);
       Object.assign(slot.health, untroubled);
       slot.tried = undefined;
@@ -155,7 +150,7 @@ export function createHookHost(options: HookHostOptions) {
       return info(name);
     },
     /** Lets a workspace hook run in exactly the content that is on disk now. */
-    async approve(name: string): Promise<HookRecord> {
+    async approve(name: string): Promise<HookInfo> {
       const candidate = find(name).candidates.find((one) => one.root.name === "workspace");
       if (!candidate)
         throw new PorticoError("invalid_request_error", `${name} is no workspace hook: only those need approval.`);
@@ -164,15 +159,13 @@ export function createHookHost(options: HookHostOptions) {
       return info(name);
     },
     /** Loads a hook (or all) anew, also where its content is the same. */
-    async reload(name?: string): Promise<HookRecord[]> {
+    async reload(name?: string): Promise<HookInfo[]> {
       if (name !== undefined) find(name);
       await host.reload(name);
       return name === undefined ? host.list() : slots.has(name) ? [info(name)] : [];
     },
-    async onDisk(name: string): Promise<HookOnDisk> {
-      const { top } = await inTurn(async () => find(name));
-      return onDisk(top as HookCandidate, { loader, specs: bus.specs(), permission });
-    },
+    /** Once what is being done is done. */
+    look: (name: string): Promise<HookInfo> => inTurn(async () => info(name)),
     /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
     async tryOut(name: string, eventFor: (events: readonly string[]) => HookTrialEvent): Promise<HookTrial> {
       const { trial } = await inTurn(() => beginTrial(find(name), eventFor));

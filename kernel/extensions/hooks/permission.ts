@@ -1,6 +1,7 @@
 /** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
 import { join } from "node:path";
 import { PorticoError } from "../../errors.ts";
+import type { HookMeta } from "../../types.ts";
 import type { Found } from "../discover.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";
@@ -11,6 +12,7 @@ import type { HookHostOptions } from "./settings.ts";
 
 type PermissionOptions = Pick<HookHostOptions, "paths" | "env" | "loader" | "settings" | "lookup">;
 
+const unread = { priority: 0, timeoutMs: 5000 };
 /** Whose hooks their owner has put there with their own hands. */
 const trustedRoots = ["bundled", "extra", "managed"];
 
@@ -62,10 +64,16 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
     throw new PorticoError("conflict", `${now.name} cannot be approved: ${now.refused ?? now.problem?.message}.`);
   }
 
+  /** `hooks.entries` goes before what HOOK.md says. */
+  function limitsOf(name: string, { priority, timeoutMs }: Pick<HookMeta, "priority" | "timeoutMs"> = unread) {
+    return { priority: entry(name).priority ?? priority, timeoutMs: entry(name).timeoutMs ?? timeoutMs };
+  }
+
   return {
     read: (found: Found) => readHook(found, { loader, readMeta, whole: needsApproval(found) }),
     mayRun,
-    isOn,
+    isEnabled: (name: string, candidate: HookCandidate): boolean => settings().enabled && isOn(name, candidate),
+    limitsOf,
     missing,
     whyDisabled,
     approve,

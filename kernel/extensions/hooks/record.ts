@@ -1,47 +1,46 @@
-/** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
-import type { HookEventRecord, HookRecord } from "../../contract/records.ts";
-import { didYouMean } from "../../text/nearest.ts";
-import type { EventSpec } from "../../types.ts";
-import { describe } from "../record.ts";
+/** What is known about a hook. */
+import type { HookInfo } from "../../contract/records.ts";
+import type { Loader } from "../load/load.ts";
+import { problemOf } from "../problem.ts";
+import { describe, type Described } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
-import type { HookSlot } from "./version.ts";
+import type { Permission } from "./permission.ts";
+import { endVersion, type HookSlot, type HookVersion, loadHook, newHealth } from "./version.ts";
 
-type Specs = ReadonlyMap<string, EventSpec>;
-
-/** A declared event, with the nearest known name where nobody emits it. */
-export function describeEvent(name: string, specs: Specs): HookEventRecord {
-  const isKind = name.endsWith(":*") && [...specs.keys()].some((event) => event.startsWith(name.slice(0, -1)));
-  if (isKind || specs.has(name)) return { name, known: true };
-  const near = didYouMean(name, specs.keys());
-  return near === undefined ? { name, known: false } : { name, known: false, didYouMean: near };
-}
-
-/** `limits`: what its settings come to. */
 export function describeHook(
-  slot: HookSlot,
+  slot: Described<HookVersion> & Pick<HookSlot, "health">,
   candidate: HookCandidate,
-  specs: Specs,
-  limits: Pick<HookRecord, "enabled" | "priority" | "timeoutMs">,
-): HookRecord {
+  { permission, loader }: { permission: Permission; loader: Loader },
+): HookInfo {
   const record = describe(slot, candidate);
-  const { meta, handler, warnings } = candidate;
-  const { runs, failures, failuresInARow, lastRun, lastError, tripped } = slot.health;
+  const { name } = slot;
+  const { meta, text, realDir, handler, warnings, refused, problem } = candidate;
+  const { failuresInARow, lastError, tripped } = slot.health;
   const counts = record.loaded !== undefined || slot.top === candidate;
-  const rests = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${slot.name}\``;
+  const rests = `it failed ${failuresInARow} times in a row and rests until it changes or \`portico hooks enable ${name}\``;
   const isResting = record.state === "active" && slot.top === candidate && tripped;
-  const reason = slot.disabled.get(candidate);
   return {
     ...record,
     ...(isResting && { state: "resting", error: rests, file: lastError?.file, line: lastError?.line }),
-    description: meta?.description,
-    emoji: meta?.emoji,
-    homepage: meta?.homepage,
-    events: (meta?.events ?? []).map((name) => describeEvent(name, specs)),
-    ...limits,
-    failClosed: meta?.failClosed ?? false,
+    meta,
+    text,
+    descriptor: `${realDir}/HOOK.md`,
     handler,
-    missing: reason?.state === "ineligible" ? reason.reasons : [],
+    enabled: permission.isEnabled(name, candidate),
+    ...permission.limitsOf(name, meta),
+    health: counts ? slot.health : newHealth(),
     warnings,
-    ...(counts ? { runs, failures, failuresInARow, lastRun, lastError } : { runs: 0, failures: 0, failuresInARow: 0 }),
+    refused,
+    problem,
+    missing: () => permission.missing(name, candidate),
+    isApproved: () => permission.mayRun(candidate),
+    async load() {
+      try {
+        await endVersion(await loadHook(candidate, loader));
+        return undefined;
+      } catch (thrown) {
+        return problemOf(thrown, realDir, handler);
+      }
+    },
   };
 }

@@ -1,5 +1,5 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
-import type { HookFailure, HookRun } from "../../contract/records.ts";
+import type { Health } from "../../contract/records.ts";
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
@@ -11,7 +11,7 @@ import type { Slot, Version } from "../slot.ts";
 import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded } from "./candidate.ts";
-import type { HookMeta } from "./front-matter.ts";
+import type { HookMeta } from "../../types.ts";
 
 export interface HookVersion extends Version {
   candidate: HookCandidate;
@@ -29,21 +29,9 @@ export interface HookVersion extends Version {
   registered?: { priority: number; timeoutMs: number; undo: readonly Dispose[] };
 }
 
-/** How a hook has been doing. */
-export interface Health {
-  runs: number;
-  failures: number;
-  lastRun?: HookRun;
-  lastError?: HookFailure;
-  /** This and what follows begins anew with each version. */
-  failuresInARow: number;
-  /** It failed too often in a row: it is not called (state `resting`). */
-  tripped: boolean;
-  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
-  blocked: boolean;
-}
-
+/** How a version begins. */
 export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
+export const newHealth = (): Health => ({ runs: 0, failures: 0, ...untroubled });
 
 export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */

@@ -126,9 +126,9 @@ async function loadable(io: CommandIO): Promise<readonly Finding[]> {
 
 async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
   const home = io.home();
-  const events = await home.events();
-  const hooks = await (await home.hooks(home.paths.workspace, events)).byName(undefined);
-  const reports = await Promise.all(hooks.map((hook) => checkHook(hook, (event) => events[event])));
+  const events = new Map(Object.entries(await home.events()));
+  const hooks = await (await home.hooks(home.paths.workspace)).byName(undefined);
+  const reports = await Promise.all(hooks.map((hook) => checkHook(hook, events)));
   const broken = reports
     .filter((one) => !one.ok)
     .map(({ name, problems }): Finding => {

@@ -1,7 +1,8 @@
 /** `portico hooks check`: asks the gateway where one runs, and works without one. */
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Command, CommandIO, HookOnDisk, HookRecord } from "portico";
+import type { Command, CommandIO, HookInfo } from "portico";
+import type { HookRecord } from "../hooks/record.ts";
 import { checkHook, type HookCheckReport } from "../hooks/check.ts";
 import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
 
@@ -76,8 +77,8 @@ async function checkDirectory(dir: string, io: CommandIO): Promise<HookCheckRepo
 
 type Hooks = Awaited<ReturnType<ReturnType<CommandIO["home"]>["hooks"]>>;
 
-async function onDisk(io: CommandIO, chosen: (hooks: Hooks) => Promise<HookOnDisk[]>): Promise<HookCheckReport[]> {
-  const events = await declaredEvents(io);
-  const hooks = await chosen(await io.home().hooks(await workspaceOf(io), events));
-  return Promise.all(hooks.map((hook) => checkHook(hook, (event) => events[event])));
+async function onDisk(io: CommandIO, chosen: (hooks: Hooks) => Promise<HookInfo[]>): Promise<HookCheckReport[]> {
+  const events = new Map(Object.entries(await declaredEvents(io)));
+  const hooks = await chosen(await io.home().hooks(await workspaceOf(io)));
+  return Promise.all(hooks.map((hook) => checkHook(hook, events)));
 }

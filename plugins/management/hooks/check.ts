@@ -1,5 +1,6 @@
 /** Says everything that is wrong with one hook: front matter, events, requirements, safety, code and its shape. */
-import type { EventOutline, HookOnDisk, Problem } from "portico";
+import type { EventOutline, HookInfo, Problem } from "portico";
+import { describeEvent } from "./record.ts";
 
 export interface HookCheckReport {
   name: string;
@@ -14,28 +15,28 @@ export interface HookCheckReport {
 
 /** Calls nothing in the handler's module but its `dispose`; where it is not approved, not even that. */
 export async function checkHook(
-  hook: HookOnDisk,
-  declared: (event: string) => Pick<EventOutline, "mode"> | undefined,
+  hook: HookInfo,
+  declared: ReadonlyMap<string, Pick<EventOutline, "mode">>,
 ): Promise<HookCheckReport> {
   const { name, dir, descriptor: file, text } = hook;
+  const events = hook.meta?.events ?? [];
   const problems: Problem[] = [];
   if (hook.refused) problems.push({ message: `refused: ${hook.refused}`, file: dir });
   if (hook.problem) problems.push(hook.problem);
-  for (const { name: event, known, didYouMean } of hook.events) {
+  for (const { name: event, known, didYouMean } of events.map((one) => describeEvent(one, declared))) {
     const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
     if (!known) problems.push({ message: `nobody emits ${event}${near}`, file, line: lineOf(text, event) });
   }
-  for (const message of hook.missing)
+  for (const message of hook.missing())
     problems.push({ message: `it cannot run here: ${message}`, file, line: lineOf(text, "requires") });
-  if (!hook.approved) {
+  if (!hook.isApproved()) {
     const message = `its content is not approved, so its code was not run: look at it, then \`portico hooks approve ${name}\``;
     problems.push({ message, file: dir });
   } else if (!hook.refused && !hook.problem) {
     const problem = await hook.load();
     if (problem) problems.push(problem);
   }
-  const events = hook.events.map((event) => event.name);
-  const unjudged = hook.failClosed ? events.filter((event) => declared(event)?.mode === "notify") : [];
+  const unjudged = hook.meta?.failClosed ? events.filter((event) => declared.get(event)?.mode === "notify") : [];
   const hints = unjudged.map((event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`);
   return { name, dir, ok: problems.length === 0, problems, warnings: [...hook.warnings, ...hints], events };
 }

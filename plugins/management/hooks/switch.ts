@@ -1,5 +1,5 @@
 /** Turns hooks on and off for good: in the configuration. */
-import type { HookRecord, Management } from "portico";
+import type { HookInfo, Management } from "portico";
 
 interface Switched {
   hooks: Pick<Management["hooks"], "info" | "wake" | "rescan">;
@@ -7,12 +7,12 @@ interface Switched {
 }
 
 /** Wakes one that tripped, too. */
-export async function enableHook({ hooks, config }: Switched, name: string): Promise<HookRecord> {
+export async function enableHook({ hooks, config }: Switched, name: string): Promise<HookInfo> {
   if (!hooks.info(name).enabled) await config.set(["hooks", "entries", name, "enabled"], true);
   return hooks.wake(name);
 }
 
-export async function disableHook({ hooks, config }: Switched, name: string): Promise<HookRecord> {
+export async function disableHook({ hooks, config }: Switched, name: string): Promise<HookInfo> {
   await config.set(["hooks", "entries", hooks.info(name).name, "enabled"], false);
   await hooks.rescan();
   return hooks.info(name);

@@ -1,6 +1,7 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
-import { type Call, compile, type Management, type Mount, Type } from "portico";
+import { type Call, compile, type HookInfo, type Management, type Mount, Type } from "portico";
 import { checkHook } from "../hooks/check.ts";
+import { describeHook } from "../hooks/record.ts";
 import { runHook } from "../hooks/run.ts";
 import { disableHook, enableHook } from "../hooks/switch.ts";
 
@@ -13,26 +14,28 @@ const RunBody = Type.Object({
 /** Mounts the routes; all of them take the gateway's own token. */
 export function mountHookRoutes(mount: Mount, gateway: Management): void {
   const host = gateway.hooks;
+  const shown = (info: HookInfo) => describeHook(info, gateway.events());
+  const all = () => host.list().map(shown);
   const owner = { access: "gateway" } as const;
   const runBody = compile(RunBody);
   const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
 
   mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, () => ({
-    hooks: host.list(),
+    hooks: all(),
     roots: host.roots().map(({ name, dir }) => ({ name, dir })),
   }));
   mount.route("POST", "/kernel/hooks/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
     await host.rescan();
-    return { hooks: host.list() };
+    return { hooks: all() };
   });
   mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => ({
-    hooks: await host.reload(),
+    hooks: (await host.reload()).map(shown),
   }));
   mount.route(
     "GET",
     "/kernel/hooks/:name",
     { ...owner, summary: "One hook" },
-    named((name) => host.info(name)),
+    named((name) => shown(host.info(name))),
   );
   mount.route(
     "GET",
@@ -44,19 +47,19 @@ export function mountHookRoutes(mount: Mount, gateway: Management): void {
     "POST",
     "/kernel/hooks/:name/enable",
     { ...owner, summary: "Turn it on, wake it" },
-    named((name) => enableHook(gateway, name)),
+    named(async (name) => shown(await enableHook(gateway, name))),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/disable",
     { ...owner, summary: "Turn it off" },
-    named((name) => disableHook(gateway, name)),
+    named(async (name) => shown(await disableHook(gateway, name))),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/approve",
     { ...owner, summary: "Approve its content" },
-    named((name) => host.approve(name)),
+    named(async (name) => shown(await host.approve(name))),
   );
   mount.route(
     "POST",
@@ -64,14 +67,14 @@ export function mountHookRoutes(mount: Mount, gateway: Management): void {
     { ...owner, summary: "Load it anew" },
     named(async (name) => {
       const [record] = await host.reload(name);
-      return record ?? host.info(name);
+      return shown(record ?? host.info(name));
     }),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/check",
     { ...owner, summary: "What is wrong with it" },
-    named(async (name) => checkHook(await host.onDisk(name), (event) => gateway.events().get(event))),
+    named(async (name) => checkHook(await host.look(name), gateway.events())),
   );
   mount.route(
     "POST",

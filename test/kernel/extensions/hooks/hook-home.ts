@@ -9,10 +9,11 @@ import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
 import type { HookSettings } from "../../../../kernel/extensions/hooks/settings.ts";
 import { checkHook } from "../../../../plugins/management/hooks/check.ts";
+import { describeHook } from "../../../../plugins/management/hooks/record.ts";
 import { type HookRunRequest, runHook } from "../../../../plugins/management/hooks/run.ts";
 import { disableHook, enableHook } from "../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
-import type { EmitResult, HookContextMember, Paths } from "../../../../kernel/types.ts";
+import type { EmitResult, HookContextMember, HookInfo, Paths } from "../../../../kernel/types.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
@@ -135,11 +136,15 @@ function withManagement(hooks: ReturnType<typeof createHookHost>, bus: Bus, sett
       settings.entries[name] = { ...settings.entries[name], enabled: value as boolean };
     },
   };
+  const shown = (info: HookInfo) => describeHook(info, bus.specs());
   return {
     ...hooks,
-    enable: (name: string) => enableHook({ hooks, config }, name),
-    disable: (name: string) => disableHook({ hooks, config }, name),
-    check: async (name: string) => checkHook(await hooks.onDisk(name), (event) => bus.spec(event)),
+    list: () => hooks.list().map(shown),
+    info: (name: string) => shown(hooks.info(name)),
+    approve: async (name: string) => shown(await hooks.approve(name)),
+    enable: async (name: string) => shown(await enableHook({ hooks, config }, name)),
+    disable: async (name: string) => shown(await disableHook({ hooks, config }, name)),
+    check: async (name: string) => checkHook(await hooks.look(name), bus.specs()),
     run: (name: string, request: HookRunRequest) => runHook({ hooks, events: bus.specs }, name, request),
   };
 }

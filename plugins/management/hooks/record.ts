@@ -1,0 +1,64 @@
+/** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
+import {
+  didYouMean,
+  type EventOutline,
+  type ExtensionRecord,
+  type HookFailure,
+  type HookInfo,
+  type HookRun,
+} from "portico";
+
+export interface HookEventRecord {
+  name: string;
+  /** False where nobody declares the event: the hook is never called for it. */
+  known: boolean;
+  /** The nearest known name, where there is one. */
+  didYouMean?: string;
+}
+
+export interface HookRecord extends ExtensionRecord {
+  description?: string;
+  emoji?: string;
+  homepage?: string;
+  events: HookEventRecord[];
+  priority: number;
+  timeoutMs: number;
+  /** While it does not work, its events are refused. */
+  failClosed: boolean;
+  enabled: boolean;
+  /** The handler's file. */
+  handler?: string;
+  /** What it requires and lacks, one line each. */
+  missing: readonly string[];
+  warnings: readonly string[];
+  runs: number;
+  failures: number;
+  failuresInARow: number;
+  lastRun?: HookRun;
+  lastError?: HookFailure;
+}
+
+type Declared = ReadonlyMap<string, Pick<EventOutline, "mode">>;
+
+/** An event that a hook handles, with the nearest known name where nobody emits it. */
+export function describeEvent(name: string, declared: Declared): HookEventRecord {
+  const isKind = name.endsWith(":*") && [...declared.keys()].some((event) => event.startsWith(name.slice(0, -1)));
+  if (isKind || declared.has(name)) return { name, known: true };
+  const near = didYouMean(name, declared.keys());
+  return near === undefined ? { name, known: false } : { name, known: false, didYouMean: near };
+}
+
+export function describeHook(info: HookInfo, declared: Declared): HookRecord {
+  const { meta, text, descriptor, health, refused, problem, missing, isApproved, load, ...record } = info;
+  const { tripped, blocked, ...counts } = health;
+  return {
+    ...record,
+    description: meta?.description,
+    emoji: meta?.emoji,
+    homepage: meta?.homepage,
+    events: (meta?.events ?? []).map((name) => describeEvent(name, declared)),
+    failClosed: meta?.failClosed ?? false,
+    missing: record.state === "ineligible" ? missing() : [],
+    ...counts,
+  };
+}
