@@ -1,5 +1,6 @@
 /** What takes time to make and can be made again, kept in files. Each begins with a line on what it was made from. */
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { writeWhole } from "../../files/write-whole.ts";
 
 /** Undefined where there is none, or a torn one. */
@@ -17,8 +18,9 @@ export function readKept<H>(file: string): { head: H; body: Buffer } | undefined
 export function keep(file: string, head: object, body: string | Buffer): void {
   try {
     const line = Buffer.from(`//${JSON.stringify(head)}\n`);
-    // Those of a package that one user has installed are read by others.
-    writeWhole(file, Buffer.concat([line, Buffer.from(body)]), 0o644);
+    // Those of a package that one user has installed are read by others; those in a home are not.
+    const directory = statSync(dirname(file), { throwIfNoEntry: false })?.mode ?? 0;
+    writeWhole(file, Buffer.concat([line, Buffer.from(body)]), 0o600 | (directory & 0o044));
   } catch {
     // made anew the next time
   }

@@ -1,6 +1,8 @@
 /** Whatever comes while a gateway starts meets its hooks. */
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { startGateway } from "../../support/gateway.ts";
+import { makeHome, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 
 const early = `import { definePlugin } from "portico";
@@ -34,6 +36,34 @@ test("the first request that is answered is judged by the hooks", async () => {
     assert.is(await g.earlyHealth, 200);
   } finally {
     await gateway.stop();
+  }
+});
+
+test("nothing that a gateway makes below its home is another user's to read, whatever the umask", async () => {
+  const home = makeHome();
+  const hook = join(home, "hooks/guard");
+  mkdirSync(hook, { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0 } }", { mode: 0o600 });
+  writeFileSync(join(hook, "HOOK.md"), "---\nevents: [message:received]\n---\n", { mode: 0o600 });
+  writeFileSync(join(hook, "handler.ts"), "export default () => {};", { mode: 0o600 });
+  const before = process.umask(0);
+  try {
+    const gateway = await startGateway({ home });
+    try {
+      await gateway.json("POST", "/agent", { message: "hello", wait: true });
+      await gateway.json("POST", "/keys", { name: "ann" });
+      const made = readdirSync(home, { recursive: true, encoding: "utf8" });
+      assert.ok(
+        made.some((path) => path.endsWith(".cjs")),
+        "a bundle is kept",
+      );
+      const open = made.filter((path) => statSync(join(home, path)).mode & 0o077);
+      assert.equal(open, []);
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    process.umask(before);
   }
 });
 
