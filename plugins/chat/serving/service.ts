@@ -137,9 +137,11 @@ export function createChatService(
           const native = response.native === true ? response.body : undefined;
           return { kind: "whole", completion: completionOf(response), native };
         }
+        // Whoever has opened it may break before it is piped, and answer something else.
+        call.res.once("close", () => job.cancel());
         return {
           kind: "stream",
-          pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator)),
+          pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator, call.log)),
         };
       });
     },

@@ -1,5 +1,6 @@
 /** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
 import type { ServerResponse } from "node:http";
+import { type Logger, PorticoError } from "portico";
 import type { StreamTranslator } from "portico/chat";
 import type { ChatResponse, ResponseStream, Sink } from "../job.ts";
 import { readChunks } from "../openai/read-chunks.ts";
@@ -33,16 +34,50 @@ export function writeStream(
   });
 }
 
-/** Writes a stream in the form that the translator gives it; what came in that form already passes as it is. */
+/**
+ * Writes a stream in the form that the translator gives it; what came in that form already passes as it is. The
+ * translator is its plugin's: where it throws, the upstream is cut and the response ends.
+ */
 export function writeTranslated(
   res: ServerResponse,
   response: ChatResponse,
   translator: StreamTranslator,
+  log: Logger,
 ): Promise<void> {
   res.writeHead(200, STREAM_HEADERS);
-  return writeStream(res, response.stream!, true, (out) =>
-    response.native === true ? passing(out, translator) : translating(out, translator),
-  );
+  const source = response.stream!;
+  return writeStream(res, source, true, (out) => {
+    const broken = (err: unknown): void => {
+      log.error({ err }, "a stream could not be translated");
+      source.cancel();
+      try {
+        out.end(translator.fail(new PorticoError("internal_error", "The response could not be translated.")));
+      } catch {
+        res.destroy();
+      }
+    };
+    return guarded(response.native === true ? passing(out, translator) : translating(out, translator, broken), broken);
+  });
+}
+
+/** Nothing is handed to a sink that has thrown. */
+function guarded(sink: Sink, broken: (error: unknown) => void): Sink {
+  let over = false;
+  const attempt = <T>(act: () => T, otherwise: T): T => {
+    if (over) return otherwise;
+    try {
+      return act();
+    } catch (error) {
+      over = true;
+      broken(error);
+      return otherwise;
+    }
+  };
+  return {
+    write: (bytes) => attempt(() => sink.write(bytes), true),
+    end: () => attempt(() => sink.end(), undefined),
+    fail: (error) => attempt(() => sink.fail(error), undefined),
+  };
 }
 
 function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
@@ -53,7 +88,7 @@ function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
   };
 }
 
-function translating(out: ResponseWriter, translator: StreamTranslator): Sink {
+function translating(out: ResponseWriter, translator: StreamTranslator, broken: (error: unknown) => void): Sink {
   let text = "";
   const parser = readChunks((chunk) => {
     text += translator.chunk(chunk);
@@ -67,7 +102,7 @@ function translating(out: ResponseWriter, translator: StreamTranslator): Sink {
     end() {
       const last = translator.end();
       if (typeof last === "string") out.end(last);
-      else void last.then((text) => out.end(text));
+      else void last.then((text) => out.end(text)).catch(broken);
     },
     fail: (error) => out.end(translator.fail(error)),
   };

@@ -221,18 +221,25 @@ class Exchange implements Taker, Sending {
     if (make === undefined) return;
     const transform = make();
     this.#decompress = transform;
+    const broken = (error: Error) => {
+      this.#connection?.drop();
+      this.fail(error);
+    };
     transform.on("data", (bytes: Buffer) => {
-      if (!this.#over) this.#receiver.data(bytes);
+      if (this.#over) return;
+      try {
+        this.#receiver.data(bytes);
+      } catch (error) {
+        // as it does where nothing is compressed
+        broken(error as Error);
+      }
     });
     transform.on("end", () => {
       if (this.#over) return;
       this.#over = true;
       this.#receiver.end();
     });
-    transform.on("error", (error: Error) => {
-      this.#connection?.drop();
-      this.fail(error);
-    });
+    transform.on("error", broken);
   }
 }
 
