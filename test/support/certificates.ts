@@ -1,4 +1,4 @@
-/** Two certificates of their own for names that nobody has, each with its key; from 2020 to 2120. */
+/** Certificates of their own, each with its key, for about a century. Two are for names that nobody has. */
 export const one = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5ndy1vbmUu
@@ -32,5 +32,25 @@ zwIgLHvNMrEXIcFL4hmhbzW3OUCxILXqzyzuAjze26PwK+s=
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg84VDmaK7TaoJqahl
 dY4ZNSAG8Zidsw76YA8zJLlsKvuhRANCAAQOITJa3FMXGNfkUlGVHd9zhZysu06V
 kYofoLV59WtSkCnXNNiVZZBDr9UyhzQ0ctNbDTeY+bhvfUaxHw7BfeW7
+-----END PRIVATE KEY-----`,
+};
+
+/** For `localhost` and 127.0.0.1. */
+export const local = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBnDCCAUGgAwIBAgIUJu0J0AFMqkzuMFqQmrIjq3iKV6UwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjA1NTE1OVoYDzIxMTkxMjI1
+MDU1MTU5WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQL9z7STPBqzf5NRWtfn2/55Dn5uxnyUqVq5BfIzcxlN/5MwxeEwHKh
+cjDV9Dayj9VDFDY6lq0ql/BBr7G2zHw5o28wbTAdBgNVHQ4EFgQUR9hfATsiL5Er
+QpP88RSAdUSJQRIwHwYDVR0jBBgwFoAUR9hfATsiL5ErQpP88RSAdUSJQRIwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSQAwRgIhAJikgralzuBr1fhCwvVoqQGizkMzoSQ2Ub4Qay5v3K8WAiEA
+zzK6DASyOpPFSQxxrvaMfPLx9bmkN0kCIEA9a8XSXvI=
+-----END CERTIFICATE-----`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg4GihfVS9mVX0Y+Bg
+j40ShppuEgj2HNcoZditmbLMR6ShRANCAAQL9z7STPBqzf5NRWtfn2/55Dn5uxny
+UqVq5BfIzcxlN/5MwxeEwHKhcjDV9Dayj9VDFDY6lq0ql/BBr7G2zHw5
 -----END PRIVATE KEY-----`,
 };

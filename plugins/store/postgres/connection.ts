@@ -1,4 +1,5 @@
 /** Connections to the server. The only importer of `pg`. */
+import { accessSync, constants } from "node:fs";
 import { PorticoError } from "portico";
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { withNul, withoutNul } from "../sql/query.ts";
@@ -48,7 +49,7 @@ const SETTINGS = `SET lock_timeout = ${LOCK_MS}; SET idle_in_transaction_session
 export async function openPool(url: string): Promise<Pool> {
   const { Pool: Pg } = await importPg();
   const pool = new Pg({
-    connectionString: url,
+    connectionString: checked(url),
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
@@ -58,6 +59,24 @@ export async function openPool(url: string): Promise<Pool> {
   // what runs on a connection hears of its end too; without a listener this would end the process
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+/** Throws for files that cannot be read: the driver would say it at each connection, as if the server were not there. */
+function checked(url: string): string {
+  const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
+  for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
+    const file = query.get(name);
+    try {
+      if (file !== null) accessSync(file, constants.R_OK);
+    } catch (error) {
+      throw new PorticoError("config_error", `store.url is no place for the store: ${name} cannot be read.`, {
+        param: "store.url",
+        cause: error,
+      });
+    }
+  }
+  // the driver checks as much for these names too, and warns that it may not always do so
+  return url.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
 async function importPg(): Promise<{ Pool: new (options: object) => Pool }> {
