@@ -235,7 +235,7 @@ export function createEvent<K extends EventName>(name: K, context: Events[K], op
     name,
     sessionKey: options.sessionKey ?? "main",
     timestamp: new Date(),
-    context: context as BusEvent["context"],
+    context: context as unknown as BusEvent["context"],
     messages: [],
   };
 }

@@ -25,6 +25,15 @@ export type {
 export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
+export type { ExtensionRecord } from "./extensions/record.ts";
+export type { Problem } from "./extensions/problem.ts";
+export type { PluginRecord } from "./extensions/plugins/record.ts";
+export type { HookInfo } from "./extensions/hooks/record.ts";
+export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
+export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
+export type {} from "./cli/hooks-on-disk.ts";
+export type { GatewayState, Management } from "./gateway/services.ts";
+export type { HookLogLine } from "./log/kept-lines.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { type Networks, parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";

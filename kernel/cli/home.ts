@@ -56,9 +56,13 @@ export function pluginWithCommand(word: string, packageDir: string): string | un
   }
 }
 
-export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
+async function loaderOf(paths: Paths): Promise<Loader> {
   const { createPackageLoader } = await import("../package-loader.ts");
-  const loader = given ?? createPackageLoader(paths.package, join(paths.state, "cache"));
+  return createPackageLoader(paths.package, join(paths.state, "cache"));
+}
+
+export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
+  const loader = given ?? (await loaderOf(paths));
   const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
   return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
 }
@@ -101,7 +105,8 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
     },
     async hooks(workspace) {
       const { openHooks } = await import("./hooks-on-disk.ts");
-      return openHooks({ paths: { ...paths, workspace }, env: home.env });
+      const loader = await loaderOf(paths);
+      return openHooks({ paths: { ...paths, workspace }, env: home.env, loader });
     },
   };
 }

@@ -1,29 +1,36 @@
 /** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile } from "../config/read.ts";
 import { discover } from "../extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
 import { createPermission } from "../extensions/hooks/permission.ts";
-import { describeHook } from "../extensions/hooks/record.ts";
+import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { newHealth } from "../extensions/hooks/version.ts";
-import { createPackageLoader } from "../package-loader.ts";
+import type { Loader } from "../extensions/load/load.ts";
 import { type Root, rootsOf } from "../extensions/roots.ts";
 import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";
-import type { HookInfo, Paths } from "../types.ts";
+import type { Paths } from "../types.ts";
+
+declare module "./types.ts" {
+  interface HomeOnDisk {
+    /** Its hooks, as a gateway with that workspace would see them. */
+    hooks(workspace: string): Promise<ReturnType<typeof openHooks>>;
+  }
+}
 
 export interface HooksOptions {
+  loader: Loader;
   paths: Paths;
   env: Record<string, string | undefined>;
 }
 
-export function openHooks({ paths, env }: HooksOptions) {
+export function openHooks({ paths, env, loader }: HooksOptions) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
-  const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
   const lookup = (key: string) => lookUp(raw, key);
   const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));

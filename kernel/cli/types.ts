@@ -1,7 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { Dispose, Paths } from "../contract/common.ts";
 import type { EventOutline } from "../contract/events.ts";
-import type { HookInfo } from "../contract/records.ts";
 import type { ServiceName, Services } from "../contract/services.ts";
 
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
@@ -105,11 +104,6 @@ export interface HomeOnDisk {
   checks(): Promise<ReadonlyMap<string, () => Promise<{ default: HealthCheck }>>>;
   /** Event → its declaration: the kernel's, and those of its plugins. */
   events(): Promise<Record<string, EventOutline>>;
-  hooks(workspace: string): Promise<{
-    /** All hooks, or those of one name. */
-    byName(name: string | undefined): Promise<HookInfo[]>;
-    directory(dir: string): Promise<HookInfo | undefined>;
-  }>;
 }
 
 /** A gateway of a few plugins, on loopback, for a command that works by itself. */

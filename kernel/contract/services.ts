@@ -1,15 +1,12 @@
 /** What plugins offer each other: services, and contributions with many owners. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
-import type { GatewayState, Management } from "../gateway/services.ts";
 import type { Authenticator } from "../http/types.ts";
 import type { HookContext } from "./hooks.ts";
 
 /** Service name → its interface. A plugin `provide`s one, others `use` it. */
-export interface Services {
-  gateway: GatewayState;
-  host: Management;
-}
+// biome-ignore lint/suspicious/noEmptyInterface: whoever provides a service adds it by declaration merging
+export interface Services {}
 export type ServiceName = keyof Services & string;
 
 /** Contribution point → what is contributed to it (`tool`, `provider`, …): many owners, one list. */

@@ -3,11 +3,10 @@
  * candidates of each name, reads them, decides which is meant, loads its version off to the side and swaps it in. What
  * fails changes nothing, and shows. Scans and commands run one after another.
  */
-import type { Problem } from "../contract/records.ts";
 import { PorticoError } from "../errors.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
-import { problemOf, sayProblem } from "./problem.ts";
+import { type Problem, problemOf, sayProblem } from "./problem.ts";
 import type { Kind, Phase } from "./kind.ts";
 import { candidatesOf } from "./record.ts";
 import { createScan } from "./scan.ts";

@@ -1,9 +1,16 @@
 /** What is wrong with a hook, in one line, and where. */
 import { relative } from "node:path";
-import type { Problem } from "../contract/records.ts";
 import { asError } from "../errors.ts";
 import { Interrupted } from "./load/bounded.ts";
 import { LoadError, placeOf } from "./load/load-error.ts";
+
+/** What is wrong, in one line, and where. */
+export interface Problem {
+  message: string;
+  file?: string;
+  line?: number;
+  column?: number;
+}
 
 /** An error as a problem; its place is that of the first stack frame below `dir`, else the fallback file. */
 export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {

@@ -1,7 +1,25 @@
 /** What is shown of an extension, whichever kind it is. */
-import type { ExtensionState, ExtensionRecord } from "../contract/records.ts";
 import { sayProblem } from "./problem.ts";
 import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
+
+/**
+ * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
+ * `loading` is about to; `waiting` needs something else to run; `resting` failed too often in a row; `disabled` by the
+ * configuration or by itself; `ineligible` lacks something that it requires; `refused` is unsafe to load; `unapproved`
+ * waits for its approval; `shadowed` is replaced by one of the same name in a higher root.
+ */
+export type ExtensionState =
+  | "active"
+  | "stale"
+  | "failed"
+  | "loading"
+  | "waiting"
+  | "resting"
+  | "disabled"
+  | "ineligible"
+  | "refused"
+  | "unapproved"
+  | "shadowed";
 
 /** All that goes by a slot's name: first the candidate that is meant. */
 export function candidatesOf<V extends Version>(slot: Slot<V>): V["candidate"][] {
@@ -11,7 +29,7 @@ export function candidatesOf<V extends Version>(slot: Slot<V>): V["candidate"][]
 
 export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 
-export function describe(slot: Described, candidate: Candidate): ExtensionRecord {
+export function describe(slot: Described, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
@@ -36,11 +54,14 @@ export function describe(slot: Described, candidate: Candidate): ExtensionRecord
   return {
     name: slot.name,
     state: state(),
+    /** Why it does not run, or not in its newest version; and where that is. */
     error: reasons ?? (problem && sayProblem(problem, candidate.realDir)),
     file: problem?.file,
     line: problem?.line,
-    root: candidate.root.name,
+    /** `bundled`, `extra`, `managed` or `workspace`. */
+    root: candidate.root.name as string,
     dir: candidate.dir,
+    /** The directory that this one replaces, and the one that replaces it. */
     shadows: below && { root: below.root.name, dir: below.dir },
     shadowedBy: above && { root: above.root.name, dir: above.dir },
     loaded:
@@ -48,10 +69,13 @@ export function describe(slot: Described, candidate: Candidate): ExtensionRecord
         ? {
             generation: active.generation,
             hash: active.version.candidate.hash,
+            /** ISO 8601. */
             loadedAt: active.loadedAt,
             loadMs: Math.round(active.version.loadMs * 10) / 10,
+            /** Differs from the record's while a broken override lets an older one run. */
             dir: active.version.candidate.dir,
           }
         : undefined,
   };
 }
+export type ExtensionRecord = ReturnType<typeof describe>;

@@ -1,8 +1,8 @@
 /** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
-import type { Problem } from "../contract/records.ts";
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
+import type { Problem } from "./problem.ts";
 import type { Source } from "./load/load.ts";
 
 /** A directory that could provide a name, as it was when it was read. */

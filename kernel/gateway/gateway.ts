@@ -16,7 +16,7 @@ import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
-import type { Management } from "../types.ts";
+import type { Management } from "./services.ts";
 import { checkAtStart, exposureNotices, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";

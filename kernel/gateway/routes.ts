@@ -1,6 +1,7 @@
 /** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
 import { reply } from "../http/response/reply.ts";
-import type { Management, Mount } from "../types.ts";
+import type { Mount } from "../types.ts";
+import type { Management } from "./services.ts";
 
 export function mountHealth(mount: Mount, { version, startedAt, notReady }: Management): void {
   mount.route("GET", "/health", { access: "public" }, () => ({

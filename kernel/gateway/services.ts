@@ -1,7 +1,8 @@
 /** The services that the gateway itself provides. */
 import type { Dispose, Paths } from "../contract/common.ts";
 import type { EventSpec } from "../contract/events.ts";
-import type { HookInfo, HookLogLine, HookTrial, HookTrialEvent, PluginRecord } from "../contract/records.ts";
+import type { HookHost } from "../extensions/hooks/host.ts";
+import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { ServerRoutes } from "../http/types.ts";
 
 /** What the kernel tells of itself; for metrics and the like. */
@@ -48,26 +49,16 @@ export interface Management {
     recent(): readonly string[];
     follow(line: (line: string) => void): Dispose;
   };
-  readonly plugins: {
-    list(): PluginRecord[];
-    info(name: string): PluginRecord;
-    reload(name: string): Promise<PluginRecord>;
-    rescan(): Promise<void>;
-  };
-  readonly hooks: {
-    roots(): readonly { name: string; dir: string }[];
-    list(): HookInfo[];
-    info(name: string): HookInfo;
-    /** The last lines, oldest first. */
-    logs(name: string, count: number): HookLogLine[];
-    /** One that tripped is called again. */
-    wake(name: string): Promise<HookInfo>;
-    approve(name: string): Promise<HookInfo>;
-    reload(name?: string): Promise<HookInfo[]>;
-    rescan(): Promise<void>;
-    /** As `info`, once what is being done is done. */
-    look(name: string): Promise<HookInfo>;
-    /** Runs it by hand with the event that `eventFor` makes of those that it handles; nothing is done of what it asks for. */
-    tryOut(name: string, eventFor: (events: readonly string[]) => HookTrialEvent): Promise<HookTrial>;
-  };
+  readonly plugins: Pick<PluginHost, "list" | "info" | "reload" | "rescan">;
+  readonly hooks: Pick<
+    HookHost,
+    "roots" | "list" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"
+  >;
+}
+
+declare module "portico" {
+  interface Services {
+    gateway: GatewayState;
+    host: Management;
+  }
 }

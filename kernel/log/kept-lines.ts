@@ -1,7 +1,14 @@
 /** The last lines of one part (a hook), beside the log of the gateway. */
-import type { HookLogLine } from "../contract/records.ts";
 import { format } from "node:util";
 import type { Logger } from "../types.ts";
+
+/** One line that a hook logged, or that was logged about it. */
+export interface HookLogLine {
+  at: string;
+  level: string;
+  message: string;
+  fields?: Record<string, unknown>;
+}
 
 /** Keeps the newest `size` lines. */
 export function createRing(size = 200) {

@@ -1,19 +1,18 @@
 /** The hooks of a gateway: the extension host with HOOK.md. How it is read, why it may not run, and what running means. */
 import { createEvent } from "../../bus.ts";
-import type { HookInfo, HookLogLine, HookTrial, HookTrialEvent } from "../../contract/records.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import type { Dispose, Events, Logger } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
-import { createKeptLogger, createRing } from "../../log/kept-lines.ts";
+import { createKeptLogger, createRing, type HookLogLine } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
-import { tryOut } from "./calls/try-out.ts";
+import { type HookTrial, type HookTrialEvent, tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import type { HookMeta } from "../../types.ts";
 import { createPermission } from "./permission.ts";
-import { describeHook } from "./record.ts";
+import { describeHook, type HookInfo } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
 

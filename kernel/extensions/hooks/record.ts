@@ -1,7 +1,6 @@
 /** What is known about a hook. */
-import type { HookInfo } from "../../contract/records.ts";
 import type { Loader } from "../load/load.ts";
-import { problemOf } from "../problem.ts";
+import { type Problem, problemOf } from "../problem.ts";
 import { describe, type Described } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
@@ -11,7 +10,7 @@ export function describeHook(
   slot: Described<HookVersion> & Pick<HookSlot, "health">,
   candidate: HookCandidate,
   { permission, loader }: { permission: Permission; loader: Loader },
-): HookInfo {
+) {
   const record = describe(slot, candidate);
   const { name } = slot;
   const { meta, text, realDir, handler, warnings, refused, problem } = candidate;
@@ -21,7 +20,8 @@ export function describeHook(
   const isResting = record.state === "active" && slot.top === candidate && tripped;
   return {
     ...record,
-    ...(isResting && { state: "resting", error: rests, file: lastError?.file, line: lastError?.line }),
+    ...(isResting ? { state: "resting" as const, error: rests, file: lastError?.file, line: lastError?.line } : {}),
+    /** As HOOK.md says; undefined where it cannot be read. Its text, and its file. */
     meta,
     text,
     descriptor: `${realDir}/HOOK.md`,
@@ -30,11 +30,15 @@ export function describeHook(
     ...permission.limitsOf(name, meta),
     health: counts ? slot.health : newHealth(),
     warnings,
+    /** Why it is unsafe to load, or cannot be loaded. */
     refused,
     problem,
+    /** What it requires and lacks, one line each. */
     missing: () => permission.missing(name, candidate),
+    /** False where its content waits for its approval: nothing of it may be evaluated. */
     isApproved: () => permission.mayRun(candidate),
-    async load() {
+    /** Loads its code off to the side, and ends it; what is wrong with it. */
+    async load(): Promise<Problem | undefined> {
       try {
         await endVersion(await loadHook(candidate, loader));
         return undefined;
@@ -44,3 +48,5 @@ export function describeHook(
     },
   };
 }
+/** What the host knows of a hook: how it is shown is somebody else's. */
+export type HookInfo = ReturnType<typeof describeHook>;

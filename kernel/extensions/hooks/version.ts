@@ -1,5 +1,4 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
-import type { Health } from "../../contract/records.ts";
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
@@ -7,6 +6,7 @@ import { runBounded } from "../load/bounded.ts";
 import type { Loader } from "../load/load.ts";
 import { LoadError } from "../load/load-error.ts";
 import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
+import type { Problem } from "../problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
@@ -32,6 +32,35 @@ export interface HookVersion extends Version {
 /** How a version begins. */
 export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
 export const newHealth = (): Health => ({ runs: 0, failures: 0, ...untroubled });
+
+export interface HookRun {
+  /** ISO 8601. */
+  at: string;
+  event: string;
+  ms: number;
+  ok: boolean;
+  error?: string;
+}
+
+export interface HookFailure extends Problem {
+  at: string;
+  event?: string;
+  timedOut?: boolean;
+}
+
+/** How a hook has been doing. */
+export interface Health {
+  runs: number;
+  failures: number;
+  lastRun?: HookRun;
+  lastError?: HookFailure;
+  /** This and what follows begins anew with each version. */
+  failuresInARow: number;
+  /** It failed too often in a row: it is not called (state `resting`). */
+  tripped: boolean;
+  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
+  blocked: boolean;
+}
 
 export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */

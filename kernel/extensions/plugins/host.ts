@@ -1,5 +1,4 @@
 /** The plugins of a gateway: the extension host with `plugin.ts`, set up in the order of their needs. */
-import type { PluginRecord } from "../../contract/records.ts";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
@@ -16,7 +15,7 @@ import {
 } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
-import { describePlugin } from "./record.ts";
+import { describePlugin, type PluginRecord } from "./record.ts";
 import { createSections, isConcerned, sectionsOf } from "./sections.ts";
 import { setUp } from "./set-up.ts";
 

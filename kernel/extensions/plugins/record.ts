@@ -1,17 +1,16 @@
 /** What is shown of a plugin. */
-import type { PluginRecord } from "../../contract/records.ts";
 import { describe } from "../record.ts";
 import type { PluginCandidate, PluginSlot } from "./candidate.ts";
 
 /** `missing`: services that it needs and nobody provides. */
-export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]): PluginRecord {
+export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]) {
   const { loaded, shadowedBy, ...record } = describe(slot, candidate);
   const waits = record.state === "loading";
   const lacks = `it needs ${missing.join(", ")}, which no active plugin provides`;
   const runs = loaded?.dir === candidate.dir ? slot.active : undefined;
   return {
     ...record,
-    state: waits ? "waiting" : record.state,
+    state: waits ? ("waiting" as const) : record.state,
     error: record.error ?? (waits && missing.length ? lacks : undefined),
     description: candidate.meta?.description,
     shadowedBy: shadowedBy?.dir,
@@ -23,6 +22,8 @@ export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, mis
     effects: runs?.scope.effects ?? [],
   };
 }
+
+export type PluginRecord = ReturnType<typeof describePlugin>;
 
 function round(ms: number): number {
   return Math.round(ms * 10) / 10;

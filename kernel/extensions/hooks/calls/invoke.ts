@@ -1,11 +1,21 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
-import type { Effects } from "../../../contract/records.ts";
 import { isDeepStrictEqual } from "node:util";
 import { runBounded } from "../../load/bounded.ts";
 import { typeName } from "../../../problems.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
+
+/** What a handler that succeeded asks for. */
+export interface Effects {
+  result?: { reply: string } | { block: string };
+  /** Declared changeable fields with their new values. */
+  changed: Record<string, unknown>;
+  /** Replies that were pushed on `event.messages`. */
+  messages: string[];
+  /** What it asked for and does not get, one line each. */
+  ignored: string[];
+}
 
 export interface Invocation {
   handler: Handler;

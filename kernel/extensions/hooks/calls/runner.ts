@@ -1,12 +1,11 @@
 /** Runs a hook for the bus: counts, logs and trips. */
 import type { Bus } from "../../../bus.ts";
-import type { Effects, Health, Problem } from "../../../contract/records.ts";
 import type { BusEvent, HandlerResult, HookContext, Logger, OnOptions, Outcome } from "../../../types.ts";
 import { backstopMs, Interrupted } from "../../load/bounded.ts";
 import { EndlessLoopError } from "../../load/loop-guard.ts";
-import { problemOf, sayProblem } from "../../problem.ts";
-import { type HookVersion, leave } from "../version.ts";
-import { invoke } from "./invoke.ts";
+import { type Problem, problemOf, sayProblem } from "../../problem.ts";
+import { type Health, type HookVersion, leave } from "../version.ts";
+import { type Effects, invoke } from "./invoke.ts";
 
 /** After so many failures in a row a hook is not called any more. */
 const failuresBeforeTrip = 5;

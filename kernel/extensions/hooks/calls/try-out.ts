@@ -1,13 +1,31 @@
 /** One call of a hook by hand: what it would do, and what it said. */
-import type { HookLogLine, HookTrial } from "../../../contract/records.ts";
 import { runAs } from "../../../owner.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
 import type { BusEvent, EventSpec, HookContext, Logger } from "../../../types.ts";
 import { backstopMs } from "../../load/bounded.ts";
 import { problemOf, sayProblem } from "../../problem.ts";
 import type { HookVersion } from "../version.ts";
-import { createKeptLogger } from "../../../log/kept-lines.ts";
-import { invoke } from "./invoke.ts";
+import { createKeptLogger, type HookLogLine } from "../../../log/kept-lines.ts";
+import { type Effects, invoke } from "./invoke.ts";
+
+/** The event of a call by hand. */
+export interface HookTrialEvent {
+  name: string;
+  context: Record<string, unknown>;
+  sessionKey?: string | undefined;
+}
+
+/** What became of one call by hand: what it would do, and what it said. */
+export interface HookTrial {
+  ok: boolean;
+  ms: number;
+  effects?: Effects;
+  error?: string;
+  file?: string;
+  line?: number;
+  timedOut?: boolean;
+  logs: HookLogLine[];
+}
 
 export interface Trying {
   event: BusEvent;

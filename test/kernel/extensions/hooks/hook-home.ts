@@ -7,13 +7,14 @@ import { declareKernelEvents } from "../../../../kernel/gateway/events.ts";
 import { createLoader } from "../../../../kernel/extensions/load/load.ts";
 import { cacheName } from "../../../../kernel/package-loader.ts";
 import { createHookHost } from "../../../../kernel/extensions/hooks/host.ts";
+import type { HookInfo } from "../../../../kernel/extensions/hooks/record.ts";
 import type { HookSettings } from "../../../../kernel/extensions/hooks/settings.ts";
 import { checkHook } from "../../../../plugins/management/hooks/check.ts";
 import { describeHook } from "../../../../plugins/management/hooks/record.ts";
 import { type HookRunRequest, runHook } from "../../../../plugins/management/hooks/run.ts";
 import { disableHook, enableHook } from "../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../kernel/log/log.ts";
-import type { EmitResult, HookContextMember, HookInfo, Paths } from "../../../../kernel/types.ts";
+import type { EmitResult, HookContextMember, Paths } from "../../../../kernel/types.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);
