@@ -62,8 +62,8 @@ export interface CommandIO {
 
 /** A plugin to start from. */
 export interface PluginTemplate {
-  /** File name → text; `plugin.ts` among them. */
-  files(name: string): Record<string, string>;
+  /** File name → text; `plugin.ts` among them. `packageDir`: of this installation. */
+  files(name: string, packageDir: string): Record<string, string>;
   /** One line on how to try it. */
   tryIt(name: string): string;
 }

@@ -3,8 +3,9 @@
  * functions, no state. Each is documented where it stands: shapes, units, errors.
  *
  * - A provider implements `ChatProvider`. One that speaks HTTP writes its request from `readFields`, `readConversation`
- *   and `readTools`, its response with `assistantMessage` and `tokenUsage`, its stream with `createDecoder` over
- *   `createSseParser` and `createChunkWriter`, and its errors with `upstreamError`.
+ *   and `readTools`, its response with `completionFrom` and `tokenUsage`, its stream with `createJsonDecoder` (or, where
+ *   events are no JSON objects, `createDecoder` over `createSseParser` or `createLineParser` and `createChunkWriter`), and
+ *   its errors with `kindOfStatus` and `upstreamError`.
  * - A route for another format reads its body into a `ChatRequest` and calls `ChatService.open`.
  * - Whoever asks a model calls `ChatService.complete` or `stream`.
  */
@@ -96,6 +97,8 @@ export { type BlockOptions, collectBlocks } from "./kit/response/collect-blocks.
 export { openExtras, sealExtras } from "./kit/response/sealed-extras.ts";
 
 // Streams: bytes cut anywhere in, bytes of an OpenAI stream out.
+export { createJsonDecoder, type JsonDecoderOptions, type JsonOut } from "./kit/stream/json-decoder.ts";
+export { createLineParser } from "./kit/stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./kit/stream/sse-parser.ts";
 export { type ChunkWriter, createChunkWriter } from "./kit/stream/chunk-writer.ts";
 export { createBlockStream } from "./kit/stream/block-stream.ts";

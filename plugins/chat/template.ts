@@ -1,51 +1,163 @@
-/** What `portico plugins new NAME --kind provider` writes. */
+/** What `portico plugins new NAME --kind provider` writes: the provider, and a test of it that runs by itself. */
+import { join } from "node:path";
 import type { PluginTemplate } from "portico";
 
 const template: PluginTemplate = {
-  files: (name) => ({ "plugin.ts": pluginText(name) }),
-  tryIt: (name) => `Its model answers as ${name}/demo at /v1/chat/completions.`,
+  files: (name, packageDir) => ({
+    "plugin.ts": pluginText(name),
+    "plugin.test.mjs": testText(name, join(packageDir, ".build/portico.js")),
+  }),
+  tryIt: (name) =>
+    `It answers as ${name}/MODEL once its server is there (baseUrl of a channel with \`provider: "${name}"\`, or the default in the file). \`node --test plugin.test.mjs\` in its folder tests it.`,
 };
 export default template;
 
 function pluginText(name: string): string {
   return `/**
- * ${name}: a chat provider. A save is live at once; \`portico plugins info ${name}\` shows its state.
- *
- * Its channel needs no configuration: ask for the model "${name}/demo" (or any other name after the slash).
- * To reach a real service instead, call it in \`complete\` and pass \`target.signal\` on, so that a client that leaves
- * ends the call.
+ * ${name}: chat models of a server that speaks a format of its own. \`POST /generate {model, prompt, stream, temperature}\`
+ * answers \`{text, finish, tokens: {in, out}}\`, or a stream of events \`{text}\` whose last one has \`finish\` and \`tokens\`;
+ * errors are \`{error}\` with a status. Change these to your server's: the gateway sends, retries, cancels and counts.
  */
 import { definePlugin } from "portico";
-import type { ChatProvider, ChatRequest } from "portico/chat";
+import {
+  bearerHeaders, completionFrom, createJsonDecoder, kindOfStatus, parseObject, postJson, readConversation, readFields,
+  textOf, tokenUsage, upstreamError, wantsUsage, type WireProvider,
+} from "portico/chat";
 
-const provider: ChatProvider = {
-  name: "${name}",
-  description: "Answers in capitals",
-  builtinChannel: "${name}",
-  models: () => ["demo"],
+interface Said {
+  text?: string;
+  finish?: "stop" | "length";
+  tokens?: { in: number; out: number };
+  error?: string;
+}
 
-  /** Text pieces; a client that asked for no stream gets them as one answer. */
-  async *stream(request: ChatRequest) {
-    for (const word of lastUserText(request).toUpperCase().split(/(?<= )/)) yield word;
+const usageOf = ({ tokens }: Said) => tokens && tokenUsage({ prompt: tokens.in, completion: tokens.out });
+
+const wire: WireProvider = {
+  encode(request, target) {
+    const fields = readFields(request); // what nobody takes is named in x-portico-dropped
+    const { turns } = readConversation(request.messages);
+    const prompt = turns.map((turn) => \`\${turn.role}: \${textOf("parts" in turn ? turn.parts : [])}\`).join("\\n");
+    const body = { model: target.model, prompt, stream: request.stream === true, temperature: fields.number("temperature") };
+    return postJson(\`\${target.baseUrl}/generate\`, bearerHeaders(target), body, { fields, state: wantsUsage(request) });
   },
-
-  async complete(request: ChatRequest) {
-    return lastUserText(request).toUpperCase();
+  decode(body, _sent, target) {
+    const said: Said = parseObject(body) ?? {};
+    if (said.error !== undefined) throw upstreamError({ kind: "upstream", message: said.error }, 200);
+    const message = { role: "assistant", content: said.text ?? "" };
+    return completionFrom(target, { choices: [{ message, finish: said.finish ?? "stop" }], usage: usageOf(said) });
+  },
+  decoder: (sent, target) =>
+    createJsonDecoder<Said>(target, {
+      form: "events", // or "lines"
+      includeUsage: sent.state === true,
+      read(said, out) {
+        if (said.error !== undefined) throw upstreamError({ kind: "upstream", message: said.error }, 0);
+        if (said.text) out.text(said.text);
+        if (said.finish) out.end(said.finish, usageOf(said));
+      },
+    }),
+  error(status, _headers, body) {
+    const { error }: Said = parseObject(body) ?? {};
+    return { kind: kindOfStatus(status), message: error ?? \`The server answered status \${status}.\` };
   },
 };
 
-function lastUserText(request: ChatRequest): string {
-  const message = request.messages.findLast((one) => one.role === "user");
-  const content = message?.content ?? "";
-  return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("");
-}
-
 export default definePlugin({
   name: "${name}",
-  description: "An example chat provider",
+  description: "Chat models of ${name}",
   setup(ctx) {
-    ctx.add("provider", provider);
+    // Its own channel needs no configuration; others name it as their provider, with a baseUrl and a key.
+    const defaultBaseUrl = "http://127.0.0.1:8000";
+    ctx.add("provider", { name: "${name}", builtinChannel: "${name}", defaultBaseUrl, wire });
   },
+});
+`;
+}
+
+function testText(name: string, program: string): string {
+  return `/** Tests ${name} in a gateway of its own, on a server made up here: \`node --test plugin.test.mjs\`. */
+// @ts-nocheck
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+const program = process.env.PORTICO_PROGRAM ?? ${JSON.stringify(program)};
+const home = mkdtempSync(join(tmpdir(), "${name}-test-"));
+let upstream, gateway, url, answer;
+const seen = [];
+
+before(async () => {
+  upstream = createServer(async (req, res) => {
+    let body = "";
+    for await (const part of req) body += part;
+    if (body === "") return res.writeHead(404).end();
+    seen.push({ key: req.headers.authorization, ...JSON.parse(body) });
+    answer(res);
+  });
+  await once(upstream.listen(0, "127.0.0.1"), "listening");
+  cpSync(import.meta.dirname, join(home, "plugins", "${name}"), { recursive: true });
+  const baseUrl = \`http://127.0.0.1:\${upstream.address().port}\`;
+  const channels = { mine: { provider: "${name}", baseUrl, apiKey: "my-key", models: ["m"], maxRetries: 0 } };
+  const config = { gateway: { port: 0, auth: { token: "test-token" } }, channels };
+  writeFileSync(join(home, "portico.json"), JSON.stringify(config), { mode: 0o600 });
+  gateway = spawn(process.execPath, [program, "start", "--home", home], { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  gateway.stdout.on("data", (part) => (output += part));
+  while (!(url = /Base URL\\s+(\\S+)/.exec(output)?.[1])) {
+    await Promise.race([once(gateway.stdout, "data"), once(gateway, "exit")]);
+    assert.equal(gateway.exitCode, null, output);
+  }
+});
+after(async () => {
+  gateway?.kill();
+  if (gateway?.exitCode === null) await once(gateway, "exit");
+  upstream?.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const ask = (more) =>
+  fetch(\`\${url}/chat/completions\`, {
+    method: "POST",
+    headers: { authorization: "Bearer test-token", "content-type": "application/json" },
+    body: JSON.stringify({ model: "mine/m", messages: [{ role: "user", content: "hi" }], ...more }),
+  });
+const json = (status, body) => (answer = (res) => res.writeHead(status).end(JSON.stringify(body)));
+
+test("a response comes whole, with its usage", async () => {
+  json(200, { text: "Hello", finish: "length", tokens: { in: 3, out: 1 } });
+  const response = await ask({ temperature: 0.5, seed: 1 });
+  const { choices, usage } = await response.json();
+  assert.equal(choices[0].message.content, "Hello");
+  assert.equal(choices[0].finish_reason, "length");
+  assert.equal(usage.total_tokens, 4);
+  assert.equal(response.headers.get("x-portico-dropped"), "seed");
+  assert.deepEqual(seen.at(-1), { key: "Bearer my-key", model: "m", prompt: "user: hi", stream: false, temperature: 0.5 });
+});
+
+test("a stream flows", async () => {
+  const events = [{ text: "Hel" }, { text: "lo" }, { finish: "stop", tokens: { in: 3, out: 2 } }];
+  answer = (res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    res.end(events.map((event) => \`data: \${JSON.stringify(event)}\\n\\n\`).join(""));
+  };
+  const text = await (await ask({ stream: true })).text();
+  assert.equal([...text.matchAll(/"content":"(\\w+)"/g)].map(([, said]) => said).join(""), "Hello");
+  assert.match(text, /"finish_reason":"stop"[\\s\\S]*data: \\[DONE\\]\\n\\n$/);
+});
+
+test("errors reach the client as what they are", async () => {
+  json(400, { error: "no such model" });
+  const refused = await ask();
+  assert.equal(refused.status, 400);
+  assert.match((await refused.json()).error.message, /no such model/);
+  json(500, { error: "broken" });
+  assert.equal((await ask()).status, 502);
 });
 `;
 }

@@ -4,6 +4,7 @@ import {
   createChunkWriter,
   createDecoder,
   createFastPath,
+  createLineParser,
   cutShort,
   notJson,
   parseObject,
@@ -14,7 +15,6 @@ import {
 } from "portico/chat";
 import type { ChatResponse } from "./response.ts";
 import { failureIn, finishReason, readCall, readUsage } from "./response.ts";
-import { splitLines } from "./lines.ts";
 import type { Sent } from "./request.ts";
 
 /** Translates one stream of JSON lines. */
@@ -64,7 +64,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     events: "lines",
     // Each line has its own time in front of the text.
     digitsBefore: true,
-    parser: splitLines(onLine),
+    parser: createLineParser(onLine),
     onText(bytes, start, end) {
       if (failure === undefined && finish === undefined) writer?.textSlice(bytes, start, end);
     },

@@ -36,7 +36,13 @@ test("its examples run, and the provider answers", async () => {
   const upstream = createServer((req, res) => {
     let body = "";
     req.on("data", (chunk) => (body += chunk));
-    req.on("end", () => res.end(JSON.stringify({ text: `${req.headers.authorization} ${JSON.parse(body).prompt}` })));
+    req.on("end", () => {
+      const { prompt, stream } = JSON.parse(body);
+      const said = { text: `${req.headers.authorization} ${prompt}` };
+      const end = { end: true, tokens: [3, 4] };
+      if (stream) res.setHeader("content-type", "application/x-ndjson");
+      res.end(stream ? `${JSON.stringify(said)}\n${JSON.stringify(end)}\n` : JSON.stringify({ ...said, ...end }));
+    });
   });
   await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
@@ -60,6 +66,9 @@ test("its examples run, and the provider answers", async () => {
     const messages = [{ role: "user", content: "hi" }];
     const completion = await gateway.json("POST", "/v1/chat/completions", { model: "mine/any", messages });
     assert.is(completion.choices[0].message.content, "Bearer my-key hi");
+    assert.is(completion.usage.total_tokens, 7);
+    const parrot = await gateway.json("POST", "/v1/chat/completions", { model: "parrot", messages });
+    assert.is(parrot.choices[0].message.content, 'You said "hi"');
     const streamed = await gateway.request("POST", "/v1/chat/completions", {
       model: "mine/any",
       messages,

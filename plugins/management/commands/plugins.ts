@@ -114,7 +114,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
   if (existsSync(dir)) throw new Error(`There is a plugin ${plugin} already. Choose another name.`);
   const template = await templateFor(home, io.options["kind"] as string | undefined);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = { "tsconfig.json": editorConfig(home.paths.package), ...template.files(plugin) };
+  const files = { "tsconfig.json": editorConfig(home.paths.package), ...template.files(plugin, home.paths.package) };
   for (const [file, text] of Object.entries(files)) writeFileSync(join(dir, file), text, { mode: 0o600 });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
     () => io.gateway.request<PluginRecord>("GET", pathOf(io)),

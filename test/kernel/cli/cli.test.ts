@@ -1,6 +1,9 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
 
@@ -77,18 +80,23 @@ test("config set is in force when the command ends", async () => {
   );
 });
 
-test("plugins new writes a provider that answers without a restart", async () => {
-  const made = await portico(home, ["plugins", "new", "shouter"]);
+test("plugins new writes a provider that is there without a restart, and a test that runs", async () => {
+  const made = await portico(home, ["plugins", "new", "shouter", "--kind", "provider"]);
   assert.is(made.code, 0, made.stderr);
   assert.match(made.stdout, /\(active\)/);
-  const answer = await until("the provider", async () => {
-    const response = await gateway.request("POST", "/v1/chat/completions", {
-      model: "shouter/demo",
-      messages: [{ role: "user", content: "hello" }],
-    });
-    return response.ok && ((await response.json()) as any);
+  const body = { model: "shouter/m", messages: [{ role: "user", content: "hello" }] };
+  const said = await until("the provider", async () => {
+    const response = await gateway.request("POST", "/v1/chat/completions", body);
+    return response.status !== 404 && ((await response.json()) as any);
   });
-  assert.is(answer.choices[0].message.content, "HELLO");
+  assert.is(said.error.code, "upstream_error", "its server is not there");
+  const dir = join(home, "plugins", "shouter");
+  assert.ok(readFileSync(join(dir, "plugin.ts"), "utf8").split("\n").length <= 62);
+  const tested = spawnSync(process.execPath, ["--test", "plugin.test.mjs"], { cwd: dir, encoding: "utf8" });
+  assert.is(tested.status, 0, tested.stdout);
+  assert.match(tested.stdout, /# pass 3\n/);
+  const tsc = join(packageDir, "node_modules/typescript/bin/tsc");
+  assert.is(spawnSync(process.execPath, [tsc, "-p", dir, "--pretty", "false"], { encoding: "utf8" }).stdout, "");
   const again = await portico(home, ["plugins", "new", "shouter"]);
   assert.is(again.code, 1);
   assert.match(again.stderr, /already/);

@@ -1,8 +1,11 @@
 const LF = 10;
 const CR = 13;
 
-/** Hands on each line of bytes that may be cut anywhere; empty lines are left out. Lines may share memory with them. */
-export function splitLines(onLine: (line: Buffer) => void): { push(bytes: Buffer): void; end(): void } {
+/**
+ * Hands on each line of bytes that may be cut anywhere, without its end (LF or CRLF); empty lines are left out. Lines may
+ * share memory with what was pushed. `end` hands on the last one.
+ */
+export function createLineParser(onLine: (line: Buffer) => void): { push(bytes: Buffer): void; end(): void } {
   let held: Buffer[] = [];
 
   function emit(line: Buffer): void {
