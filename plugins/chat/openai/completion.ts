@@ -97,7 +97,7 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
     const calls = message["tool_calls"];
     if (Array.isArray(calls) && calls.length > 0 && mendCalls(calls)) changed = true;
     if (mendText(message)) changed = true;
-    const reason = finishReason(choice["finish_reason"], Array.isArray(calls) && calls.length > 0) ?? "stop";
+    const reason = finishReason(choice["finish_reason"] || "stop", Array.isArray(calls) && calls.length > 0) ?? "stop";
     if (reason !== choice["finish_reason"]) set(choice, "finish_reason", reason);
   }
   if (mendUsage(response["usage"])) changed = true;

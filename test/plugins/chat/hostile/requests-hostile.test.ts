@@ -251,6 +251,19 @@ test("a streamed call without arguments has the empty object", async () => {
   assert.ok(text.indexOf('"{}"') < text.indexOf('"finish_reason":"tool_calls"'), text);
 });
 
+test("whole calls without arguments or a finish reason get both", async () => {
+  for (const finish of [undefined, null, "", "stop"]) {
+    for (const args of [undefined, null, "", {}]) {
+      const calls = [{ id: "c", type: "function", function: { name: "f", arguments: args } }];
+      const choice = { index: 0, message: { role: "assistant", tool_calls: calls }, finish_reason: finish };
+      up.answer = (_, res) => json(res, { choices: [choice] });
+      const { choices } = (await (await raw(`{"model":"main/whole",${rest}}`)).json()) as any;
+      assert.is(choices[0].finish_reason, "tool_calls", `${finish}`);
+      assert.is(choices[0].message.tool_calls[0].function.arguments, "{}");
+    }
+  }
+});
+
 test("stream_options go on only with stream", async () => {
   await raw(`{"model":"cheap","stream_options":{"include_usage":true},${rest}}`);
   await raw(`{"model":"cheap","stream":false,"stream_options":{"include_usage":true},${rest}}`);
