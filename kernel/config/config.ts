@@ -12,6 +12,7 @@ import { ConfigError, type ConfigProblem, problemText } from "./error.ts";
 import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";
 import { readText, writeText } from "./file.ts";
 import { type ConfigOptions, isSame, type Reading, read, type Source, sourceOf } from "./read.ts";
+import { expandReferences } from "./references.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 import { watchFiles } from "./watch.ts";
@@ -257,7 +258,7 @@ export class ConfigStore {
       const source = await sourceOf(this.#options);
       const { text = "" } = source;
       const before = read(source, this.#options);
-      const changed = edit(text, valueAt(before.value, path));
+      const changed = edit(text, expandReferences(valueAt(before.raw, path), before.env).value);
       if (changed === text) return undefined;
       const undo = async () =>
         void (await writeText(this.file, text, async () => (await readText(this.file)) !== changed));
@@ -265,10 +266,11 @@ export class ConfigStore {
       const after = read(next, this.#options);
       // What was wrong before must not keep anybody from mending it.
       const known = new Set(evaluate(before, this.composed).problems.map(withoutLine));
-      const unset = this.#options.unsetAllowed ? after.references.filter((one) => one.unset.length > 0) : [];
+      const { problems, references } = evaluate(after, this.composed);
+      const unset = this.#options.unsetAllowed ? references.filter((one) => one.unset.length > 0) : [];
       const isOld = (problem: ConfigProblem) =>
         known.has(withoutLine(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
-      this.#complain(evaluate(after, this.composed).problems.filter((problem) => !isOld(problem)));
+      this.#complain(problems.filter((problem) => !isOld(problem)));
       if (!(await writeText(this.file, changed, async () => ((await readText(this.file)) ?? "") !== text))) continue;
       if (!this.#onChange) {
         this.#activate(after);

@@ -8,45 +8,30 @@ import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import type { ConfigProblem } from "./error.ts";
 import { entriesOf, nodeAt } from "./json5/parse.ts";
 import type { Reading } from "./read.ts";
+import { expandReferences } from "./references.ts";
 import { refusalsIn } from "./refusals.ts";
 
 /** Problems of this message are about a key that nobody has defined (yet). */
 export const UNKNOWN = "is not a known key";
 
-/** The value with its defaults, and what is wrong with it. */
-export function evaluate(
-  reading: Reading,
-  schema: TSchema,
-): { value: Record<string, unknown>; problems: ConfigProblem[] } {
-  const value = fillDefaults(schema, typed(reading, schema), { sections: true }) as Record<string, unknown>;
-  const first = [...reading.problems, ...refusalsIn(value, schema, reading.references)];
+/** What the file says with its references replaced and its defaults filled in, and what is wrong with it. */
+export function evaluate(reading: Reading, schema: TSchema) {
+  const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
+    typed(text, schemaAt(schema, path)?.["type"]),
+  );
+  const value = fillDefaults(schema, expanded.value, { sections: true }) as Record<string, unknown>;
+  const first = [...expanded.problems, ...refusalsIn(value, schema, references)];
   // What has no value, or is refused, needs no second reason.
   const told = new Set(first.map(({ path }) => formatKeyPath(path)));
   const found = problemsIn(Errors(schema, [], value), value).filter(({ path }) => !told.has(formatKeyPath(path)));
-  return { value, problems: [...first, ...found].map((problem) => explain(problem, value, reading, schema)) };
+  return { value, references, problems: [...first, ...found].map((one) => explain(one, value, reading, schema)) };
 }
 
 // A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
-function typed(reading: Reading, schema: TSchema): unknown {
-  let value = reading.value;
-  for (const { path, whole, unset } of reading.references) {
-    const text = valueAt(value, path);
-    const wanted = schemaAt(schema, path)?.["type"];
-    if (!whole || unset.length > 0 || typeof text !== "string") continue;
-    if ((wanted === "number" || wanted === "integer") && text.trim() !== "" && Number.isFinite(Number(text)))
-      value = replaceAt(value, path, Number(text));
-    else if (wanted === "boolean" && (text === "true" || text === "false"))
-      value = replaceAt(value, path, text === "true");
-  }
-  return value;
-}
-
-function replaceAt(value: unknown, path: KeyPath, put: unknown): unknown {
-  const [step, ...further] = path;
-  if (step === undefined) return put;
-  const below = replaceAt(valueAt(value, [step]), further, put);
-  if (Array.isArray(value)) return value.map((item, i) => (i === step ? below : item));
-  return { ...(value as object), [step]: below };
+function typed(text: string, wanted: unknown): unknown {
+  if (wanted === "boolean" && (text === "true" || text === "false")) return text === "true";
+  const isNumber = (wanted === "number" || wanted === "integer") && text.trim() !== "" && Number.isFinite(Number(text));
+  return isNumber ? Number(text) : text;
 }
 
 function explain({ path, message, kind }: Problem, value: unknown, reading: Reading, schema: TSchema): ConfigProblem {

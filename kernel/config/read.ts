@@ -6,7 +6,7 @@ import { type Environment, readEnvFile, withVariables } from "./environment.ts";
 import { ConfigError } from "./error.ts";
 import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
-import { type Expanded, expandReferences } from "./references.ts";
+import { expandReferences } from "./references.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */
@@ -26,7 +26,8 @@ export interface Source {
   variables: string | Error;
 }
 
-export interface Reading extends Expanded {
+/** What they say, before any schema is asked. */
+export interface Reading {
   source: Source;
   node: Node;
   /** As it is written, references included. */
@@ -62,7 +63,7 @@ export function read(source: Source, { file, env, envFile }: ConfigOptions): Rea
     const node = parse(isBlank(text) ? "{}" : text);
     const raw = plainValue(node);
     if (!isRecord(raw)) throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }], name);
-    return { source, node, raw, env: all, ...expandReferences(raw, all) };
+    return { source, node, raw, env: all };
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;
     const { message, line, column } = error;

@@ -9,25 +9,31 @@ export interface Reference {
   unset: string[];
   /** Those that are set, to nothing but white space. */
   blank: string[];
-  /** The string is one reference and nothing else. */
-  whole: boolean;
 }
 
-export interface Expanded {
+interface Expanded {
   value: unknown;
   references: Reference[];
   problems: Problem[];
 }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const WHOLE = /^\$\{[^}]*\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. */
-export function expandReferences(raw: unknown, env: Record<string, string | undefined>): Expanded {
+/**
+ * Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. `typed` gets what a
+ * reference that is the whole string stands for, and returns what it means there.
+ */
+export function expandReferences(
+  raw: unknown,
+  env: Record<string, string | undefined>,
+  typed: (text: string, path: (string | number)[]) => unknown = (text) => text,
+): Expanded {
   const references: Reference[] = [];
   const problems: Problem[] = [];
 
-  const text = (source: string, path: (string | number)[]): string => {
+  const text = (source: string, path: (string | number)[]): unknown => {
     const unset: string[] = [];
     const blank: string[] = [];
     let found = false;
@@ -49,8 +55,8 @@ export function expandReferences(raw: unknown, env: Record<string, string | unde
     });
     for (const name of unset)
       problems.push({ path, message: `refers to the environment variable ${name}, which is not set`, kind: "value" });
-    if (found) references.push({ path, unset, blank, whole: /^\$\{[^}]*\}$/.test(source) });
-    return value;
+    if (found) references.push({ path, unset, blank });
+    return unset.length === 0 && WHOLE.test(source) ? typed(value, path) : value;
   };
 
   const walk = (value: unknown, path: (string | number)[]): unknown => {
