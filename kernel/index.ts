@@ -45,7 +45,6 @@ export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
 export { prettyLine } from "./log/pretty.ts";
-export { newId } from "./ids.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { fitsPattern } from "./text/pattern.ts";
 export { compile } from "./schema.ts";

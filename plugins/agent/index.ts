@@ -4,5 +4,6 @@
  * @example
  * const { turnId } = await ctx.use("agent").startTurn({ message: "Look at the build.", source: "mine", session: "ci" });
  */
+export { newId } from "./ids.ts";
 export * from "./tool-call.ts";
 export type * from "./types.ts";

@@ -1,5 +1,6 @@
 /** The models `agent` and `agent/<id>` of the chat endpoint: a turn like every other, over the caller's messages. */
-import { isPorticoError, newId, PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
+import { newId } from "./ids.ts";
 import type { AgentService } from "portico/agent";
 import {
   type CallInfo,

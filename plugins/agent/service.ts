@@ -1,5 +1,6 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
-import { newId, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import { checkTarget } from "portico/deliveries";
 import type { NewItem, WorkItem } from "portico/store";

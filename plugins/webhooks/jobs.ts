@@ -1,6 +1,6 @@
 /** What an accepted delivery becomes: the items that go into the store with it, and the answer. */
-import { newId, type Static } from "portico";
-import type { AgentService, TurnRequest } from "portico/agent";
+import type { Static } from "portico";
+import { newId, type AgentService, type TurnRequest } from "portico/agent";
 import type { NewItem } from "portico/store";
 import type { agentRequest, wakeRequest } from "./schema.ts";
 import { hashOf } from "./intake/content.ts";

@@ -1,5 +1,6 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, maskAddress, maskNamed, newId, openSse, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, maskAddress, maskNamed, openSse, type PluginContext, PorticoError } from "portico";
+import { newId } from "portico/agent";
 import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";

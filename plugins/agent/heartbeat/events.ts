@@ -1,5 +1,6 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
-import { clip, newId } from "portico";
+import { clip } from "portico";
+import { newId } from "../ids.ts";
 import type { NewItem, Store, WorkItem } from "portico/store";
 import { MAIN_SESSION } from "../context.ts";
 

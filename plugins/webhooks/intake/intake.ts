@@ -2,7 +2,8 @@
  * A request from outside, from its first byte to its answer. In order: method, size, credentials or signature, a known
  * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
  */
-import { type Call, isPorticoError, newId, type PluginContext, PorticoError, reply, type Throttle } from "portico";
+import { type Call, isPorticoError, type PluginContext, PorticoError, reply, type Throttle } from "portico";
+import { newId } from "portico/agent";
 import type { KnownKey, Take } from "portico/store";
 import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";

@@ -1,5 +1,6 @@
 /** What a mapping answers to its sender instead of our own words. */
-import { newId, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { newId } from "portico/agent";
 import type { RespondConfig } from "../schema.ts";
 import type { Request } from "./paths.ts";
 import { readTemplate, type Template } from "./template.ts";
