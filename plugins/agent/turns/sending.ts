@@ -1,5 +1,5 @@
 /** `message:sending` and `message:streaming`: what handlers make of what a turn says before it is kept or told to anybody. */
-import { newId } from "portico";
+import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/chat";
 import type { AgentContext } from "../context.ts";
 import { isSilent } from "../heartbeat/checklist.ts";
