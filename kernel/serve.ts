@@ -99,10 +99,14 @@ function printBanner(io: CommandIO, gateway: Gateway): void {
     : "as configured";
   const at = { url: gateway.url, token: token ?? "" };
   const parts = gateway.banners();
-  const rows = [...parts.flatMap((part) => part.rows?.(at) ?? []), ["Token", shown] as const];
+  const rowsOf = (some: typeof parts) => some.flatMap((part) => part.rows?.(at) ?? []);
+  // what can be pasted stands with the address and the token that it takes; all else comes after
+  const rows = [...rowsOf(parts.filter(({ example }) => example)), ["Token", shown] as const];
   const examples = parts.flatMap((part) => part.example?.(at) ?? []);
-  io.print(["Portico is running.", ...columns(rows.map(([name, text]) => [name, text])), ""].join("\n"));
+  const more = rowsOf(parts.filter(({ example }) => !example));
+  io.print(["Portico is running.", ...columns(rows), ""].join("\n"));
   if (examples.length > 0) io.print(["Try it:", ...examples.map((line) => `  ${line}`), ""].join("\n"));
+  if (more.length > 0) io.print([...columns(more), ""].join("\n"));
 }
 
 /**

@@ -72,7 +72,7 @@ export async function deadTurns(agent: AgentContext): Promise<string[]> {
   const items = await agent.store().items.list({ kind: "turn", state: "dead", limit: DEAD_SHOWN + 1 });
   const dead = items.slice(0, DEAD_SHOWN).map((item) => {
     const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
-    return `The turn ${turnId} of session ${sessionId} is dead: ${error?.message ?? "no reason was given"}. Try it again: portico turns replay ${turnId}`;
+    return `The turn ${turnId} of session ${sessionId} is dead: ${(error?.message ?? "no reason was given").replace(/\.+$/, "")}. Try it again: portico turns replay ${turnId}`;
   });
   return items.length > DEAD_SHOWN ? [...dead, "More turns are dead: portico turns list --state dead"] : dead;
 }

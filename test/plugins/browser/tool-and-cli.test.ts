@@ -7,7 +7,8 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import command from "../../../plugins/browser/cli.ts";
 import { ROUTES } from "../../../plugins/browser/browser-control.ts";
-import { requestOf } from "../../../plugins/browser/tool.ts";
+import { PATHS } from "../../../plugins/browser/routes/paths.ts";
+import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
 import { program } from "../../support/bundle.ts";
 import { packageDir } from "../../support/gateway.ts";
@@ -240,6 +241,23 @@ test("the tool does what the routes do, with refs, text and pictures", async () 
   assert.is((await use({ action: "close", targetId: opened.targetId })).error, undefined);
   const seen = await browser.gateway.json<string[]>("GET", "/probe");
   assert.ok(seen.includes(`${site.url}/`), "browser:navigated was emitted");
+});
+
+test("every route of the control API, and every kind of action, is a call of the tool", () => {
+  const given = { kind: "local", name: "n", targetId: "t" };
+  const actions = (Parameters.properties.action.anyOf as { const: string }[]).map((one) => one.const);
+  const asked = actions.map((action) => requestOf({ action, input: given }, "main"));
+  const routes = new Set(asked.map(({ method, route }) => `${method} ${route}`));
+  assert.equal(
+    PATHS.map(([method, path]) => `${method} ${path}`).filter((path) => !routes.has(path)),
+    [],
+  );
+  assert.equal(
+    Object.keys(KINDS).filter((kind) => !actions.includes(kind)),
+    [],
+  );
+  const made = requestOf({ action: "profileCreate", input: { name: "x", args: ["--y"], cdpUrl: "http://z" } }, "main");
+  assert.equal(JSON.parse(JSON.stringify(made.body)), { name: "x" }, "switches are the owner's");
 });
 
 test("calls of the tool become requests", () => {
