@@ -125,7 +125,7 @@ function handleSignals(gateway: () => Gateway | undefined): Promise<number> {
         }
         stoppingSince = now;
         const one = gateway();
-        if (!one) process.exit(exitCodes[signal]);
+        if (!one) process.exit(0); // it has not begun to serve: there is nothing to wait for
         one.stop(signal).then(
           () => resolve(0),
           () => resolve(1),

@@ -1,7 +1,7 @@
 /** What outsiders put into names must not reach the terminal, and one Ctrl-C is one signal. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -130,6 +130,23 @@ test("signals within a second are one, and the stream that runs ends; a later on
     await Promise.all([patient.stop(), hasty.stop()]);
     upstream.close();
   }
+});
+
+test("a signal while it starts ends it with 0", async () => {
+  const home = temporaryDir("portico-early-");
+  mkdirSync(join(home, "plugins/slow"), { recursive: true });
+  writeFileSync(join(home, "portico.json"), "{ gateway: { port: 0 } }");
+  const slow = `import { definePlugin } from "portico";
+export default definePlugin({ name: "slow", async setup() { console.log("it waits"); await new Promise(() => {}); } });`;
+  writeFileSync(join(home, "plugins/slow/plugin.ts"), slow);
+  const args = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "start", "--home", home];
+  const child = spawn(process.execPath, args, { cwd: packageDir, stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  let output = "";
+  child.stdout.on("data", (chunk) => (output += chunk));
+  await until("the start to be under way", () => output.includes("it waits"));
+  child.kill("SIGINT");
+  assert.equal(await exited, [0, null]);
 });
 
 // A terminal's Ctrl-C reaches npm, its shell and the gateway; npm passes it on once more.
