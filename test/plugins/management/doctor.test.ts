@@ -113,7 +113,10 @@ test("of a running gateway, channels, jobs and turns are told too; status names 
     assert.equal(levels("store"), ["ok"]);
     assert.equal(levels("plugins"), ["ok"]);
     const { stdout } = await porticoHere(gateway.home, ["status"]);
-    assert.match(stdout, /turns: The turn turn_\w+ of session .* is dead: [^\n]*[^.]\. Try it again: portico turns replay turn_/);
+    assert.match(
+      stdout,
+      /turns: The turn turn_\w+ of session .* is dead: [^\n]*[^.]\. Try it again: portico turns replay turn_/,
+    );
     assert.match(stdout, /cron: daily failed the last time: /);
   } finally {
     await gateway.stop();
