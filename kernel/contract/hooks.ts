@@ -24,26 +24,3 @@ export type HookHandler<K extends EventName = EventName> = (
   event: HookEvent<K>,
   ctx: HookContext,
 ) => HandlerResult<K> | Promise<HandlerResult<K>>;
-
-/** What a hook says of itself, in the front matter of its HOOK.md. */
-export interface HookMeta {
-  name?: string;
-  description?: string;
-  /** `command:*` stands for every event of a kind. */
-  events: string[];
-  /** Higher runs first. */
-  priority: number;
-  enabled?: boolean;
-  /** Deadline of one call in ms. */
-  timeoutMs: number;
-  /** While the handler does not work, its events are refused instead of passing. */
-  failClosed: boolean;
-  /** The handler's export where it is not the default one. */
-  export?: string;
-  os?: string[];
-  requires: { bins: string[]; anyBins: string[]; env: string[]; config: string[] };
-  /** Requirements are not asked for (the operating system still is). */
-  always: boolean;
-  homepage?: string;
-  emoji?: string;
-}

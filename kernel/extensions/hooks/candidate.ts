@@ -8,7 +8,7 @@ import { problemOf } from "../problem.ts";
 import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
 import type { Candidate } from "../slot.ts";
 import { fingerprint } from "./approvals.ts";
-import type { HookMeta } from "../../types.ts";
+import type { HookMeta } from "./front-matter.ts";
 import type { ReadMeta } from "./meta-cache.ts";
 
 export interface HookCandidate extends Candidate<HookMeta> {

@@ -2,12 +2,15 @@
  * Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. gray-matter would run code that stands
  * there (`---js`): the first line is checked before it sees the text, and its one engine is the YAML reader.
  */
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Errors } from "@sinclair/typebox/errors";
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import type { HookMeta } from "../../contract/hooks.ts";
+import { fillDefaults } from "../../defaults.ts";
+import { problemsIn } from "../../problems.ts";
 import { isRecord } from "../../text/key-path.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import { isHookName } from "./name.ts";
+import { hookName } from "./name.ts";
 
 export interface FrontMatter {
   meta: HookMeta;
@@ -26,31 +29,42 @@ export class FrontMatterError extends Error {
   }
 }
 
-const isText = (value: unknown) => typeof value === "string" && value.trim() !== "";
-const isFlag = (value: unknown) => typeof value === "boolean";
-const isNumber = (value: unknown, least = -Infinity, most = Infinity) =>
-  typeof value === "number" && Number.isFinite(value) && value >= least && value <= most;
-const isList = (value: unknown) => (Array.isArray(value) ? value.every(isText) : isText(value));
+const text = (expected: string) => Type.Optional(Type.String({ pattern: "\\S", expected }));
+const flag = { default: false, expected: "true or false" };
+const names = (expected = "a list of names") => Type.Array(Type.String({ pattern: "\\S" }), { default: [], expected });
+const milliseconds = { minimum: 1, maximum: 600_000, default: 5000 };
 
-/** Field → whether a value is one, and what it must be. */
-const fields: Record<keyof HookMeta, [fits: (value: unknown) => boolean, expected: string]> = {
-  name: [
-    (value) => typeof value === "string" && isHookName(value),
-    "letters, digits, dots, dashes or underscores, at most 64",
-  ],
-  description: [isText, "a text"],
-  events: [isList, "an event name or a list of them, such as [message:received]"],
-  priority: [(value) => isNumber(value), "a number"],
-  enabled: [isFlag, "true or false"],
-  timeoutMs: [(value) => isNumber(value, 1, 600_000), "a number of milliseconds from 1 to 600000"],
-  failClosed: [isFlag, "true or false"],
-  export: [isText, "the name of an export"],
-  os: [isList, "a list of platforms, such as [linux, darwin]"],
-  requires: [isRecord, "a map with bins, anyBins, env or config"],
-  always: [isFlag, "true or false"],
-  homepage: [isText, "an address"],
-  emoji: [isText, "a text"],
-};
+/** What a hook says of itself; `expected` ends the sentence on what a field must be. */
+const schema = Type.Object({
+  name: Type.Optional(
+    Type.String({ pattern: hookName.source, expected: "letters, digits, dots, dashes or underscores, at most 64" }),
+  ),
+  description: text("a text"),
+  /** `command:*` stands for every event of a kind. */
+  events: names("an event name or a list of them, such as [message:received]"),
+  /** Higher runs first. */
+  priority: Type.Number({ default: 0, expected: "a number" }),
+  enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
+  /** Deadline of one call in ms. */
+  timeoutMs: Type.Number({ ...milliseconds, expected: "a number of milliseconds from 1 to 600000" }),
+  /** While the handler does not work, its events are refused instead of passing. */
+  failClosed: Type.Boolean(flag),
+  /** The handler's export where it is not the default one. */
+  export: text("the name of an export"),
+  os: Type.Optional(
+    Type.Array(Type.String({ pattern: "\\S" }), { expected: "a list of platforms, such as [linux, darwin]" }),
+  ),
+  requires: Type.Object(
+    { bins: names(), anyBins: names(), env: names(), config: names() },
+    { default: {}, expected: "a map with bins, anyBins, env or config" },
+  ),
+  /** Requirements are not asked for (the operating system still is). */
+  always: Type.Boolean(flag),
+  homepage: text("an address"),
+  emoji: text("a text"),
+});
+export type HookMeta = Static<typeof schema>;
+const fields: Readonly<Record<string, TSchema>> = schema.properties;
 
 type Values = Record<string, unknown>;
 /** A map that may carry fields, and where it stands. */
@@ -111,42 +125,38 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     });
   // Each field from the first layer that has it.
   const given: Values = {};
-  for (const [field, [fits, expected]] of Object.entries(fields)) {
+  const places: Record<string, readonly string[]> = {};
+  for (const [field, form] of Object.entries(fields)) {
     const layer = layers.find(({ values }) => (values[field] ?? undefined) !== undefined);
     if (!layer) continue;
-    const path = [...layer.at, field];
-    if (!fits(layer.values[field])) throw new FrontMatterError(`"${path.join(".")}" must be ${expected}`, lineOf(path));
-    given[field] = layer.values[field];
+    places[field] = [...layer.at, field];
+    given[field] = listed(layer.values[field], form);
   }
-  const requires = (given["requires"] ?? {}) as Values;
-  const required = (field: string): string[] => {
-    const value = requires[field] ?? [];
-    if (isList(value)) return listOf(value);
-    throw new FrontMatterError(`"requires.${field}" must be a list of names`, lineOf(["requires", field]));
-  };
+  const filled = fillDefaults(schema, given);
+  const [problem] = problemsIn(Errors(schema, [], filled), filled);
+  if (problem) {
+    const [field = "", member] = problem.path.map(String);
+    const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[member ?? ""];
+    const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
+    const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
+    throw new FrontMatterError(`"${path.join(".")}" must be ${expected}`, lineOf(path));
+  }
+  const meta = filled as HookMeta;
   // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
-  const named = listOf(given["events"]);
-  const events = top["events"] ? named : named.map((event) => (event.includes(":") ? event : `${event}:*`));
-  if (events.length === 0) {
-    const message = '"events" is missing: name the events that the hook handles, such as events: [message:received]';
-    throw new FrontMatterError(message, 1);
-  }
-  const meta: HookMeta = {
-    priority: 0,
-    timeoutMs: 5000,
-    failClosed: false,
-    always: false,
-    ...given,
-    events: [...new Set(events)],
-    ...(given["os"] ? { os: listOf(given["os"]) } : {}),
-    requires: {
-      bins: required("bins"),
-      anyBins: required("anyBins"),
-      env: required("env"),
-      config: required("config"),
-    },
-  };
-  return { meta, warnings };
+  const isPack = !top["events"];
+  meta.events = [...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event)))];
+  if (meta.events.length > 0) return { meta, warnings };
+  const message = '"events" is missing: name the events that the hook handles, such as events: [message:received]';
+  throw new FrontMatterError(message, 1);
+}
+
+/** One name stands for a list of one, below too; names have no space around them, and what is null is not there. */
+function listed(value: unknown, form: TSchema | undefined): unknown {
+  if (form?.["type"] === "array") return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
+  const members = form?.["properties"] as Record<string, TSchema> | undefined;
+  if (!members || !isRecord(value)) return value;
+  const there = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(there.map(([key, member]) => [key, listed(member, members[key])]));
 }
 
 /** `metadata` may be a map or JSON in a string; each map in it may carry fields, Portico's own before others'. */
@@ -168,8 +178,4 @@ function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
       isRecord(values) && !Object.hasOwn(fields, key) ? [{ at: ["metadata", key], values }] : [],
     );
   return [...layers, { at: ["metadata"], values: value }];
-}
-
-function listOf(value: unknown): string[] {
-  return [value ?? []].flat().map((item) => String(item).trim());
 }

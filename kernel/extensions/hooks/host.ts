@@ -10,7 +10,7 @@ import { createKeptLogger, createRing, type HookLogLine } from "../../log/kept-l
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, type HookTrialEvent, tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
-import type { HookMeta } from "../../types.ts";
+import type { HookMeta } from "./front-matter.ts";
 import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";

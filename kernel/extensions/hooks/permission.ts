@@ -1,7 +1,7 @@
 /** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
 import { join } from "node:path";
 import { PorticoError } from "../../errors.ts";
-import type { HookMeta } from "../../types.ts";
+import type { HookMeta } from "./front-matter.ts";
 import type { Found } from "../discover.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";

@@ -1,7 +1,7 @@
 /** What a hook requires of the machine, the environment and the configuration. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { HookMeta } from "../../types.ts";
+import type { HookMeta } from "./front-matter.ts";
 
 export interface Surroundings {
   platform: string;

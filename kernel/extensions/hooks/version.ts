@@ -11,7 +11,7 @@ import type { Slot, Version } from "../slot.ts";
 import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded } from "./candidate.ts";
-import type { HookMeta } from "../../types.ts";
+import type { HookMeta } from "./front-matter.ts";
 
 export interface HookVersion extends Version {
   candidate: HookCandidate;
