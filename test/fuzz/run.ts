@@ -1,5 +1,6 @@
 /**
- * `npm run fuzz [-- SEED [COUNT]]`: malformed input over every route and parser, 1,000,000 pieces unless told otherwise.
+ * `npm run fuzz [-- SEED [COUNT]]`: malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
+ * and as many responses of upstreams read by our parser and by Node's.
  * It fails where the gateway crashes, answers an undocumented 5xx, computes for longer than 200 ms in one turn, shows a
  * secret or a stack, or holds a place or a connection at the end. What was sent is printed, and comes again with the seed.
  */
@@ -8,6 +9,7 @@ import { join } from "node:path";
 import { parsers } from "./parsers.ts";
 import { createRandom, mutate, randomText } from "./random.ts";
 import { type Finding, sendBytes, sendRequest, type Target } from "./requests.ts";
+import { fuzzResponses } from "./responses.ts";
 import { startUpstream } from "./upstream.ts";
 
 const STALL_MS = 200;
@@ -21,6 +23,7 @@ const WARM_UP = 3000;
 const failures: string[] = [];
 
 fuzzParsers(total - requests);
+failures.push(...fuzzResponses(createRandom(seed + 3), total));
 await fuzzGateway(requests);
 for (const failure of failures.slice(0, 40)) console.log(`\n${failure}`);
 console.log(`\nseed ${seed}: ${total} pieces, ${failures.length} failures`);

@@ -4,6 +4,7 @@
  * a response must never reach the caller of the next request.
  */
 import type { IncomingHttpHeaders } from "node:http";
+import { hasToken, lengthOf, nameOf, parseHead, ProtocolError } from "./response-head.ts";
 
 export interface ResponseEvents {
   /** Interim responses (1xx) too. */
@@ -14,18 +15,16 @@ export interface ResponseEvents {
   end(reusable: boolean): void;
 }
 
-/** What came is no HTTP/1.1 response. */
-export class ProtocolError extends Error {
-  readonly code = "EBADMSG";
-}
-
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_LINE_BYTES = 4096;
 /** 2^52 bytes are 13 hex digits. */
 const MAX_SIZE_DIGITS = 13;
 
+const TAB = 9;
 const CR = 13;
 const LF = 10;
+const SEMICOLON = 59;
+const DEL = 127;
 
 enum State {
   /** No response is expected. */
@@ -42,6 +41,7 @@ enum State {
   ChunkEnd,
   Trailer,
   TrailerLine,
+  TrailerLineEnd,
   TrailerEnd,
 }
 
@@ -52,6 +52,7 @@ export class ResponseReader {
   #left = 0;
   #digits = 0;
   #lineBytes = 0;
+  #trailer = "";
   #reusable = false;
 
   constructor(events: ResponseEvents) {
@@ -122,6 +123,7 @@ export class ResponseReader {
     const { status, minor, headers } = parseHead(bytes.toString("latin1", from, end));
     const next = end + 4;
     if (status < 200) {
+      if (minor === 0) throw new ProtocolError("an interim response of HTTP/1.0");
       if (status === 101) throw new ProtocolError("a switch of protocols that was not asked for");
       this.#events.head(status, headers);
       return next;
@@ -141,17 +143,21 @@ export class ResponseReader {
         ? connection === undefined || !hasToken(connection, "close")
         : hasToken(connection ?? "", "keep-alive");
     const coding = headers["transfer-encoding"]?.trim().toLowerCase();
-    const length = headers["content-length"];
+    const text = headers["content-length"];
+    const length = text === undefined ? undefined : lengthOf(text);
+    const isEmpty = status === 204 || status === 304;
+    if (coding !== undefined && coding !== "identity" && coding !== "chunked")
+      throw new ProtocolError("a transfer coding that was not asked for");
+    // somebody on the way may have read another end
+    if (coding !== undefined && (length !== undefined || minor === 0 || isEmpty)) this.#reusable = false;
     this.#left = 0;
     this.#state = State.Length;
-    if (status === 204 || status === 304) return;
-    if (coding !== undefined && coding !== "identity") {
-      // with a length beside it somebody on the way may have read another end
-      if (length !== undefined || minor === 0) this.#reusable = false;
-      this.#state = /(?:^|[,\s])chunked$/.test(coding) ? State.Size : State.Rest;
+    if (isEmpty) return;
+    if (coding === "chunked") {
+      this.#state = State.Size;
       this.#digits = 0;
       this.#lineBytes = 0;
-    } else if (length !== undefined) this.#left = lengthOf(length);
+    } else if (length !== undefined) this.#left = length;
     else this.#state = State.Rest;
   }
 
@@ -194,13 +200,13 @@ export class ResponseReader {
         }
         if (this.#digits === 0) throw new ProtocolError("a chunk without a size");
         if (byte === CR) this.#state = State.SizeEnd;
-        else if (byte === 59 || byte === 32 || byte === 9) this.#state = State.SizeExtension;
+        else if (byte === SEMICOLON) this.#state = State.SizeExtension;
         else throw new ProtocolError("a chunk's size that is no number");
         return false;
       }
       case State.SizeExtension:
         if (byte === CR) this.#state = State.SizeEnd;
-        else this.#countLine();
+        else this.#lineByte(byte);
         return false;
       case State.SizeEnd:
         mustBe(byte, LF);
@@ -219,10 +225,19 @@ export class ResponseReader {
         return false;
       case State.Trailer:
         this.#state = byte === CR ? State.TrailerEnd : State.TrailerLine;
-        return false;
+        this.#trailer = "";
+        return byte !== CR && this.#readLine(byte);
       case State.TrailerLine:
-        if (byte === LF) this.#state = State.Trailer;
-        else this.#countLine();
+        if (byte === CR) this.#state = State.TrailerLineEnd;
+        else {
+          this.#lineByte(byte);
+          this.#trailer += String.fromCharCode(byte);
+        }
+        return false;
+      case State.TrailerLineEnd:
+        mustBe(byte, LF);
+        nameOf(this.#trailer);
+        this.#state = State.Trailer;
         return false;
       default:
         mustBe(byte, LF);
@@ -230,7 +245,10 @@ export class ResponseReader {
     }
   }
 
-  #countLine(): void {
+  /** One byte of an extension or a trailer, which are read over. All of a body's trailers count together. */
+  #lineByte(byte: number): void {
+    if ((byte < 32 && byte !== TAB) || byte === DEL)
+      throw new ProtocolError("a line of the body with a control character");
     if (++this.#lineBytes > MAX_LINE_BYTES) throw new ProtocolError("a line of the body is too long");
   }
 }
@@ -243,44 +261,4 @@ function hexDigit(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48;
   const letter = byte | 32;
   return letter >= 97 && letter <= 102 ? letter - 87 : -1;
-}
-
-function hasToken(list: string, token: string): boolean {
-  return list === token || list.split(",").some((item) => item.trim() === token);
-}
-
-/** The same length said twice is a length; two lengths are none. */
-function lengthOf(text: string): number {
-  const [first = "", ...others] = text.split(",").map((item) => item.trim());
-  if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
-    throw new ProtocolError("a response whose length is no number");
-  return Number(first);
-}
-
-interface Head {
-  status: number;
-  minor: number;
-  headers: IncomingHttpHeaders;
-}
-
-const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-
-function parseHead(text: string): Head {
-  let at = text.indexOf("\r\n");
-  const line = at === -1 ? text : text.slice(0, at);
-  const found = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(line);
-  if (found === null) throw new ProtocolError("not an HTTP/1.1 response");
-  const headers: Record<string, string> = Object.create(null);
-  while (at !== -1) {
-    const from = at + 2;
-    at = text.indexOf("\r\n", from);
-    const colon = text.indexOf(":", from);
-    const end = at === -1 ? text.length : at;
-    const name = text.slice(from, colon === -1 ? from : colon).toLowerCase();
-    if (colon > end || !TOKEN.test(name)) throw new ProtocolError("a response with a broken header line");
-    const value = text.slice(colon + 1, end).trim();
-    const known = headers[name];
-    headers[name] = known === undefined ? value : `${known}, ${value}`;
-  }
-  return { status: Number(found[2]), minor: Number(found[1]), headers: headers as IncomingHttpHeaders };
 }

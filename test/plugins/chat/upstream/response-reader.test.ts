@@ -1,7 +1,8 @@
 /** The framing of answers, cut at every byte; what must not be reused, and what is no answer at all. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { ResponseReader, ProtocolError } from "../../../../plugins/chat/upstream/http/response-reader.ts";
+import { ProtocolError } from "../../../../plugins/chat/upstream/http/response-head.ts";
+import { ResponseReader } from "../../../../plugins/chat/upstream/http/response-reader.ts";
 
 interface Told {
   heads: [status: number, headers: Record<string, unknown>][];
@@ -54,7 +55,7 @@ test("a body of known length", () => {
 test("a body in chunks, with extensions and trailers", () => {
   const text =
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" +
-    "5\r\nhello\r\n1;name=value\r\n \r\n00a \r\n0123456789\r\n0\r\nx-trailer: 1\r\nother: 2\r\n\r\n";
+    "5\r\nhello\r\n1;name=value\r\n \r\n00a\r\n0123456789\r\n0\r\nx-trailer: 1\r\nother: 2\r\n\r\n";
   everyWay(text, ({ heads, body, ends }) => {
     assert.is(heads.length, 1);
     assert.is(body, "hello 0123456789");

@@ -1,0 +1,57 @@
+/** The head of an HTTP/1.1 response: its status line and header lines (RFC 9112, sections 4 and 5). */
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What came is no HTTP/1.1 response. */
+export class ProtocolError extends Error {
+  readonly code = "EBADMSG";
+}
+
+/** Of a list such as that of `Connection`, in small letters. */
+export function hasToken(list: string, token: string): boolean {
+  return list === token || list.split(",").some((item) => item.trim() === token);
+}
+
+/** The same length said twice is a length; two lengths are none. */
+export function lengthOf(text: string): number {
+  const [first = "", ...others] = text.split(",").map((item) => item.trim());
+  if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
+    throw new ProtocolError("a response whose length is no number");
+  return Number(first);
+}
+
+export interface Head {
+  status: number;
+  minor: number;
+  headers: IncomingHttpHeaders;
+}
+
+/** What may stand in a head beside its line ends: a bare CR or LF is where two readers would part (RFC 9112, 2.2). */
+const BROKEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+/** Of a header's or trailer's line, in small letters. */
+export function nameOf(line: string): string {
+  const name = line.slice(0, Math.max(0, line.indexOf(":"))).toLowerCase();
+  if (!TOKEN.test(name)) throw new ProtocolError("a response with a broken header line");
+  return name;
+}
+
+/** Lines without the empty one at the end. Throws `ProtocolError`. */
+export function parseHead(text: string): Head {
+  if (BROKEN.test(text)) throw new ProtocolError("a head with a control character");
+  let at = text.indexOf("\r\n");
+  const line = at === -1 ? text : text.slice(0, at);
+  const found = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(line);
+  if (found === null) throw new ProtocolError("not an HTTP/1.1 response");
+  const headers: Record<string, string> = Object.create(null);
+  while (at !== -1) {
+    const from = at + 2;
+    at = text.indexOf("\r\n", from);
+    const field = text.slice(from, at === -1 ? text.length : at);
+    const name = nameOf(field);
+    const value = field.slice(name.length + 1).trim();
+    const known = headers[name];
+    headers[name] = known === undefined ? value : `${known}, ${value}`;
+  }
+  return { status: Number(found[2]), minor: Number(found[1]), headers: headers as IncomingHttpHeaders };
+}
