@@ -1,5 +1,6 @@
 /** The common events of a stream in OpenAI's form: one string of text, reasoning or arguments, and nothing else. */
 import { type EventFrame, EventPattern, frameOf } from "../kit/stream/event-pattern.ts";
+import type { Growing } from "../secrets/masked-stream.ts";
 import { type Fields, isObject } from "./fields.ts";
 
 /** Text, reasoning and arguments may alternate. */
@@ -12,15 +13,25 @@ export interface CommonEvent {
   readonly text: boolean;
   /** What stands around the string as it goes out, where that is not what came. */
   readonly renamed: EventFrame | undefined;
+  /** What the string is a part of, to whoever looks for secrets in it. */
+  growing: Growing | undefined;
 }
 
 export class CommonEvents {
   #list: CommonEvent[] = [];
+  #learned: CommonEvent | undefined;
 
   /** The kind of event that starts here, where it differs from a good one only inside its one string. */
   match(bytes: Buffer, start: number): CommonEvent | undefined {
     for (const event of this.#list) if (event.pattern.match(bytes, start)) return event;
     return undefined;
+  }
+
+  /** What was learned since the last call. */
+  takeLearned(): CommonEvent | undefined {
+    const learned = this.#learned;
+    this.#learned = undefined;
+    return learned;
   }
 
   /**
@@ -38,7 +49,8 @@ export class CommonEvents {
     const renamed = written === undefined ? undefined : frameOf(written, Buffer.from(`"${field}"`));
     if (written !== undefined && renamed === undefined) return;
     const text = field === "content" && choice["index"] === 0;
-    this.#list = [{ pattern, text, renamed }, ...this.#list.slice(0, MOST_PATTERNS - 1)];
+    this.#learned = { pattern, text, renamed, growing: undefined };
+    this.#list = [this.#learned, ...this.#list.slice(0, MOST_PATTERNS - 1)];
   }
 }
 

@@ -12,10 +12,11 @@ import {
   upstreamError,
   type Usage,
 } from "portico/chat";
+import type { MaskedStream } from "../secrets/masked-stream.ts";
 import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
 import { type Fields, isObject } from "./fields.ts";
 import { errorIn } from "./completion.ts";
-import { CommonEvents } from "./common-events.ts";
+import { type CommonEvent, CommonEvents } from "./common-events.ts";
 
 const LF = 10;
 const CR = 13;
@@ -34,13 +35,16 @@ export class OpenAiStream implements StreamDecoder {
   readonly #capture: boolean;
   readonly #mender: ChunkMender;
   readonly #common = new CommonEvents();
+  readonly #mask: MaskedStream | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
   /** Set once the stream turned out not to end its lines with LF alone. */
   #parser: SseParser | undefined;
   #parsed: Buffer[] = [];
 
-  constructor(options: StreamOptions) {
+  /** `mask`: hides secrets in all that goes out. */
+  constructor(options: StreamOptions, mask?: MaskedStream) {
+    this.#mask = mask;
     this.#capture = options.capture === true;
     this.#mender = new ChunkMender(options);
   }
@@ -94,14 +98,16 @@ export class OpenAiStream implements StreamDecoder {
       } catch (error) {
         this.#fail(error, pieces.length > 0 || this.#parsed.length > 0);
       }
-      pieces.push(...this.#parsed);
+      pieces.push(this.#hide(Buffer.concat(this.#parsed)));
     }
     if (!this.done && this.failure === undefined) {
       if (!this.#mender.started)
         throw upstreamError({ kind: "upstream", message: "The upstream's stream ended before anything came." }, 200);
-      pieces.push(this.#closing(), DONE);
+      pieces.push(this.#hide(Buffer.concat([this.#closing(), DONE])));
       this.done = true;
     }
+    const held = this.#mask?.end();
+    if (held !== undefined) pieces.push(held);
     return join(pieces);
   }
 
@@ -141,7 +147,8 @@ export class OpenAiStream implements StreamDecoder {
     } catch (error) {
       this.#fail(error, this.#parsed.length > 0);
     }
-    return join(this.#parsed);
+    const out = join(this.#parsed);
+    return out === undefined ? undefined : this.#hide(out);
   }
 
   /** What came before the error in the same read is still handed on; the error then waits in `failure`. */
@@ -158,7 +165,7 @@ export class OpenAiStream implements StreamDecoder {
       const common = this.#common.match(bytes, at);
       const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
-      if (common !== undefined) {
+      if (common !== undefined && this.#mayPass(common, bytes)) {
         const { stringStart, stringEnd } = common.pattern;
         if (this.#capture && common.text) this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
         if (common.renamed !== undefined) {
@@ -169,7 +176,7 @@ export class OpenAiStream implements StreamDecoder {
       } else {
         let out: Buffer | undefined;
         try {
-          out = this.#block(bytes, at, end);
+          out = this.#readBlock(bytes, at, end);
         } catch (error) {
           if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
           this.#fail(error, pieces.length > 0);
@@ -193,6 +200,26 @@ export class OpenAiStream implements StreamDecoder {
       if (out !== undefined) pieces.push(out);
     }
     return true;
+  }
+
+  #mayPass({ pattern, growing }: CommonEvent, bytes: Buffer): boolean {
+    if (this.#mask === undefined) return true;
+    return growing !== undefined && this.#mask.passes(growing, bytes, pattern.stringStart, pattern.stringEnd);
+  }
+
+  #hide(bytes: Buffer): Buffer {
+    return this.#mask === undefined || bytes.length === 0 ? bytes : this.#mask.push(bytes);
+  }
+
+  /** One block without secrets. Undefined: it may pass as it is. */
+  #readBlock(bytes: Buffer, start: number, end: number): Buffer | undefined {
+    const out = this.#block(bytes, start, end);
+    if (this.#mask === undefined) return out;
+    const block = out ?? bytes.subarray(start, end);
+    const hidden = this.#hide(block);
+    const learned = this.#common.takeLearned();
+    if (learned !== undefined) learned.growing = this.#mask.current;
+    return hidden === block ? out : hidden;
   }
 
   /** One block up to its blank line. Undefined: it may pass as it is. */

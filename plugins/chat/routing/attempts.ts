@@ -36,8 +36,9 @@ export async function converse(engine: Engine, job: Job): Promise<ChatResponse> 
   const own = found instanceof Promise ? await found : found;
   const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
   const shape = all[0]?.shape;
-  if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, all);
-  return shape.cache.answer(job, shape, () => askTargets(engine, job, all));
+  // Awaited: a promise that an async function returns as it is costs three turns of the queue.
+  if (shape?.cache === undefined || !job.cacheable) return await askTargets(engine, job, all);
+  return await shape.cache.answer(job, shape, () => askTargets(engine, job, all));
 }
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {

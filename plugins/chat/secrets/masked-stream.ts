@@ -21,7 +21,7 @@ const BACKSLASH = 92;
 const SMALL_U = 117;
 
 /** One string of the stream that grows by deltas. */
-interface Growing {
+export interface Growing {
   /** The choice or block that it is a part of. */
   readonly of: string;
   state: number;
@@ -106,19 +106,44 @@ export class MaskedStream {
     return out.length === 0 ? undefined : Buffer.concat(out);
   }
 
+  /** What the text of the last event is a part of, where it went out as it came and had but one. */
+  get current(): Growing | undefined {
+    return this.#layout?.growing;
+  }
+
+  /** Whether a text (as in JSON, up to its quote) may go out as it is: nothing is held, and nothing of it must be. */
+  passes(growing: Growing, bytes: Buffer, start: number, end: number): boolean {
+    return this.#holding.size === 0 && this.#go(growing, bytes, start) === end;
+  }
+
   /** The end of an event that is laid out as the one before, and says nothing that must be held back; else -1. */
   #skim(bytes: Buffer, at: number): number {
     const layout = this.#layout;
     if (layout === undefined || layout.growing.held !== "") return -1;
+    const { growing, head, tail } = layout;
+    const start = at + head.length;
+    if (start > bytes.length || head.compare(bytes, at, start) !== 0) return -1;
+    const { state } = growing;
+    const quote = this.#go(growing, bytes, start);
+    if (quote === -1) return -1;
+    const end = quote + tail.length;
+    if (end <= bytes.length && tail.compare(bytes, quote, end) === 0) return end;
+    growing.state = state;
+    return -1;
+  }
+
+  /** Goes through a text to its quote; -1, and as if nothing had been, where something must be held back. */
+  #go(growing: Growing, bytes: Buffer, start: number): number {
     const automaton = this.#automaton;
-    const { head, tail } = layout;
-    let i = at + head.length;
-    if (i > bytes.length || head.compare(bytes, at, i) !== 0) return -1;
-    let { state } = layout.growing;
-    for (; ; i++) {
+    let { state } = growing;
+    for (let i = start; ; i++) {
       const byte = bytes[i];
-      if (byte === QUOTE) break;
       if (byte === undefined) return -1;
+      if (byte === QUOTE) {
+        if (automaton.depth[state]! > LEAD) return -1;
+        growing.state = state;
+        return i;
+      }
       if (byte === BACKSLASH) {
         const next = bytes[++i];
         if (next === SMALL_U || next === SLASH || next === BACKSLASH || next === QUOTE) return -1;
@@ -128,11 +153,6 @@ export class MaskedStream {
       state = automaton.step(state, byte);
       if (automaton.complete[state] === 1) return -1;
     }
-    const end = i + tail.length;
-    if (end > bytes.length || tail.compare(bytes, i, end) !== 0) return -1;
-    if (automaton.depth[state]! > LEAD) return -1;
-    layout.growing.state = state;
-    return end;
   }
 
   /** One event. Undefined: it may go out as it came. */

@@ -31,7 +31,7 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<u
   const raw = await call.body();
   const { request, fallbacks, same } = readRequest(value, raw);
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
-  return openChat(endpoint, call, incoming, ({ job, response }) => {
+  return await openChat(endpoint, call, incoming, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });
     const { res } = call;
     setTrace(res, job);

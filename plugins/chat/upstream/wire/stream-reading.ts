@@ -8,7 +8,7 @@ import type { WireAttempt } from "../attempt.ts";
 
 export class StreamReading implements StreamDecoder {
   readonly #decoder: StreamDecoder;
-  /** Undefined where there is no secret to hide. */
+  /** Undefined where there is no secret to hide, or the decoder hides them. */
   readonly #masked: MaskedStream | undefined;
   readonly #mask: SecretMask;
   /** Reads along where the text is wanted and the decoder does not keep it. */
@@ -16,12 +16,13 @@ export class StreamReading implements StreamDecoder {
 
   constructor({ wire, native, target, job }: WireAttempt, call: WireRequest) {
     const { created, model } = target;
-    const mender = () =>
-      new OpenAiStream({ id: target.id, created, model, includeUsage: job.includeUsage, capture: job.capture });
+    const mender = (mask?: MaskedStream) =>
+      new OpenAiStream({ id: target.id, created, model, includeUsage: job.includeUsage, capture: job.capture }, mask);
     const own = (native ?? wire).decoder?.(call, target);
-    this.#decoder = own ?? mender();
+    const masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
+    this.#decoder = own ?? mender(masked);
     this.#mask = target.mask;
-    this.#masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
+    this.#masked = own === undefined ? undefined : masked;
     if (own !== undefined && job.capture && native === undefined) this.#reader = mender();
   }
 

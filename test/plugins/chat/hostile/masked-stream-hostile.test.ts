@@ -1,6 +1,7 @@
 /** A secret spread over the events of a stream, in every way of cutting and writing it. */
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
 import { MaskedBytes } from "../../../../plugins/chat/secrets/masked-bytes.ts";
 import { MaskedStream } from "../../../../plugins/chat/secrets/masked-stream.ts";
 import { SecretMask } from "../../../../plugins/chat/secrets/secret-mask.ts";
@@ -10,8 +11,18 @@ import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstrea
 const key = "sk-proj/A1b2+C3d4==x";
 const mask = new SecretMask([key]);
 
-function shown(events: readonly string[], cut = Number.POSITIVE_INFINITY): string {
-  const stream = new MaskedStream(mask);
+const alone = () => new MaskedStream(mask);
+/** As it works together with the reader of OpenAI's form, which knows where texts stand. */
+const reading = () => {
+  const stream = new OpenAiStream({ id: "chatcmpl-x", created: 1, model: "m", includeUsage: false }, alone());
+  return {
+    push: (bytes: Buffer) => stream.push(bytes) ?? Buffer.alloc(0),
+    end: () => (stream.done ? undefined : stream.end()),
+  };
+};
+
+function shown(events: readonly string[], cut = Number.POSITIVE_INFINITY, through: typeof reading = alone): string {
+  const stream = through();
   const bytes = Buffer.from(events.join(""));
   const out: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += cut) out.push(stream.push(Buffer.from(bytes.subarray(at, at + cut))));
@@ -32,9 +43,11 @@ test("a key never goes out, however it is spread over events and reads", () => {
     const written = text === encodeURIComponent(key) ? text : key;
     for (const size of [1, 2, 3, 5, 8, 13, text.length]) {
       for (const cut of [7, Number.POSITIVE_INFINITY]) {
-        const said = contentOf(shown(asDeltas(pieces(text, size)), cut));
-        assert.not.ok(said.includes(written), `${size}, ${cut}: ${said}`);
-        assert.ok(said.includes("********"), `${size}, ${cut}: ${said}`);
+        for (const through of [alone, reading]) {
+          const said = contentOf(shown(asDeltas(pieces(text, size)), cut, through));
+          assert.not.ok(said.includes(written), `${size}, ${cut}: ${said}`);
+          assert.ok(said.includes("********"), `${size}, ${cut}: ${said}`);
+        }
       }
     }
   }
@@ -56,8 +69,10 @@ test("everything else arrives as it was said, and byte for byte where nothing wa
   ];
   assert.is(contentOf(shown(asDeltas(texts))), texts.join(""));
   assert.is(contentOf(shown(asDeltas(texts), 5)), texts.join(""));
+  assert.is(contentOf(shown(asDeltas(texts), 5, reading)), texts.join(""));
   const plain = asDeltas(["Hello", " words", " of", " nobody\n", "sk-", " x"]);
   assert.is(shown(plain), plain.join(""));
+  assert.is(shown(plain, 50, reading), plain.join(""));
 });
 
 test("what is held back goes out before the finish reason, and before another field goes on", () => {
@@ -106,19 +121,21 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
     "empty other field": chunk({ reasoning_content: "" }),
     ping: `event: ping\n${data({ type: "ping" })}`,
   };
-  for (const [name, event] of Object.entries(between)) {
-    const out = shown([...letters.map((content) => choice(0, { content }) + event), chunk({}, "stop"), DONE]);
-    const said = out
-      .split("\n\n")
-      .filter((block) => block.includes('"index":0'))
-      .join("\n\n");
-    assert.is(contentOf(said), "sk-********", name);
-  }
-  const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
-  for (const index of [0, 1]) {
-    const events = shown([...swapped, DONE]).split("\n\n");
-    const said = events.filter((event) => event.includes(`"index":${index}`)).join("\n\n");
-    assert.is(contentOf(said), "sk-********", `choice ${index}`);
+  const ofChoice = (index: number, out: string) =>
+    contentOf(
+      out
+        .split("\n\n")
+        .filter((event) => event.includes(`"index":${index}`))
+        .join("\n\n"),
+    );
+  for (const through of [alone, reading]) {
+    for (const [name, event] of Object.entries(between)) {
+      const events = [...letters.map((content) => choice(0, { content }) + event), chunk({}, "stop"), DONE];
+      assert.is(ofChoice(0, shown(events, 99, through)), "sk-********", name);
+    }
+    const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
+    const out = shown([...swapped, DONE], 99, through);
+    for (const index of [0, 1]) assert.is(ofChoice(index, out), "sk-********", `choice ${index}`);
   }
   const blocks = letters.map(
     (text) => data({ type: "ping" }) + data({ index: 0, delta: { type: "text_delta", text } }),
