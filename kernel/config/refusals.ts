@@ -10,8 +10,8 @@ const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
 
 /**
  * An empty or blank secret protects nothing, so it is refused under every name that says token, password or secret, and
- * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. A schema's `refuse` gets the value
- * and returns what is wrong with it, to be read after the key.
+ * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. So is a token with white space
+ * around it. A schema's `refuse` gets the value and returns what is wrong with it, to be read after the key.
  */
 export function refusalsIn(value: unknown, schema: TSchema, references: readonly Reference[]): Problem[] {
   const problems: Problem[] = [];
@@ -35,7 +35,10 @@ function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, refe
   const reference = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path));
   const [blank] = reference?.blank ?? [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
-  return value.trim() === "" ? "must not be empty" : undefined;
+  if (value.trim() === "") return "must not be empty";
+  // No client could send it: a header is without.
+  const padded = value !== value.trim() && /tokens?$/i.test(names.at(-1) ?? "");
+  return padded ? "must have no white space around it" : undefined;
 }
 
 function refusalOf(value: unknown, own: TSchema | undefined): string | undefined {

@@ -40,11 +40,13 @@ const blank: [text: string, key: string, says: string][] = [
     'mine.places["b.c"].token',
     "must not be empty",
   ],
+  ['{ gateway: { auth: { token: " abc" } } }', "gateway.auth.token", "must have no white space around it"],
+  ['{ webhooks: { token: "${PADDED}" } }', "webhooks.token", "must have no white space around it"],
   ["{ mine: { odd: 2 } }", "mine.odd", "must be odd"],
 ];
 for (const [text, key, says] of blank) {
   test(`an empty secret is refused by name: ${text}`, async () => {
-    const { config } = await openWith(text, { env: { EMPTY: "", SPACE: " \t " } });
+    const { config } = await openWith(text, { env: { EMPTY: "", SPACE: " \t ", PADDED: "abc\n" } });
     config.define("mine", secrets);
     assert.throws(
       () => config.check(),
