@@ -34,6 +34,7 @@ export default definePlugin({
     const { createMasks } = await import("./secrets/masks.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
+    const { createRunCounts } = await import("./upstream/run-counts.ts");
     const { createBudgets } = await import("./routing/budget.ts");
     const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
@@ -99,6 +100,7 @@ export default definePlugin({
       ownPorts,
       now: Date.now,
     });
+    const runs = createRunCounts();
     const pricing = () => ctx.list("pricing")[0];
     const engine = {
       upstreams,
@@ -107,6 +109,7 @@ export default definePlugin({
       ownPorts,
       provider: channels.provider,
       budgets: createBudgets(pricing),
+      runs,
       routing: {
         channels: channels.all,
         aliases: () => aliases,
@@ -156,7 +159,7 @@ export default definePlugin({
       (call) => testChannel(engine, listings, call),
     );
 
-    ctx.provide("channels", { list: () => describeChannels(engine).channels });
+    ctx.provide("channels", { list: () => describeChannels(engine).channels, runs: runs.of });
     ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
     const chat = createChatService(endpoint, (channel) =>
       defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),

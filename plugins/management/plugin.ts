@@ -1,5 +1,6 @@
 /** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
 import { definePlugin } from "portico";
+import type {} from "portico/chat";
 import { mountGatewayRoutes } from "./routes/gateway.ts";
 import { mountHookRoutes } from "./routes/hooks.ts";
 import { mountPluginRoutes } from "./routes/plugins.ts";
@@ -20,6 +21,6 @@ export default definePlugin({
     const management = ctx.use("host");
     mountGatewayRoutes(ctx, management, () => ctx.list("notice"));
     mountHookRoutes(ctx, management);
-    mountPluginRoutes(ctx, management);
+    mountPluginRoutes(ctx, management, () => ctx.find("channels"));
   },
 });

@@ -1,10 +1,12 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
-import { type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger, PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
 import type { Channel, Release } from "./channel.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
+import { providerFailure } from "../upstream/local/provider-failed.ts";
+import type { RunCounts } from "../upstream/run-counts.ts";
 import { judge } from "./judge.ts";
 import { cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
@@ -25,6 +27,7 @@ export interface Engine {
   ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
   budgets: Budgets;
+  runs: RunCounts;
 }
 
 /**
@@ -138,6 +141,7 @@ async function tryChannel(
     trace.attempts++;
     trace.dropped = [];
     channel.begin(model);
+    engine.runs.asked(provider.name);
     const startedAt = performance.now();
     try {
       const hold = new Hold(place);
@@ -150,7 +154,8 @@ async function tryChannel(
       channel.succeeded(model, key.index, performance.now() - startedAt);
       return response;
     } catch (caught) {
-      const error = target.hide(caught);
+      const hidden = target.hide(caught);
+      const error = isPorticoError(hidden) || job.cancelled ? hidden : providerFailure(provider.name, hidden);
       if (job.cancelled) {
         channel.noted(model);
         throw error;
@@ -161,6 +166,7 @@ async function tryChannel(
         trace.attempts--;
         continue;
       }
+      engine.runs.failed(provider.name, error);
       const next = judge(channel, model, key.index, error, {
         counted,
         fallbackOn: shape?.fallbackOn,
@@ -194,7 +200,10 @@ function attemptOnce(
   hold: Hold,
 ): Promise<ChatResponse> {
   const { config } = channel;
-  const onBroken = (message: string) => channel.noted(target.model, message);
+  const onBroken = (error: PorticoError) => {
+    channel.noted(target.model, error.message);
+    engine.runs.failed(provider.name, error);
+  };
   if (provider.wire === undefined) {
     // What asks other models waits as long as they may take.
     const patient = provider.composite === true;

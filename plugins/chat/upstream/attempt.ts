@@ -1,4 +1,5 @@
 /** One try of a request at one target, as whoever makes it is told of it. */
+import type { PorticoError } from "portico";
 import type { ChatProvider, NativeForm, WireProvider } from "portico/chat";
 import type { Job } from "../job.ts";
 import type { UpstreamClient } from "./http/upstream-client.ts";
@@ -10,7 +11,7 @@ interface Attempt {
   /** Completed, failed or cancelled. Called once. */
   onClose: () => void;
   /** A stream broke off after it had begun. */
-  onBroken: (message: string) => void;
+  onBroken: (error: PorticoError) => void;
 }
 
 /** At a provider that answers in this process. */

@@ -11,6 +11,8 @@ import {
   type PluginTemplate,
 } from "portico";
 
+import type { PluginInfo, ShownRuns } from "../routes/plugin-runs.ts";
+
 const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
 
 const plugins: Command = {
@@ -40,7 +42,7 @@ const plugins: Command = {
       name: "info",
       summary: "One plugin: its version, what it registered, its last error",
       args: [name],
-      run: async (io) => io.show(await io.gateway.request<PluginRecord>("GET", pathOf(io)), describe),
+      run: async (io) => io.show(await io.gateway.request<PluginInfo>("GET", pathOf(io)), describe),
     },
     {
       name: "new",
@@ -88,7 +90,7 @@ function report(io: CommandIO, record: PluginRecord): void {
   io.show(record, (one) => `${one.name}: ${one.state}${one.error ? `: ${one.error}` : ""}`);
 }
 
-function describe(one: PluginRecord): string[] {
+function describe(one: PluginInfo): string[] {
   const rows: [string, string | number | undefined][] = [
     ["State", one.state],
     ["Error", one.error],
@@ -101,8 +103,16 @@ function describe(one: PluginRecord): string[] {
   return [
     one.name,
     ...rows.filter(([, value]) => value !== undefined).map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
+    ...Object.entries(one.runs ?? {}).flatMap(([effect, runs]) => sayRuns(effect, runs)),
     ...(one.effects.length ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)] : []),
   ];
+}
+
+function sayRuns(effect: string, { runs, failures, lastError }: ShownRuns): string[] {
+  const said = [`  Runs         ${effect}: ${runs}, of which ${failures} failed`];
+  if (lastError === undefined) return said;
+  const { at, file, line, message } = lastError;
+  return [...said, `  Last error   ${at} ${file === undefined ? "" : `${file}:${line}: `}${message}`];
 }
 
 async function makePlugin(io: CommandIO): Promise<void> {

@@ -1,11 +1,17 @@
 /** `/kernel/plugins`: the management of plugins over HTTP. */
 import type { Management, Mount } from "portico";
+import type { ChannelsService } from "portico/chat";
+import { withRuns } from "./plugin-runs.ts";
 
-export function mountPluginRoutes(mount: Mount, { plugins, config }: Management): void {
+export function mountPluginRoutes(
+  mount: Mount,
+  { plugins, config }: Management,
+  channels: () => ChannelsService | undefined,
+): void {
   const owner = { access: "gateway" } as const;
   mount.route("GET", "/kernel/plugins", { ...owner, summary: "All plugins" }, () => ({ plugins: plugins.list() }));
   mount.route("GET", "/kernel/plugins/:name", { ...owner, summary: "One plugin" }, ({ params }) =>
-    plugins.info(params["name"] ?? ""),
+    withRuns(plugins.info(params["name"] ?? ""), channels()),
   );
   mount.route("POST", "/kernel/plugins/:name/reload", { ...owner, summary: "Load it anew" }, ({ params }) =>
     plugins.reload(params["name"] ?? ""),

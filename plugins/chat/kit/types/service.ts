@@ -94,6 +94,16 @@ export interface ChatOptions {
 /** The channels and how they do, as `GET /channels` shows them. */
 export interface ChannelsService {
   list(): readonly ChannelStatus[];
+  /** How the attempts at a provider have gone since the start; undefined where there were none. */
+  runs(provider: string): ProviderRuns | undefined;
+}
+
+export interface ProviderRuns {
+  runs: number;
+  /** Those that were not the caller's fault. */
+  failures: number;
+  /** `at`: ISO time; `stack`: of the error that was thrown first. */
+  lastError?: { at: string; message: string; stack?: string | undefined } | undefined;
 }
 
 /** How one channel does. */

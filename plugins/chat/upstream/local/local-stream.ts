@@ -152,7 +152,7 @@ export class LocalStream implements ResponseStream {
     }
     const known: PorticoError = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
     // A gathered response fails as a whole.
-    if (this.#a.job.stream) this.#a.onBroken(known.message);
+    if (this.#a.job.stream) this.#a.onBroken(known);
     this.#sink?.fail(known);
   }
 

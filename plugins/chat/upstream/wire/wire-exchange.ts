@@ -9,7 +9,7 @@ import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink }
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, MAX_RESPONSE_BYTES, ResponseTail } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
-import { connectionFailure, silence } from "./wire-failures.ts";
+import { connectionFailure, silence, unreadable } from "./wire-failures.ts";
 import { emptyResponse, mayPassRaw, readWhole, type Received, refusal } from "./whole-response.ts";
 import type { WireAttempt } from "../attempt.ts";
 
@@ -272,10 +272,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
       this.#delivery.reject(error);
       return;
     }
-    const known = isPorticoError(error)
-      ? error
-      : upstreamError({ kind: "upstream", message: "The upstream's stream could not be read." }, 200);
-    this.#a.onBroken(known.message);
+    const known = isPorticoError(error) ? error : unreadable(error);
+    this.#a.onBroken(known);
     this.#delivery.end(known);
   }
 

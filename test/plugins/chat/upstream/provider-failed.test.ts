@@ -1,6 +1,7 @@
 /** What a provider of this process throws reaches the client, the list of channels and the log, as a wire one's would. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { porticoHere } from "../../../support/portico.ts";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
 
 const test = suite("a provider that throws");
@@ -70,6 +71,25 @@ for (const model of models) {
     if (model !== "invalid") assert.is(lastError, expected[model]![2]);
   });
 }
+
+test("plugins info has how often it was asked and failed, and the last failure with its place", async () => {
+  await gateway.request("POST", "/v1/chat/completions", {
+    model: "bug/bug",
+    messages: [{ role: "user", content: "Hi" }],
+  });
+  const { runs } = await gateway.json("GET", "/kernel/plugins/throwing");
+  const { lastError, ...counts } = runs["provider throwing"];
+  // what the caller has done wrong is no failure
+  assert.equal(counts, { runs: 21, failures: 19 });
+  assert.equal([lastError.file, lastError.line], ["plugin.ts", 4]);
+  assert.match(lastError.message, /reading 'x'/);
+  assert.ok(!("stack" in lastError));
+  const { stdout } = await porticoHere(gateway.home, ["plugins", "info", "throwing"]);
+  assert.match(
+    stdout,
+    /Runs +provider throwing: 21, of which 19 failed\n +Last error +\S+ plugin\.ts:4: .*reading 'x'/,
+  );
+});
 
 test("the log has the stack", () => {
   const logged = gateway.lines.filter((line) => JSON.stringify(line).includes("reading 'x'"));

@@ -1,0 +1,36 @@
+/** What a plugin's record says of how its providers of models were asked. */
+import { relative } from "node:path";
+import type { PluginRecord } from "portico";
+import type { ChannelsService } from "portico/chat";
+
+/** `file` is relative to the plugin's directory. */
+export interface ShownRuns {
+  runs: number;
+  failures: number;
+  lastError?: { at: string; message: string; file?: string | undefined; line?: number | undefined } | undefined;
+}
+
+export type PluginInfo = PluginRecord & { runs?: Record<string, ShownRuns> | undefined };
+
+export function withRuns(record: PluginRecord, channels: ChannelsService | undefined): PluginInfo {
+  const shown: Record<string, ShownRuns> = {};
+  for (const effect of record.effects) {
+    const [, provider] = /^provider (.*)$/.exec(effect) ?? [];
+    const found = provider === undefined ? undefined : channels?.runs(provider);
+    if (found === undefined) continue;
+    const { runs, failures, lastError } = found;
+    const { at = "", message = "", stack = "" } = lastError ?? {};
+    shown[effect] = { runs, failures, lastError: lastError && { at, message, ...placeIn(stack, record.dir) } };
+  }
+  return Object.keys(shown).length === 0 ? record : { ...record, runs: shown };
+}
+
+/** The first frame that lies below a directory. */
+function placeIn(stack: string, dir: string): { file?: string; line?: number } {
+  for (const frame of stack.split("\n")) {
+    const match = /(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?$/.exec(frame);
+    const file = match?.[1] && decodeURI(match[1]);
+    if (match && file?.startsWith(`${dir}/`)) return { file: relative(dir, file), line: Number(match[2]) };
+  }
+  return {};
+}
