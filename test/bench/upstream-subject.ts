@@ -1,0 +1,55 @@
+/** Requests to an upstream over our client and over undici's, in turn; sends the CPU time of each request to the parent. */
+import { Pool } from "undici";
+import { createUpstreamClient } from "../../plugins/chat/upstream/http/upstream-client.ts";
+
+const AT_ONCE = 64;
+const ROUNDS = 9;
+const REQUESTS = 6000;
+
+const origin = `http://127.0.0.1:${process.argv[2]}`;
+const path = "/v1/chat/completions";
+const body = JSON.stringify({ model: "bench-model", messages: [{ role: "user", content: "word ".repeat(40) }] });
+const headers = { "content-type": "application/json", authorization: "Bearer sk-bench" };
+
+const client = createUpstreamClient({});
+const pool = new Pool(origin, { connections: null, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+
+const ways: Record<string, () => Promise<void>> = {
+  ours: () =>
+    new Promise((resolve, reject) => {
+      const receiver = { head() {}, data() {}, end: resolve, fail: reject };
+      client.send({ method: "POST", url: origin + path, headers, body }, receiver);
+    }),
+  undici: () =>
+    new Promise((resolve, reject) => {
+      pool.dispatch(
+        { path, method: "POST", headers, body },
+        {
+          onRequestStart() {},
+          onResponseStart() {},
+          onResponseData() {},
+          onResponseEnd: () => resolve(),
+          onResponseError: (_, error) => reject(error),
+        },
+      );
+    }),
+};
+
+async function round(ask: () => Promise<void>): Promise<number> {
+  const from = process.cpuUsage();
+  let left = REQUESTS;
+  const caller = async () => {
+    while (left-- > 0) await ask();
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, caller));
+  const { user, system } = process.cpuUsage(from);
+  return (user + system) / REQUESTS;
+}
+
+const micros: Record<string, number[]> = {};
+for (let i = -2; i < ROUNDS; i++)
+  for (const [name, ask] of Object.entries(ways)) {
+    const each = await round(ask);
+    if (i >= 0) (micros[name] ??= []).push(each);
+  }
+process.send?.(micros, () => process.exit());
