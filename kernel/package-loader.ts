@@ -7,7 +7,7 @@ import { basename, dirname, join, relative } from "node:path";
 import * as portico from "./index.ts";
 import { isInside } from "./extensions/safety.ts";
 import { createLoader, type Loader } from "./extensions/load/load.ts";
-import { LoadError } from "./extensions/load/load-error.ts";
+import { LoadError } from "./extensions/problem.ts";
 
 /**
  * The package's own bundles lie in `.build/cache` and are made when it is installed; those of users in `userCache`.

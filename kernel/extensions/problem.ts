@@ -1,10 +1,7 @@
-/** What is wrong with a hook, in one line, and where. */
-import { relative } from "node:path";
+/** What is wrong with an extension: in one line, and where that is known. */
+import { dirname, relative, resolve } from "node:path";
 import { asError } from "../errors.ts";
-import { Interrupted } from "./load/bounded.ts";
-import { LoadError, placeOf } from "./load/load-error.ts";
 
-/** What is wrong, in one line, and where. */
 export interface Problem {
   message: string;
   file?: string;
@@ -12,26 +9,69 @@ export interface Problem {
   column?: number;
 }
 
+/** A file that does not load. */
+export class LoadError extends Error implements Problem {
+  override name = "LoadError";
+  constructor(
+    message: string,
+    readonly file?: string,
+    readonly line?: number,
+    readonly column?: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+interface Location {
+  file: string;
+  line: number;
+  column: number;
+}
+
+/** esbuild's messages and thrown errors, as one line that begins with `file:line:column`. */
+export function asLoadError(thrown: unknown, entry: string): LoadError {
+  if (thrown instanceof LoadError) return thrown;
+  const dir = dirname(entry);
+  const first = (thrown as { errors?: { text: string; location?: Location | null }[] })?.errors?.[0];
+  const error = asError(thrown);
+  const { location = null } = first ?? {};
+  const place = first
+    ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
+    : placeOf(error, dir);
+  const awaits = first && /Top-level await/.test(first.text);
+  const said = awaits
+    ? "top-level await is not supported here: move it into a function"
+    : (first?.text ?? error.message);
+  if (!place) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
+  const { file, line, column } = place;
+  return new LoadError(`${relative(dir, file)}:${line}:${column}: ${said}`, file, line, column, { cause: thrown });
+}
+
+/** The first frame of an error's stack that lies below a directory. */
+export function placeOf(error: Error, dir: string): Location | undefined {
+  for (const frame of (error.stack ?? "").split("\n")) {
+    const match = /(?:file:\/\/)?(\/[^():]+):(\d+):(\d+)\)?$/.exec(frame);
+    const file = match?.[1] && decodeURI(match[1]);
+    if (match && file?.startsWith(`${dir}/`)) return { file, line: Number(match[2]), column: Number(match[3]) };
+  }
+  return undefined;
+}
+
 /** An error as a problem; its place is that of the first stack frame below `dir`, else the fallback file. */
 export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {
-  if (thrown instanceof LoadError) {
-    return { message: thrown.message, file: thrown.file ?? fallback, line: thrown.line, column: thrown.column };
-  }
   const error = asError(thrown);
-  if (error instanceof Interrupted) return { message: error.message, file: fallback };
-  const place = placeOf(error, dir);
-  const name = error.name && error.name !== "EndlessLoopError" && error.name !== "Error" ? `${error.name}: ` : "";
-  return {
-    message: `${name}${error.message}`,
-    file: place?.file ?? fallback,
-    line: place?.line,
-    column: place?.column,
-  };
+  const { message, name } = error;
+  // An interruption may have come anywhere.
+  const place = error instanceof LoadError ? error : name === "Interrupted" ? undefined : placeOf(error, dir);
+  const isPlain = ["Error", "LoadError", "EndlessLoopError", "Interrupted", ""].includes(name);
+  const { file = fallback, line, column } = place ?? {};
+  return { message: isPlain ? message : `${name}: ${message}`, file, line, column };
 }
 
 /** `handler.ts:3: message`; the message alone where no place is known or the message begins with it. */
-export function sayProblem(problem: Problem, dir: string): string {
-  if (!problem.file || problem.line === undefined) return problem.message;
-  const at = `${relative(dir, problem.file)}:${problem.line}`;
-  return problem.message.startsWith(at) ? problem.message : `${at}: ${problem.message}`;
+export function sayProblem({ message, file, line }: Problem, dir: string): string {
+  if (!file || line === undefined) return message;
+  const at = `${relative(dir, file)}:${line}`;
+  return message.startsWith(at) ? message : `${at}: ${message}`;
 }

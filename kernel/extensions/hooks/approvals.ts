@@ -4,16 +4,11 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { writeWhole } from "../../files/write-whole.ts";
 
-interface Approval {
-  hash: string;
-  at: string;
-}
-
 /** Approvals are kept in a file of the state directory, by the hook's directory. */
 export function openApprovals(file: string) {
-  const read = (): Record<string, Approval> => {
+  const read = (): Record<string, { hash: string; at: string }> => {
     try {
-      return JSON.parse(readFileSync(file, "utf8")) as Record<string, Approval>;
+      return JSON.parse(readFileSync(file, "utf8"));
     } catch {
       return {}; // none yet, or unreadable: then nothing is approved
     }
@@ -30,19 +25,15 @@ export function openApprovals(file: string) {
 /** A fingerprint of every file below a directory: its `node_modules` too, `.git` not. */
 export function fingerprint(dir: string): string {
   const hash = createHash("sha256");
-  const add = (path: string, content: string | Buffer) => {
-    hash.update(`${JSON.stringify(relative(dir, path))} ${content.length}\n`).update(content);
-  };
-  const walk = (below: string): void => {
-    const entries = readdirSync(below, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-    for (const entry of entries) {
-      const path = join(below, entry.name);
-      if (entry.isDirectory()) {
-        if (entry.name !== ".git") walk(path);
-      } else if (entry.isSymbolicLink()) add(path, `-> ${readlinkSync(path)}`);
-      else if (entry.isFile()) add(path, readFileSync(path));
-    }
-  };
-  walk(dir);
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true })
+    .map((entry) => ({ entry, path: relative(dir, join(entry.parentPath, entry.name)) }))
+    .filter(({ entry, path }) => !entry.isDirectory() && !/(^|\/)\.git\//.test(path))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  for (const { entry, path } of files) {
+    const file = join(dir, path);
+    if (!entry.isSymbolicLink() && !entry.isFile()) continue;
+    const content = entry.isFile() ? readFileSync(file) : `-> ${readlinkSync(file)}`;
+    hash.update(`${JSON.stringify(path)} ${content.length}\n`).update(content);
+  }
   return hash.digest("hex");
 }

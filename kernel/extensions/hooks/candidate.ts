@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../load/load.ts";
-import { problemOf } from "../problem.ts";
+import { LoadError, problemOf } from "../problem.ts";
 import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
 import type { Candidate } from "../slot.ts";
 import { fingerprint } from "./approvals.ts";
@@ -36,44 +36,39 @@ export function isGuarded({ root }: Pick<Found, "root">): boolean {
 }
 
 /** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
-export async function readHook(found: Found, { loader, readMeta, whole }: Reading): Promise<HookCandidate> {
-  const { realDir, root } = found;
-  const handler = handlerNames.map((name) => join(realDir, name)).find((path) => existsSync(path));
+export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {
+  const handler = handlerNames.map((name) => join(found.realDir, name)).find((path) => existsSync(path));
   const candidate: HookCandidate = { ...found, text: "", handler, hash: "", warnings: [] };
-  const descriptor = join(realDir, "HOOK.md");
   try {
-    if (basename(found.entry) !== "HOOK.md") {
-      candidate.problem = { message: "HOOK.md is missing: it says which events the hook handles", file: descriptor };
-      return candidate;
-    }
-    if (handler) candidate.refused ??= whyUnsafe(realDir, handler, root);
-    if (candidate.refused) return candidate;
+    await read(candidate, reading);
+  } catch (thrown) {
+    candidate.problem = problemOf(thrown, found.realDir, handler);
+  }
+  return candidate;
+}
+
+async function read(candidate: HookCandidate, { loader, readMeta, whole }: Reading): Promise<void> {
+  const { realDir, root, entry, handler } = candidate;
+  const descriptor = join(realDir, "HOOK.md");
+  if (basename(entry) !== "HOOK.md")
+    throw new LoadError("HOOK.md is missing: it says which events the hook handles", descriptor);
+  if (handler) candidate.refused ??= whyUnsafe(realDir, handler, root);
+  if (candidate.refused) return;
+  try {
     candidate.text = readFileSync(descriptor, "utf8");
     const { meta, warnings } = await readMeta(candidate.text);
     Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
   } catch (error) {
-    const { line } = error as { line?: number };
-    const at = line === undefined ? "HOOK.md: " : `HOOK.md:${line}: `;
-    candidate.problem = { message: at + (error as Error).message, file: descriptor, line };
-    return candidate;
+    const { line, message } = error as Error & { line?: number };
+    throw new LoadError(`HOOK.md${line === undefined ? "" : `:${line}`}: ${message}`, descriptor, line);
   }
-  if (!handler) {
-    candidate.problem = { message: `there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, file: realDir };
-    return candidate;
-  }
-  try {
-    const source = await loader.read(handler, { whole, guarded: isGuarded(found) });
-    candidate.source = source;
-    candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
-    candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
-    if (whole)
-      candidate.fingerprint = hashOf(
-        [candidate.text, source.hash, source.bundle.codeHash, fingerprint(realDir)].join("\n"),
-      );
-  } catch (thrown) {
-    candidate.problem = problemOf(thrown, realDir, handler);
-  }
-  return candidate;
+  if (!handler) throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
+  const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
+  candidate.source = source;
+  candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
+  candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+  const content = [candidate.text, source.hash, source.bundle.codeHash];
+  if (whole) candidate.fingerprint = hashOf([...content, fingerprint(realDir)].join("\n"));
 }
 
 function hashOf(text: string): string {

@@ -123,20 +123,15 @@ export function createHookHost(options: HookHostOptions) {
   }
 
   return {
-    prepare: host.prepare,
+    ...host,
+    roots,
     /** Loads all hooks; watching begins in the background, when the gateway has had time to answer. */
     async start(): Promise<void> {
       await host.prepare();
       await host.start();
     },
-    watching: host.watching,
-    rescan,
     /** After a change of the configuration: requirements may be met now, or no more. */
     reconfigure: (keys: readonly string[]): Promise<void> => host.reconfigure(keys, async () => {}),
-    stop: (): Promise<void> => host.stop(),
-    roots,
-    list: host.list,
-    info,
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).ring.lines().slice(-count), options.secrets()),

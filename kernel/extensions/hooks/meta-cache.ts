@@ -25,7 +25,12 @@ export function createMetaReader(file?: string): ReadMeta {
     const { parseHookMd } = await import("./front-matter.ts");
     const parsed = parseHookMd(text);
     known.set(key, parsed);
-    if (file) writeKnown(file, known);
+    if (!file) return parsed;
+    try {
+      writeWhole(file, JSON.stringify({ version, known: [...known].slice(-kept) }));
+    } catch {
+      // a full disk: the next start reads them anew
+    }
     return parsed;
   };
 }
@@ -38,16 +43,4 @@ function readKnown(file: string | undefined): Map<string, FrontMatter> {
     // none yet, torn, or of another version: read anew
   }
   return new Map();
-}
-
-function writeKnown(file: string, known: Map<string, FrontMatter>): void {
-  for (const key of known.keys()) {
-    if (known.size <= kept) break;
-    known.delete(key);
-  }
-  try {
-    writeWhole(file, JSON.stringify({ version, known: [...known] }));
-  } catch {
-    // a full disk: the next start reads them anew
-  }
 }

@@ -4,9 +4,8 @@ import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../load/bounded.ts";
 import type { Loader } from "../load/load.ts";
-import { LoadError } from "../load/load-error.ts";
 import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
-import type { Problem } from "../problem.ts";
+import { LoadError, type Problem } from "../problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
@@ -102,22 +101,18 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
 
 function findHandler(exports: unknown, name: string | undefined, entry: string): Handler {
   // A CommonJS handler may be the module itself: module.exports = function.
-  if (typeof exports === "function" && (name === undefined || name === "default")) return exports as Handler;
+  if (typeof exports === "function" && (name ?? "default") === "default") return exports as Handler;
   const members = (exports ?? {}) as Record<string, unknown>;
-  let found = members[name ?? "default"];
+  const found = members[name ?? "default"];
   // `export default` compiled by somebody else, inside a CommonJS module.
-  if (typeof found === "object" && found !== null && name === undefined)
-    found = (found as Record<string, unknown>)["default"];
-  if (typeof found === "function") return found as Handler;
-  const there = Object.keys(members);
-  const has = there.length ? `it exports ${there.join(", ")}` : "it exports nothing";
-  throw new LoadError(
-    name === undefined
-      ? `the handler has no default export that is a function (${has}): write export default async (event, ctx) => { … }`
-      : `the handler has no function named ${name}, which HOOK.md asks for with "export" (${has})`,
-    entry,
-    1,
-  );
+  const inner = name === undefined && (found as { default?: unknown } | null | undefined)?.default;
+  const handler = typeof found === "object" && inner ? inner : found;
+  if (typeof handler === "function") return handler as Handler;
+  const has = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
+  const lacks = name
+    ? `the handler has no function named ${name}, which HOOK.md asks for with "export" (${has})`
+    : `the handler has no default export that is a function (${has}): write export default async (event, ctx) => { … }`;
+  throw new LoadError(lacks, entry, 1);
 }
 
 /** A call has come back. False where there was none. */

@@ -7,7 +7,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, extname, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
 import { keep, readKept } from "./cache.ts";
-import { asLoadError } from "./load-error.ts";
+import { asLoadError } from "../problem.ts";
 import { tickName } from "./loop-guard.ts";
 
 export interface Input {

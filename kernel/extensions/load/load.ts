@@ -10,7 +10,7 @@ import { whyPackageUnsafe } from "../safety.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle, sha } from "./bundle.ts";
 import { keep, readKept } from "./cache.ts";
-import { asLoadError, LoadError } from "./load-error.ts";
+import { asLoadError, LoadError } from "../problem.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
 /** The code of an extension as it was at one moment: what `evaluate` runs, whatever has become of the files. */

@@ -2,8 +2,7 @@
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../load/load.ts";
-import { LoadError } from "../load/load-error.ts";
-import { problemOf } from "../problem.ts";
+import { LoadError, problemOf } from "../problem.ts";
 import { whyInputsUnsafe } from "../safety.ts";
 import type { Candidate, Slot, Version } from "../slot.ts";
 

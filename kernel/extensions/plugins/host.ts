@@ -89,15 +89,12 @@ export function createPluginHost({ roots, loader, parts, enabled, limits = defau
   services.onProvide(host.wake);
 
   return {
-    /** First scan: loads definitions. Then the configuration can be checked, then `start` sets everything up. */
-    prepare: host.prepare,
+    ...host,
     /** A gateway does not start with a configuration that cannot be right: throws what the plugin threw. */
     async start(): Promise<void> {
       await host.start();
       if (refusal) throw refusal;
     },
-    /** Something below the roots may have changed. */
-    rescan: (): Promise<void> => host.rescan(),
     async reload(name: string): Promise<PluginRecord> {
       host.find(name);
       await host.reload(name);
@@ -121,8 +118,6 @@ export function createPluginHost({ roots, loader, parts, enabled, limits = defau
       [...slots.values()].flatMap((slot) =>
         slot.candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {})),
       ),
-    list: host.list,
-    info,
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>
       [...slots.values()].flatMap((slot) => {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../../kernel/extensions/load/load.ts";
-import { LoadError } from "../../../../kernel/extensions/load/load-error.ts";
+import { LoadError } from "../../../../kernel/extensions/problem.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
 const test = suite("loader");
