@@ -24,7 +24,7 @@ pruneForeignBinaries();
 async function buildKernel(): Promise<void> {
   await build({
     entryPoints: {
-      portico: join(packageDir, "kernel/main.ts"),
+      portico: join(packageDir, "cli/main.ts"),
       index: join(packageDir, "kernel/index.ts"),
       ...faces(),
     },

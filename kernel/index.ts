@@ -5,7 +5,7 @@
  * import { definePlugin, Type } from "portico";
  * export default definePlugin({ name: "hello", setup(ctx) { … } });
  */
-import type { Command } from "./cli/types.ts";
+import type { Command } from "./contract/commands.ts";
 import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
@@ -21,7 +21,7 @@ export type {
   HomeOnDisk,
   OptionSpec,
   PluginTemplate,
-} from "./cli/types.ts";
+} from "./contract/commands.ts";
 export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
@@ -31,7 +31,6 @@ export type { PluginRecord } from "./extensions/plugins/record.ts";
 export type { HookInfo } from "./extensions/hooks/record.ts";
 export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
 export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
-export type {} from "./cli/hooks-on-disk.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";

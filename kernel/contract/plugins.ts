@@ -1,6 +1,6 @@
 /** What a plugin is, and what it gets. */
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { Command, HealthCheck, PluginTemplate } from "../cli/types.ts";
+import type { Command, HealthCheck, PluginTemplate } from "./commands.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";

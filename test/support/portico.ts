@@ -1,7 +1,7 @@
 /** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { runCli } from "../../kernel/cli/run.ts";
+import { runCli } from "../../cli/run.ts";
 import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { program } from "./bundle.ts";
 import { packageDir } from "./gateway.ts";
@@ -19,7 +19,7 @@ export function portico(
   options: { input?: string; cwd?: string; env?: Record<string, string> } = {},
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...program(join(packageDir, "kernel/main.ts")), ...words], {
+    const child = spawn(process.execPath, [...program(join(packageDir, "cli/main.ts")), ...words], {
       cwd: options.cwd ?? packageDir,
       env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
       stdio: ["pipe", "pipe", "pipe"],

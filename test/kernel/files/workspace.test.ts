@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as assert from "uvu/assert";
-import { runCli } from "../../../kernel/cli/run.ts";
+import { runCli } from "../../../cli/run.ts";
 import { createPackageLoader } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { withWorkspace } from "../../../kernel/files/workspace.ts";

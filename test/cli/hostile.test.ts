@@ -6,12 +6,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createTerminal, withoutControls } from "../../../kernel/cli/terminal.ts";
-import { type InProcessGateway, packageDir, spawnGateway, startGateway } from "../../support/gateway.ts";
-import { porticoHere } from "../../support/portico.ts";
-import { suite } from "../../support/suite.ts";
-import { temporaryDir } from "../../support/temporary.ts";
-import { until } from "../../support/until.ts";
+import { createTerminal, withoutControls } from "../../cli/terminal.ts";
+import { type InProcessGateway, packageDir, spawnGateway, startGateway } from "../support/gateway.ts";
+import { porticoHere } from "../support/portico.ts";
+import { suite } from "../support/suite.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { until } from "../support/until.ts";
 
 const test = suite<{ gateway: InProcessGateway }>("hostile names and signals");
 test.before(async (context) => {

@@ -1,7 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Dispose, Paths } from "../contract/common.ts";
-import type { EventOutline } from "../contract/events.ts";
-import type { ServiceName, Services } from "../contract/services.ts";
+import type { Dispose, Paths } from "./common.ts";
+import type { EventOutline } from "./events.ts";
+import type { ServiceName, Services } from "./services.ts";
 
 /** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
 export interface OptionSpec {

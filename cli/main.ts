@@ -1,8 +1,8 @@
 /** The process: arguments, signals, stray errors, exit codes. Everything else is handed in from here. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { runCli } from "./cli/run.ts";
-import type { Loader } from "./extensions/load/load.ts";
+import { runCli } from "./run.ts";
+import type { Loader } from "../kernel/extensions/load/load.ts";
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
@@ -24,5 +24,5 @@ process.exitCode = await runCli({
   signal: interrupted.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  loader: () => (loader ??= import("./package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
+  loader: () => (loader ??= import("../kernel/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
 });

@@ -1,4 +1,4 @@
-import type { Command } from "../types.ts";
+import type { Command } from "../kernel/contract/commands.ts";
 
 /** The foreground gateway. It is the only command that does not talk to a running one. */
 const start: Command = {
@@ -13,7 +13,7 @@ const start: Command = {
   },
   examples: ["portico start", "portico start --port 8080 --home /srv/portico"],
   async run(io) {
-    const { serve } = await import("../../serve.ts");
+    const { serve } = await import("./serve.ts");
     await serve(io);
   },
 };

@@ -5,7 +5,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import tls, { type ConnectionOptions } from "node:tls";
-import type { GatewayClient, RequestOptions } from "./types.ts";
+import type { GatewayClient, RequestOptions } from "../kernel/contract/commands.ts";
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
 class GatewayError extends Error {

@@ -1,12 +1,12 @@
 /** Runs one subcommand: finds it among the kernel's and the plugins', prints help or its output, reports its failure. */
-import type { Loader } from "../extensions/load/load.ts";
-import { type PathOptions, resolvePaths } from "../files/paths.ts";
+import type { Loader } from "../kernel/extensions/load/load.ts";
+import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
 import { createClient, readRunning } from "./client.ts";
 import { helpFor, overview } from "./help.ts";
 import { createIo } from "./io.ts";
 import { findCommand, parseWords, UsageError, unknownWord } from "./parse.ts";
 import { createTerminal, type OutputStream, type Terminal } from "./terminal.ts";
-import type { Command, GatewayClient } from "./types.ts";
+import type { Command, GatewayClient } from "../kernel/contract/commands.ts";
 
 export interface CliOptions {
   argv: readonly string[];
@@ -25,7 +25,7 @@ type LazyCommand = () => Promise<{ default: Command }>;
 /** In the order of the help. */
 const kernelCommands = new Map<string, LazyCommand>(
   Object.entries({
-    start: () => import("./commands/start.ts"),
+    start: () => import("./start.ts"),
   }),
 );
 
@@ -116,8 +116,8 @@ async function addressOf(options: Record<string, unknown>, env: CliOptions["env"
   const cert = url === running?.url ? running?.cert : undefined;
   const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"]?.trim();
   if (url && token) return { url, token, cert };
-  const { readConfigFile, withoutReferences } = await import("../config/read.ts");
-  const { envFileIn, withVariables } = await import("../config/environment.ts");
+  const { readConfigFile, withoutReferences } = await import("../kernel/config/read.ts");
+  const { envFileIn, withVariables } = await import("../kernel/config/environment.ts");
   const { gateway } = readConfigFile(paths.config) as {
     gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
   };

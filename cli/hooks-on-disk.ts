@@ -1,25 +1,18 @@
 /** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
 import { basename, dirname } from "node:path";
-import { ConfigError } from "../config/error.ts";
-import { readConfigFile } from "../config/read.ts";
-import { discover } from "../extensions/discover.ts";
-import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
-import { createPermission } from "../extensions/hooks/permission.ts";
-import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
-import type { HookSettings } from "../extensions/hooks/settings.ts";
-import { newHealth } from "../extensions/hooks/version.ts";
-import type { Loader } from "../extensions/load/load.ts";
-import { type Root, rootsOf } from "../extensions/roots.ts";
-import { groupByName } from "../extensions/slot.ts";
-import { lookUp } from "../text/key-path.ts";
-import type { Paths } from "../types.ts";
-
-declare module "./types.ts" {
-  interface HomeOnDisk {
-    /** Its hooks, as a gateway with that workspace would see them. */
-    hooks(workspace: string): Promise<ReturnType<typeof openHooks>>;
-  }
-}
+import { ConfigError } from "../kernel/config/error.ts";
+import { readConfigFile } from "../kernel/config/read.ts";
+import { discover } from "../kernel/extensions/discover.ts";
+import { type HookCandidate, hookEntryNames } from "../kernel/extensions/hooks/candidate.ts";
+import { createPermission } from "../kernel/extensions/hooks/permission.ts";
+import { describeHook, type HookInfo, type HooksOnDisk } from "../kernel/extensions/hooks/record.ts";
+import type { HookSettings } from "../kernel/extensions/hooks/settings.ts";
+import { newHealth } from "../kernel/extensions/hooks/version.ts";
+import type { Loader } from "../kernel/extensions/load/load.ts";
+import { type Root, rootsOf } from "../kernel/extensions/roots.ts";
+import { groupByName } from "../kernel/extensions/slot.ts";
+import { lookUp } from "../kernel/text/key-path.ts";
+import type { Paths } from "../kernel/types.ts";
 
 export interface HooksOptions {
   loader: Loader;
@@ -27,7 +20,7 @@ export interface HooksOptions {
   env: Record<string, string | undefined>;
 }
 
-export function openHooks({ paths, env, loader }: HooksOptions) {
+export function openHooks({ paths, env, loader }: HooksOptions): HooksOnDisk {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
@@ -40,15 +33,13 @@ export function openHooks({ paths, env, loader }: HooksOptions) {
   };
 
   return {
-    /** All hooks of the home, or those of one name: of each name the one that is meant, and its duplicates. */
-    async byName(wanted: string | undefined): Promise<HookInfo[]> {
+    async byName(wanted) {
       const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
       return all.map(show);
     },
-    /** One directory, wherever it lies; undefined where it is no hook. */
-    async directory(dir: string): Promise<HookInfo | undefined> {
+    async directory(dir) {
       const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
       const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
       return candidate && show(candidate);

@@ -1,20 +1,20 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
-import { type ConfigStore, openConfig } from "../config/config.ts";
-import { ConfigError } from "../config/error.ts";
-import { readConfigFile } from "../config/read.ts";
-import { discover } from "../extensions/discover.ts";
-import type { Loader } from "../extensions/load/load.ts";
-import { pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
-import { rootsOf, type Trust } from "../extensions/roots.ts";
-import { type PathOptions, resolvePaths } from "../files/paths.ts";
-import { withWorkspace } from "../files/workspace.ts";
-import { valueAt } from "../text/key-path.ts";
-import type { EventOutline, Paths } from "../types.ts";
+import { type Environment, envFileIn, withVariables } from "../kernel/config/environment.ts";
+import { type ConfigStore, openConfig } from "../kernel/config/config.ts";
+import { ConfigError } from "../kernel/config/error.ts";
+import { readConfigFile } from "../kernel/config/read.ts";
+import { discover } from "../kernel/extensions/discover.ts";
+import type { Loader } from "../kernel/extensions/load/load.ts";
+import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
+import { rootsOf, type Trust } from "../kernel/extensions/roots.ts";
+import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
+import { withWorkspace } from "../kernel/files/workspace.ts";
+import { valueAt } from "../kernel/text/key-path.ts";
+import type { EventOutline, Paths } from "../kernel/types.ts";
 import { readRunning } from "./client.ts";
-import type { HomeOnDisk } from "./types.ts";
+import type { HomeOnDisk } from "../kernel/contract/commands.ts";
 
 /** Where a home's things lie, and whose plugins it loads. */
 export interface Home {
@@ -57,7 +57,7 @@ export function pluginWithCommand(word: string, packageDir: string): string | un
 }
 
 async function loaderOf(paths: Paths): Promise<Loader> {
-  const { createPackageLoader } = await import("../package-loader.ts");
+  const { createPackageLoader } = await import("../kernel/package-loader.ts");
   return createPackageLoader(paths.package, join(paths.state, "cache"));
 }
 
@@ -100,7 +100,7 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
     templates: async () => new Map((await definitions()).flatMap(({ templates }) => Object.entries(templates ?? {}))),
     checks: async () => new Map((await definitions()).flatMap(({ checks }) => Object.entries(checks ?? {}))),
     async events(): Promise<Record<string, EventOutline>> {
-      const { kernelEvents } = await import("../gateway/events.ts");
+      const { kernelEvents } = await import("../kernel/gateway/events.ts");
       return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));
     },
     async hooks(workspace) {

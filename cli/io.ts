@@ -1,9 +1,9 @@
 /** What a command gets. */
-import type { PathOptions } from "../files/paths.ts";
+import type { PathOptions } from "../kernel/files/paths.ts";
 import { openHome } from "./home.ts";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";
-import type { CommandIO, GatewayClient } from "./types.ts";
+import type { CommandIO, GatewayClient } from "../kernel/contract/commands.ts";
 
 export interface IoOptions {
   parsed: Parsed;
@@ -34,7 +34,7 @@ export function createIo({ parsed, terminal, ...given }: IoOptions): CommandIO {
       // A command may have a flag --workspace of its own.
       return openHome({ home, config, workspace: typeof workspace === "string" ? workspace : undefined }, given.env);
     },
-    serve: async (part) => (await import("../serve.ts")).serve(io, part),
+    serve: async (part) => (await import("./serve.ts")).serve(io, part),
   };
   return io;
 }
