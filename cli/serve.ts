@@ -6,7 +6,8 @@ import { runInNewContext } from "node:vm";
 import { readRunning } from "./client.ts";
 import type { CommandIO, ServePart } from "../kernel/contract/commands.ts";
 import { columns } from "./help.ts";
-import { UsageError } from "./parse.ts";
+import { checkPort } from "./port.ts";
+import { handleSignals } from "./signals.ts";
 import { createPackageLoader } from "../kernel/package-loader.ts";
 import { startGateway } from "../kernel/gateway/gateway.ts";
 import type { Gateway } from "../kernel/gateway/types.ts";
@@ -15,10 +16,9 @@ import { running } from "../kernel/owner.ts";
 import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
 import { prettyLine } from "../kernel/log/pretty.ts";
 import type { Paths } from "../kernel/types.ts";
+import { joinWorkers, type WorkerLink } from "../kernel/workers/link.ts";
 
-const ECHO_MS = 1000;
 const SETTLED_MS = 2000;
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> {
   const packageDir = dirname(import.meta.dirname);
@@ -28,20 +28,23 @@ export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> 
   process.setSourceMapsEnabled(true);
 
   let gateway: Gateway | undefined;
-  catchStrayErrors(() => gateway);
-  const ended = handleSignals(() => gateway);
+  const link = part.only === undefined ? await joinWorkers(process.env) : undefined;
+  catchStrayErrors(() => gateway, link);
+  const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway && servingOf(gateway));
   gateway = await startGateway({
     paths,
     env: io.env,
     version,
     port,
     only: part.only,
+    link,
     loader: createPackageLoader(packageDir, join(paths.state, "cache")),
     write: process.stdout.isTTY ? (line) => io.print(...prettyLine(line)) : writeTogether(process.stdout),
   });
   setTimeout(collectGarbage, SETTLED_MS, gateway).unref();
   if (part.started === undefined) {
-    printBanner(io, gateway);
+    if (link) link.ready(bannerOf(gateway), gateway.accept);
+    else io.print(bannerOf(gateway));
     process.exit(await ended);
   }
   try {
@@ -62,6 +65,26 @@ function collectGarbage(gateway: Gateway): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as NonNullable<typeof gc>;
   collect({ type: "major", flavor: "last-resort" });
+}
+
+const servingOf = ({ stop, plugins, hooks }: Gateway) => ({
+  stop,
+  rescan() {
+    void plugins.rescan();
+    void hooks.rescan();
+  },
+});
+
+/** The process that runs the workers decides when one ends: a Ctrl-C reaches them all. */
+async function endOf(link: WorkerLink, gateway: () => Gateway | undefined): Promise<number> {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
+  process.on("SIGHUP", () => {
+    const one = gateway();
+    if (one) servingOf(one).rescan();
+  });
+  const reason = await new Promise<string>((resolve) => link.onStop(resolve));
+  await gateway()?.stop(reason);
+  return 0;
 }
 
 /** A part of a gateway keeps its files in its home: the temporary root belongs to the gateway of the machine. */
@@ -87,12 +110,7 @@ function writeTogether(out: NodeJS.WriteStream): (line: string) => void {
   };
 }
 
-function checkPort(port: number | undefined): number | undefined {
-  if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65535)) return port;
-  throw new UsageError(`--port takes a number from 0 to 65535, not ${port}.`);
-}
-
-function printBanner(io: CommandIO, gateway: Gateway): void {
+function bannerOf(gateway: Gateway): string {
   const token = gateway.tokenIsNew ? gateway.token : "<your token>";
   const shown = gateway.tokenIsNew
     ? `${gateway.token} (made at this start; kept in the configuration)`
@@ -104,43 +122,14 @@ function printBanner(io: CommandIO, gateway: Gateway): void {
   const rows = [...rowsOf(parts.filter(({ example }) => example)), ["Token", shown] as const];
   const examples = parts.flatMap((part) => part.example?.(at) ?? []);
   const more = rowsOf(parts.filter(({ example }) => !example));
-  io.print(["Portico is running.", ...columns(rows), ""].join("\n"));
-  if (examples.length > 0) io.print(["Try it:", ...examples.map((line) => `  ${line}`), ""].join("\n"));
-  if (more.length > 0) io.print([...columns(more), ""].join("\n"));
-}
-
-/**
- * The first signal stops in order, a later one at once. Resolves with the exit code. npm and shells pass one Ctrl-C on
- * a second time: what comes within a second of the first is the same.
- */
-function handleSignals(gateway: () => Gateway | undefined): Promise<number> {
-  return new Promise((resolve) => {
-    let stoppingSince: number | undefined;
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.on(signal, () => {
-        const now = performance.now();
-        if (stoppingSince !== undefined) {
-          if (now - stoppingSince > ECHO_MS) process.exit(exitCodes[signal]);
-          return;
-        }
-        stoppingSince = now;
-        const one = gateway();
-        if (!one) process.exit(0); // it has not begun to serve: there is nothing to wait for
-        one.stop(signal).then(
-          () => resolve(0),
-          () => resolve(1),
-        );
-      });
-    }
-    process.on("SIGHUP", () => {
-      void gateway()?.plugins.rescan();
-      void gateway()?.hooks.rescan();
-    });
-  });
+  const blocks = [["Portico is running.", ...columns(rows), ""]];
+  if (examples.length > 0) blocks.push(["Try it:", ...examples.map((line) => `  ${line}`), ""]);
+  if (more.length > 0) blocks.push([...columns(more), ""]);
+  return blocks.map((block) => block.join("\n")).join("\n");
 }
 
 /** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
-function catchStrayErrors(gateway: () => Gateway | undefined): void {
+function catchStrayErrors(gateway: () => Gateway | undefined, link?: WorkerLink): void {
   const handle = (kind: string) => (thrown: unknown) => {
     const one = gateway();
     const owner = running()?.owner;
@@ -152,6 +141,7 @@ function catchStrayErrors(gateway: () => Gateway | undefined): void {
     one.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
     if (owner) return void one.hooks.strayError(owner, error);
     if (kind === "unhandled rejection") return;
+    link?.leave();
     void one.stop(kind).finally(() => process.exit(1));
   };
   process.on("uncaughtException", handle("uncaught exception"));

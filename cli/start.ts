@@ -13,6 +13,8 @@ const start: Command = {
   },
   examples: ["portico start", "portico start --port 8080 --home /srv/portico"],
   async run(io) {
+    const { startWorkers } = await import("./workers.ts");
+    if (await startWorkers(io)) return;
     const { serve } = await import("./serve.ts");
     await serve(io);
   },

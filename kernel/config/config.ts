@@ -5,31 +5,19 @@ import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-
 import { createTurns } from "../timing/in-turn.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../types.ts";
 import { composeSchema } from "./compose.ts";
-import { changedKeys, deepFreeze } from "./diff.ts";
+import { changedKeys, deepFreeze, type OnChange } from "./diff.ts";
 import { setInText, unsetInText } from "./json5/edit.ts";
 import type { Environment } from "./environment.ts";
-import { ConfigError, type ConfigProblem, problemText } from "./error.ts";
+import { ConfigError, type ConfigProblem, sameText } from "./error.ts";
 import { evaluate, explainUnknown, UNKNOWN } from "./evaluate.ts";
 import { readText, writeText } from "./file.ts";
-import { type ConfigOptions, isSame, type Reading, read, type Source, sourceOf } from "./read.ts";
 import { expandReferences } from "./references.ts";
+import { type ConfigOptions, isSame, type Reading, read, type Source, idOf, sourceOf } from "./read.ts";
 import { type KernelConfig, kernelSchemas } from "./schema.ts";
 import { secretsIn } from "./secrets.ts";
 import { watchFiles } from "./watch.ts";
 
-/** A changed configuration that was read and found right. */
-export interface ConfigChange {
-  /** The keys that differ, as deep as both sides are objects: `gateway.port`, `channels.main` for a new channel. */
-  keys: string[];
-  next: Readonly<Record<string, unknown>>;
-  previous: Readonly<Record<string, unknown>>;
-  /** Somebody refused the change before: whoever took it goes back to what was active. */
-  back: boolean;
-}
-
 const GRACE_MS = 250;
-
-type OnChange = (change: ConfigChange) => Promise<void>;
 
 /** Reads the file. Throws a `ConfigError` where it is not JSON5; whether its content is right, `check` says. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
@@ -121,6 +109,11 @@ export class ConfigStore {
     return secretsIn(this.current, this.composed);
   }
 
+  /** Of what is active, for the processes that share the file. */
+  get id(): string {
+    return idOf(this.#reading.source);
+  }
+
   /** Why the file on disk is not active, while the last good configuration is. */
   get problem(): { message: string; line?: number | undefined } | undefined {
     return this.#problem;
@@ -134,7 +127,7 @@ export class ConfigStore {
    */
   set(path: string | KeyPath, value: unknown): Promise<Dispose | undefined> {
     const steps = typeof path === "string" ? parseKeyPath(path) : path;
-    return this.#inTurn(async () => {
+    return this.#alone(async () => {
       const unknown = explainUnknown(steps, this.composed);
       if (unknown) this.#complain([unknown]);
       return this.#write(steps, (text, meaning) => setInText(text, steps, value, meaning));
@@ -144,7 +137,7 @@ export class ConfigStore {
   /** Removes one key, so that its default is active; resolves with the undo, undefined where it was not there. */
   unset(path: string | KeyPath): Promise<Dispose | undefined> {
     const steps = typeof path === "string" ? parseKeyPath(path) : path;
-    return this.#inTurn(() => this.#write(steps, (text) => unsetInText(text, steps)));
+    return this.#alone(() => this.#write(steps, (text) => unsetInText(text, steps)));
   }
 
   /** Applies the file now, instead of when the watcher sees that it changed; `problem` says what is wrong with it. */
@@ -166,6 +159,13 @@ export class ConfigStore {
       this.#onChange = undefined;
       await stop();
     };
+  }
+
+  /** One at a time, over all processes that share the file. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const place = this.#options.link?.workers.place("configuration", 1);
+    await place?.granted;
+    return this.#inTurn(work).finally(() => place?.leave());
   }
 
   #onDisk(): Promise<Source> {
@@ -218,9 +218,14 @@ export class ConfigStore {
     this.#activate(reading);
     const tell = this.#onChange;
     if (keys.length === 0 || !tell) return;
+    const agree = this.#options.link?.agree;
+    let hasVoted = false;
     try {
       await tell({ keys, next: this.current, previous: before.value, back: false });
+      hasVoted = true;
+      await agree?.("config", idOf(source));
     } catch (cause) {
+      if (!hasVoted) agree?.("config", idOf(source), cause as Error).catch(() => {});
       const refused = this.current;
       this.#activate(before.reading);
       await tell({ keys, next: this.current, previous: refused, back: true }).catch((error: Error) =>
@@ -265,11 +270,11 @@ export class ConfigStore {
       const next = { ...source, text: changed };
       const after = read(next, this.#options);
       // What was wrong before must not keep anybody from mending it.
-      const known = new Set(evaluate(before, this.composed).problems.map(withoutLine));
+      const known = new Set(evaluate(before, this.composed).problems.map(sameText));
       const { problems, references } = evaluate(after, this.composed);
       const unset = this.#options.unsetAllowed ? references.filter((one) => one.unset.length > 0) : [];
       const isOld = (problem: ConfigProblem) =>
-        known.has(withoutLine(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
+        known.has(sameText(problem)) || unset.some((one) => formatKeyPath(one.path) === problem.key);
       this.#complain(problems.filter((problem) => !isOld(problem)));
       if (!(await writeText(this.file, changed, async () => ((await readText(this.file)) ?? "") !== text))) continue;
       if (!this.#onChange) {
@@ -286,8 +291,4 @@ export class ConfigStore {
       throw new PorticoError("config_error", failure.message, { status: 500, cause: failure });
     }
   }
-}
-
-function withoutLine({ key, message }: ConfigProblem): string {
-  return problemText({ key, message });
 }

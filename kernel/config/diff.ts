@@ -20,3 +20,15 @@ export function deepFreeze<T>(value: T): T {
   }
   return value;
 }
+
+/** A changed configuration that was read and found right. */
+export interface ConfigChange {
+  /** The keys that differ, as deep as both sides are objects: `gateway.port`, `channels.main` for a new channel. */
+  keys: string[];
+  next: Readonly<Record<string, unknown>>;
+  previous: Readonly<Record<string, unknown>>;
+  /** Somebody refused the change before: whoever took it goes back to what was active. */
+  back: boolean;
+}
+
+export type OnChange = (change: ConfigChange) => Promise<void>;

@@ -29,3 +29,8 @@ export function problemText({ key, message, line, column, nearest, hint }: Confi
   const place = line === undefined ? "" : `line ${line}${at}: `;
   return `${place}${key === "" ? "" : `${key} `}${message}${nearest === undefined ? (hint ? `; ${hint}` : "") : `; did you mean ${nearest}?`}`;
 }
+
+/** The same, wherever it stands. */
+export function sameText({ key, message }: ConfigProblem): string {
+  return problemText({ key, message });
+}

@@ -1,4 +1,5 @@
 /** From the files' texts to what they say, before any schema is asked. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isRecord } from "../text/key-path.ts";
@@ -7,6 +8,7 @@ import { ConfigError } from "./error.ts";
 import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { expandReferences } from "./references.ts";
+import type { WorkerLink } from "../workers/link.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */
@@ -16,6 +18,8 @@ export interface ConfigOptions {
   envFile?: string;
   /** Variables that are not set do not keep `set` from writing: a gateway with an environment of its own judges. */
   unsetAllowed?: boolean;
+  /** Where several processes follow the file: a change is taken by all of them or by none, and one writes at a time. */
+  link?: Pick<WorkerLink, "agree" | "workers"> | undefined;
 }
 
 /** What lies on disk. */
@@ -51,6 +55,13 @@ function variablesOf(file: string): string | Error {
 
 export function isSame(one: Source, other: Source): boolean {
   return (one.text ?? "") === (other.text ?? "") && String(one.variables) === String(other.variables);
+}
+
+/** Names a state of the files, for the processes that share them. */
+export function idOf({ text = "", variables }: Source): string {
+  return createHash("sha256")
+    .update(`${text}\0${String(variables)}`)
+    .digest("hex");
 }
 
 /** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */

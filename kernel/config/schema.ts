@@ -55,6 +55,11 @@ const gateway = {
       { description: "Serves HTTPS. The files are read again when they change.", atNextStart: true },
     ),
   ),
+  workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal("auto")], {
+    default: 1,
+    description: "Processes that share the address and the store: a number, or `auto`, one for each core.",
+    atNextStart: true,
+  }),
   shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
   trustedProxies: texts("Addresses or networks (CIDR) of proxies whose X-Forwarded-For counts."),
   http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),

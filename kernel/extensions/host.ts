@@ -13,6 +13,7 @@ import { createScan } from "./scan.ts";
 import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
 import { createSwap } from "./swap.ts";
 import { type Watch, watchRoots } from "./watch.ts";
+import type { WorkerLink } from "../workers/link.ts";
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;
@@ -46,14 +47,17 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     await Promise.all(stops);
   }
 
-  /** Makes run what is meant to and may: also what only waited for another of these. */
-  async function update(): Promise<void> {
+  /**
+   * Makes run what is meant to and may: also what only waited for another of these. With `agree`, a version is taken up by
+   * all processes or by none; what only one of them has to do (a reload), or all do for another reason, asks nobody.
+   */
+  async function update(agree?: WorkerLink["agree"]): Promise<void> {
     const done = new Set<S>();
     while (!phase.stopped) {
       const ready = [...slots.values()].filter((slot) => !done.has(slot) && isWanted(slot) && isReady(slot));
       if (ready.length === 0) break;
       for (const slot of ready) done.add(slot);
-      await Promise.all(ready.map(updateOne));
+      await Promise.all(ready.map((slot) => updateOne(slot, slot.renew ? undefined : agree)));
     }
     for (const slot of slots.values()) kind.settled?.(slot);
     // Last: one that was renamed is never without a version that runs, nor that one without its record.
@@ -75,7 +79,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     return top?.problem !== undefined || (kind.isReady?.(top as Candidate) ?? true);
   }
 
-  async function updateOne(slot: S): Promise<void> {
+  async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
     const top = slot.top as Candidate;
     const { active } = slot;
     const id = idOf(top);
@@ -89,13 +93,22 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     }
     if (slot.tried === id) return;
     slot.tried = id;
+    const subject = `${kind.section}.${slot.name}`;
     slot.renew = false;
+    let hasVoted = false;
+    const vote =
+      agree &&
+      (() => {
+        hasVoted = true;
+        return agree(subject, id);
+      });
     try {
       const version = await kind.load(top);
-      if (!phase.stopped) await swap.start(slot, version);
+      if (!phase.stopped) await swap.start(slot, version, { agree: vote });
     } catch (thrown) {
+      if (!hasVoted) agree?.(subject, id, thrown as Error).catch(() => {});
       // A missing package may be installed any moment; everything else is as it is until the content changes.
-      slot.retry = (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
+      slot.retry = hasVoted || (thrown as { cause?: { code?: unknown } }).cause?.code === "MODULE_NOT_FOUND";
       keepOld(slot, top, problemOf(thrown, top.realDir, top.source?.entry ?? top.entry), thrown);
     }
   }
@@ -132,7 +145,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     await scan(dirs);
     for (const slot of slots.values()) if (slot.retry) slot.tried = undefined;
     await decide();
-    await update();
+    await update(phase.started ? kind.agree : undefined);
   }
 
   /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */
@@ -189,6 +202,11 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     isWanted,
     rescan,
     find,
+    /** Which version runs, as `agree` calls it, and why no newer one does. */
+    current: (name: string): { id?: string | undefined; problem?: string | undefined } => {
+      const { active, error } = slots.get(name) ?? {};
+      return { id: active && idOf(active.version.candidate), problem: error?.message };
+    },
     /** Of the candidate that is meant. */
     info: (name: string): Shown => recordsOf(find(name))[0] as Shown,
     list: (): Shown[] => [...slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).flatMap(recordsOf),

@@ -2,6 +2,7 @@
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
+import type { WorkerLink } from "../workers/link.ts";
 import type { Root } from "./roots.ts";
 import type { DisabledReason, Slot, Version } from "./slot.ts";
 
@@ -27,6 +28,10 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   load(candidate: V["candidate"]): Promise<V>;
   /** Registers what the version does, each with its undo in the scope. What it throws leaves the old version running. */
   start(version: V, scope: Scope, slot: S, phase: Phase): void | Promise<void>;
+  /** Where several processes run the same: a version that came while they run is taken up by all of them, or by none. */
+  agree?: WorkerLink["agree"] | undefined;
+  /** What `start` registers takes effect afterwards only: so all can have started it before one takes it up. */
+  isStaged?: boolean;
   /** How long one undo may take. */
   undoMs: number;
   /** The version that runs is the one on disk, in these settings. */

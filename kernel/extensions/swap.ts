@@ -4,6 +4,11 @@ import type { Logger } from "../types.ts";
 import type { Kind, Phase } from "./kind.ts";
 import type { Active, Slot, Version } from "./slot.ts";
 
+interface StartOptions {
+  generation?: number;
+  agree?: (() => Promise<void>) | undefined;
+}
+
 export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, phase: Phase) {
   const ending = new Set<Promise<void>>();
 
@@ -19,13 +24,18 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
   }
 
   return {
-    /** Throws what the version's start throws, once all of it is undone. */
-    async start(slot: S, version: V, generation = slot.generation + 1): Promise<void> {
+    /**
+     * Throws what the version's start throws, once all of it is undone. `agree` is awaited before anything of it takes
+     * effect, and keeps the old version where it throws.
+     */
+    async start(slot: S, version: V, { generation = slot.generation + 1, agree }: StartOptions = {}): Promise<void> {
       const scope = new Scope();
       try {
+        if (agree && !kind.isStaged) await agree();
         const given = kind.start(version, scope, slot, phase);
         // Not awaited where it need not be: then old and new change places within this tick.
         if (given) await given;
+        if (agree && kind.isStaged) await agree();
         scope.takeUp();
       } catch (thrown) {
         await dispose(scope, slot.log);

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { createBus } from "../bus.ts";
 import { takesEffectAtNextStart } from "../config/compose.ts";
-import { type ConfigChange, openConfig } from "../config/config.ts";
+import type { ConfigChange } from "../config/diff.ts";
+import { openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
@@ -29,12 +30,13 @@ const disposeTimeoutMs = 5_000;
 const pluginsTimeoutMs = 30_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { version, loader } = options;
+  const { version, loader, link } = options;
   const startedAt = Date.now();
   const config = await openConfig({
     file: options.paths.config,
     env: options.env,
     envFile: envFileIn(options.paths.home),
+    link,
   });
   const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
@@ -49,11 +51,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const contributions = createContributions();
   const undos: (() => unknown)[] = [];
   const work = createWorkload();
+  const isFirst = link === undefined || link.workers.index === 0;
   let open = () => {};
   const opens = new Promise<void>((resolve) => {
     open = resolve;
   });
-  const servers = createServers({ config, contributions, log, access: logBook.access, opens });
+  const servers = createServers({ config, contributions, log, access: logBook.access, opens, workers: link?.workers });
   const server = servers.own;
   const settings = () => config.kernel.gateway;
 
@@ -79,6 +82,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     enabled: (name) =>
       options.only === undefined ? config.kernel.plugins.entries[name]?.enabled !== false : options.only.includes(name),
+    agree: link?.agree,
   });
   const hooks = createHookHost({
     paths,
@@ -91,6 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     lookup: (key) => lookUp(config.current, key),
     secrets: () => config.secrets(),
     loader,
+    agree: link?.agree,
   });
 
   const management: Management = {
@@ -122,6 +127,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     token = await ensureToken(config);
     for (const secret of config.secrets()) logBook.addSecret(secret);
     services.provide("host", management);
+    if (link) services.provide("workers", link.workers);
     services.provide("gateway", {
       startedAt,
       notReady: unready,
@@ -133,7 +139,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     });
     // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
     await hooks.start();
-    await servers.listen(options.port ?? settings().port);
+    await servers.listen(options.port ?? settings().port, link?.port);
   } catch (error) {
     await dismantle();
     throw error;
@@ -150,7 +156,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     get token() {
       return settings().auth.token;
     },
-    tokenIsNew: token.generated,
+    tokenIsNew: token.generated || link?.tokenIsNew === true,
     get servers() {
       return servers.pool.urls();
     },
@@ -161,6 +167,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     bus,
     banners: () => contributions.list("banner"),
     use: (name) => services.use(name),
+    accept: server.accept,
     stop: (reason) => (stopping ??= stop(reason)),
   };
 
@@ -168,7 +175,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await plugins.start();
     mountHealth(server, management);
     open();
-    undos.push(leaveTrace());
+    link?.onLook(seen);
+    // the first of several is replaced under its number, and the file stays
+    if (link === undefined) undos.push(leaveTrace());
+    else if (isFirst) leaveTrace();
     undos.push(await config.watch(applyConfig, log));
     void bus.emit("gateway:startup", { version, port: server.port });
     log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
@@ -180,6 +190,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   function unready(): { name: string; error: string }[] {
     return [...plugins.unready(), ...work.unready()];
+  }
+
+  /** What this worker has of something that another one has a new version of. */
+  async function seen(subject: string) {
+    const [kind, name] = [subject.slice(0, subject.indexOf(".")), subject.slice(subject.indexOf(".") + 1)];
+    if (subject === "config") {
+      await config.refresh();
+      return { id: config.id, problem: config.problem?.message };
+    }
+    const host = kind === "hooks" ? hooks : plugins;
+    await host.rescan();
+    return host.current(name);
   }
 
   async function applyConfig({ keys, back }: ConfigChange): Promise<void> {
@@ -199,7 +221,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const file = join(paths.state, "gateway.json");
     const { tls } = settings();
     const cert = tls && absolutePath(tls.cert);
-    const trace = { pid: process.pid, port: server.port, url: servers.url(), cert };
+    const trace = { pid: link ? process.ppid : process.pid, port: server.port, url: servers.url(), cert };
     try {
       rmSync(file, { force: true }); // an earlier one may be another user's
       writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });

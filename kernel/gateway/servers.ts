@@ -3,9 +3,10 @@ import type { ConfigStore } from "../config/config.ts";
 import { createAuth } from "../http/auth.ts";
 import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
+import { createThrottle } from "../http/throttle.ts";
 import type { LogBook } from "../log/log.ts";
 import type { ContributionRegistry } from "../registry.ts";
-import type { Logger } from "../types.ts";
+import type { Logger, Workers } from "../types.ts";
 
 export interface ServersOptions {
   config: ConfigStore;
@@ -14,14 +15,19 @@ export interface ServersOptions {
   access: LogBook["access"];
   /** Requests of the gateway's own server wait for this. */
   opens: Promise<unknown>;
+  /** The others, where this is one of several workers: plugins' servers listen in the first, failed attempts count in all. */
+  workers: Workers | undefined;
 }
 
-export function createServers({ config, contributions, log, access, opens }: ServersOptions) {
+export function createServers({ config, contributions, log, access, opens, workers }: ServersOptions) {
   const settings = () => config.kernel.gateway;
+  const throttle = createThrottle({ onFailure: (address) => workers?.tell("failed attempt", address) });
+  workers?.on("failed attempt", (address: string) => throttle.note(address));
   const auth = createAuth({
     settings: () => settings().auth,
     authenticators: () => contributions.list("authenticator"),
     log,
+    throttle,
   });
   const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   // a change of it takes effect at the next start
@@ -29,6 +35,7 @@ export function createServers({ config, contributions, log, access, opens }: Ser
   let wantedPort = 0;
   const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens, tls });
   const pool = createServerPool({
+    listens: workers === undefined || workers.index === 0,
     create: ({ name, origins }) =>
       createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
     portFor: ({ port, portOffset = 0 }) => port ?? (wantedPort === 0 ? 0 : own.port + portOffset),
@@ -40,10 +47,11 @@ export function createServers({ config, contributions, log, access, opens }: Ser
     /** Where the gateway is reached from this machine. */
     url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
     ports: () => [own.port, ...pool.ports()],
-    /** `port` 0: any free one, for the others too. */
-    listen(port: number): Promise<unknown> {
+    /** `port` 0: any free one, for the others too. With `shared`, another process listens at that port for this one. */
+    async listen(port: number, shared?: number): Promise<void> {
       wantedPort = port;
-      return own.listen(port, settings().bind);
+      if (shared === undefined) await own.listen(port, settings().bind);
+      else own.adopt(shared, settings().bind);
     },
     /** Resolves when running answers have ended, or were cut after `graceMs`. */
     drain: (graceMs: number): Promise<unknown> => Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),

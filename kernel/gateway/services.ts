@@ -1,5 +1,6 @@
 /** The services that the gateway itself provides. */
 import type { Dispose, Paths } from "../contract/common.ts";
+import type { Workers } from "../contract/workers.ts";
 import type { EventSpec } from "../contract/events.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
@@ -58,6 +59,7 @@ export interface Management {
 
 declare module "portico" {
   interface Services {
+    workers: Workers;
     gateway: GatewayState;
     host: Management;
   }

@@ -1,10 +1,12 @@
 /** What a gateway is started with, and what it is once it runs. */
+import type { Socket } from "node:net";
 import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
 import type { Loader } from "../extensions/load/load.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
+import type { WorkerLink } from "../workers/link.ts";
 import type { Banner, Paths, ServiceName, Services } from "../types.ts";
 
 export interface GatewayOptions {
@@ -16,6 +18,8 @@ export interface GatewayOptions {
   port?: number;
   /** Only these plugins run; the others are known (their configuration is checked) and stay off. */
   only?: readonly string[];
+  /** Where it is one of several processes of a gateway. */
+  link?: WorkerLink | undefined;
   /** Where log lines go beside the log file. */
   write?: (line: string) => void;
 }
@@ -38,6 +42,8 @@ export interface Gateway {
   banners(): readonly Banner[];
   /** A service that a plugin provides. Throws `service_unavailable` where none does. */
   use<K extends ServiceName>(name: K): Services[K];
+  /** Serves a connection that another process has accepted. */
+  accept(socket: Socket): void;
   /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
   stop(reason: string): Promise<void>;
 }

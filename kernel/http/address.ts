@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { PorticoError } from "../errors.ts";
 
 type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
@@ -73,4 +74,18 @@ function plain(hop: string): string {
   const [, bracketed, bare] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(hop) ?? [];
   const ip = bracketed ?? bare ?? hop;
   return ip.startsWith("::ffff:") && ip.includes(".") ? ip.slice(7) : ip;
+}
+
+/** Why a port cannot be listened on, for the person who starts the gateway. */
+export function listenError(error: NodeJS.ErrnoException, host: string, port: number): PorticoError {
+  if (error.code === "EADDRINUSE") {
+    return new PorticoError(
+      "port_in_use",
+      `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`,
+      { cause: error },
+    );
+  }
+  return new PorticoError("cannot_listen", `Cannot listen on ${host}:${port} (${error.code ?? error.message}).`, {
+    cause: error,
+  });
 }

@@ -7,6 +7,8 @@ export interface ServerPoolOptions {
   create(options: ServerOptions): HttpServer;
   /** 0: any free port. */
   portFor(options: ServerOptions): number;
+  /** False in a worker that is not the first: a port is there once. */
+  listens: boolean;
 }
 
 /** A server that is open, for one holder. */
@@ -30,7 +32,7 @@ interface Entry {
   ready: Promise<unknown>;
 }
 
-export function createServerPool({ create, portFor }: ServerPoolOptions): ServerPool {
+export function createServerPool({ create, portFor, listens }: ServerPoolOptions): ServerPool {
   const entries = new Map<string, Entry>();
   const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
 
@@ -40,7 +42,8 @@ export function createServerPool({ create, portFor }: ServerPoolOptions): Server
       throw new PorticoError("port_in_use", `The server ${options.name} is open already.`);
     if (known) return known;
     const server = create(options);
-    const entry = { server, holders: 0, ready: server.listen(portFor(options), "127.0.0.1") };
+    const ready = listens ? server.listen(portFor(options), "127.0.0.1") : Promise.resolve();
+    const entry = { server, holders: 0, ready };
     entries.set(options.name, entry);
     return entry;
   }
@@ -64,7 +67,7 @@ export function createServerPool({ create, portFor }: ServerPoolOptions): Server
       const server = Object.assign(entry.server, { url: urlOf(entry) });
       return { server, release: () => leave(options.name, entry) };
     },
-    urls: () => Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
+    urls: () => (!listens ? {} : Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)]))),
     routes: () => [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
     ports: () => [...entries.values()].map(({ server }) => server.port),
     drainAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),

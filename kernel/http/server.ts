@@ -11,6 +11,7 @@ import { createConnections } from "./connections.ts";
 import { createGuards } from "./guards.ts";
 import { mintId } from "./request-context.ts";
 import { createRequests, type RequestCounts } from "./requests.ts";
+import { listenError } from "./address.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import type { HttpSettings } from "./types.ts";
@@ -39,8 +40,11 @@ export interface HttpServerOptions {
 export interface HttpServer extends Mount {
   /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
   listen(port: number, host: string): Promise<number>;
-  /** Serves a connection that somebody else has opened. */
+  /** Serves a connection that somebody else has opened, and unwrapped where the server speaks TLS. */
   connect(socket: Duplex): void;
+  /** Serves connections that another process accepts at this address and hands to `accept`. */
+  adopt(port: number, host: string): void;
+  accept(socket: Socket): void;
   /**
    * Takes no more connections, lets running requests end for `graceMs`, then cuts them. Sockets that an upgrade has
    * handed over stay.
@@ -100,11 +104,17 @@ export function createServer(options: HttpServerOptions): HttpServer {
     drained ??= (async () => {
       closing.abort();
       stopTls();
-      if (!server.listening) return;
+      if (port === 0) return;
       closed = new Promise((resolve) => server.close(resolve));
       await connections.end(graceMs);
     })();
     return drained;
+  }
+
+  function begin(atPort: number, atHost: string): void {
+    port = atPort;
+    host = atHost;
+    guards.bind(host, port);
   }
 
   server.on(connected, (socket: Socket) => {
@@ -142,6 +152,12 @@ export function createServer(options: HttpServerOptions): HttpServer {
     upgrade: (path, options, handler) => upgrades.add("GET", path, { ...options, handler }),
     errors: forms.add,
     connect: (socket) => void server.emit(connected, socket),
+    accept: (socket) => void server.emit("connection", socket),
+    adopt(sharedPort, sharedHost) {
+      if (secure && options.tls) stopTls = serveCertificate(secure, options.tls, log);
+      server.emit("listening"); // from now on Node looks after slow heads
+      begin(sharedPort, sharedHost);
+    },
 
     listen(wantedPort, wantedHost) {
       return new Promise((resolve, reject) => {
@@ -157,9 +173,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
             return;
           }
           server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
-          host = wantedHost;
-          port = (server.address() as AddressInfo).port;
-          guards.bind(host, port);
+          begin((server.address() as AddressInfo).port, wantedHost);
           resolve(port);
         });
       });
@@ -194,17 +208,4 @@ function protocolError(code: string | undefined): PorticoError {
     return new PorticoError("request_timeout", "The request did not arrive in time.");
   }
   return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): PorticoError {
-  if (error.code === "EADDRINUSE") {
-    return new PorticoError(
-      "port_in_use",
-      `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`,
-      { cause: error },
-    );
-  }
-  return new PorticoError("cannot_listen", `Cannot listen on ${host}:${port} (${error.code ?? error.message}).`, {
-    cause: error,
-  });
 }

@@ -9,6 +9,8 @@ export interface ThrottleOptions {
   windowMs?: number;
   /** Callers remembered; the one that failed longest ago is forgotten first. Default 10000. */
   maxAddresses?: number;
+  /** Told of each failure that was noted. */
+  onFailure?: (address: string) => void;
   /** A clock in ms that never goes back; default `performance.now`. */
   now?: () => number;
 }
@@ -25,6 +27,8 @@ export interface Throttle {
   /** Notes a failure; `too_many_attempts` (and nothing is noted) where the caller had used its failures up before. */
   fail(address: string): PorticoError | undefined;
   look(address: string): ThrottleState;
+  /** Notes a failure that another process has seen. */
+  note(address: string): void;
 }
 
 export function createThrottle(options: ThrottleOptions = {}): Throttle {
@@ -36,16 +40,23 @@ export function createThrottle(options: ThrottleOptions = {}): Throttle {
     return recent.filter((at) => at > now() - windowMs);
   }
 
+  function note(address: string): void {
+    const caller = callerOf(address);
+    const recent = recentOf(address);
+    failures.delete(caller);
+    failures.set(caller, [...recent, now()]);
+    if (failures.size > maxAddresses) failures.delete(failures.keys().next().value!);
+  }
+
   return {
     fail(address) {
       const recent = recentOf(address);
-      if (recent.length >= limit) return tooMany(recent[0]! + windowMs - now());
-      const caller = callerOf(address);
-      failures.delete(caller);
-      failures.set(caller, [...recent, now()]);
-      if (failures.size > maxAddresses) failures.delete(failures.keys().next().value!);
+      if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
+      note(address);
+      options.onFailure?.(address);
       return undefined;
     },
+    note,
     look(address) {
       const recent = recentOf(address);
       const last = recent.at(-1);

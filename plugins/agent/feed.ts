@@ -9,48 +9,64 @@ import {
   openSse,
   type PluginContext,
 } from "portico";
+import type {} from "portico/cluster";
 
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
 
-type Send = (event: HookEvent, result: EmitResult) => void;
+/** An event as it is shown. */
+interface Shown {
+  name: string;
+}
 
-/** Feeds events to clients; with `?name=` only those that match (`agent:*`). */
-export function eventFeed(ctx: Pick<PluginContext, "onAny">): (call: Call) => void {
+type Send = (event: Shown) => void;
+
+/** Feeds events to clients, those of other processes too; with `?name=` only those that match (`agent:*`). */
+export function eventFeed(ctx: Pick<PluginContext, "onAny" | "add" | "find">): (call: Call) => void {
   const clients = new Set<Send>();
-  let stop: Dispose | undefined;
+  let stop: (() => void) | undefined;
+  const toAll = (event: Shown): void => {
+    for (const send of clients) send(event);
+  };
+  ctx.add("feed", { name: "events", begin: (send) => follow(ctx, send) });
 
   // An observer of every event makes every event cost: there is one only while somebody looks.
   function add(send: Send): void {
     clients.add(send);
-    stop ??= ctx.onAny((event, result) => {
-      for (const each of clients) each(event, result);
-    });
+    if (stop) return;
+    const here = follow(ctx, toAll);
+    const elsewhere = ctx.find("cluster")?.watch("events", (event) => toAll(event as Shown));
+    stop = () => {
+      void here();
+      elsewhere?.();
+    };
   }
   function remove(send: Send): void {
     clients.delete(send);
     if (clients.size > 0) return;
-    void stop?.();
+    stop?.();
     stop = undefined;
   }
 
   return (call) => {
     const wanted = call.query.getAll("name");
     const sse = openSse(call);
-    const send: Send = (event, result) => {
+    const send: Send = (event) => {
       if (wanted.length > 0 && !wanted.some((name) => isMatch(name, event.name))) return;
-      const { name, type, action, sessionKey, timestamp } = event;
-      const outcome = {
-        reply: result.reply,
-        block: result.block,
-      };
-      sse.send(name, { name, type, action, sessionKey, timestamp, context: shown(result.context), ...outcome });
+      sse.send(event.name, event);
     };
     add(send);
     sse.onClose(() => remove(send));
     sse.comment("the events of this gateway, as they happen");
   };
+}
+
+function follow({ onAny }: Pick<PluginContext, "onAny">, send: Send): Dispose {
+  return onAny(({ name, type, action, sessionKey, timestamp }: HookEvent, result: EmitResult) => {
+    const { reply, block, context } = result;
+    send({ name, type, action, sessionKey, timestamp, context: shown(context), reply, block } as Shown);
+  });
 }
 
 function isMatch(pattern: string, name: string): boolean {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { createPolicy } from "./targets/imposed-policy.ts";
+import { answerElsewhere, asksElsewhere } from "./elsewhere.ts";
 import { errors } from "./errors.ts";
 import { createDebuggingServers } from "./drivers/debugging/server.ts";
 import { hasLibrary } from "./drivers/library.ts";
@@ -30,6 +31,7 @@ export default definePlugin({
   commands: { browser: () => import("./cli.ts") },
   checks: { browser: () => import("./check.ts") },
   async setup(ctx, config) {
+    if (asksElsewhere(ctx)) return;
     let now = config;
     const settings = () => now.browser;
     const sandbox = () => now["agents.defaults.sandbox"];
@@ -83,6 +85,7 @@ export default definePlugin({
     });
     mountRoutes(server, targets);
     addTool(ctx, targets);
+    answerElsewhere(ctx, targets);
     ctx.onConfig((next: typeof config) => {
       const before = secret();
       now = next;

@@ -1,5 +1,5 @@
 /** What `portico channels` and the dashboard ask. */
-import { type Call, PorticoError } from "portico";
+import { type Call, type Dispose, PorticoError, type Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ChannelState } from "./routing/channel-state.ts";
 import { completionOf } from "./serving/ask.ts";
@@ -41,6 +41,28 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
 /** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
 export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
   await Promise.allSettled([...routing.channels().values()].map((channel) => budgets.check(channel)));
+}
+
+const TOPIC = "channels";
+
+/** The other workers answer with what their channels have done. */
+export function offerChannels(engine: Engine, workers: Workers): Dispose {
+  return workers.on(TOPIC, () => describeChannels(engine).channels);
+}
+
+/** What all workers' channels have done; the rest is the same in all of them, or learned within a moment. */
+export async function describeEverywhere(engine: Engine, workers?: Workers): Promise<{ channels: ChannelEntry[] }> {
+  const { channels } = describeChannels(engine);
+  const others = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
+  for (const channel of channels) {
+    for (const other of others) {
+      if (other.name !== channel.name) continue;
+      for (const count of ["inFlight", "queued", "requests", "errors"] as const) channel[count] += other[count];
+      if ((other.lastErrorAt ?? "") <= (channel.lastErrorAt ?? "")) continue;
+      Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
+    }
+  }
+  return { channels };
 }
 
 /** For `portico status`. */

@@ -1,8 +1,10 @@
 /** Chat completions in OpenAI's format over any number of channels. */
 import { definePlugin } from "portico";
+import type {} from "portico/cluster";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
 import type { Candidate } from "./routing/router.ts";
+import type { Lesson } from "./routing/surroundings.ts";
 import { AliasConfig, ChannelConfig } from "./schema.ts";
 
 /** Targets are compared by the price of this: prompts are longer than their responses. */
@@ -32,6 +34,7 @@ export default definePlugin({
 
   async setup(ctx, config) {
     const { createMasks } = await import("./secrets/masks.ts");
+    const { channelSurroundings } = await import("./routing/surroundings.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
     const { createRunCounts } = await import("./upstream/run-counts.ts");
@@ -43,15 +46,18 @@ export default definePlugin({
     const { oneModel, usableModels } = await import("./serving/model-routes.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
-    const { channelNotices, describeChannels, testChannel, updateBudgets } = await import("./channel-routes.ts");
+    const { channelNotices, describeChannels, describeEverywhere, offerChannels, testChannel, updateBudgets } =
+      await import("./channel-routes.ts");
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
       channels: all["channels.*"] ?? {},
       aliases: all["models.*"] ?? {},
     });
-    const channels = createChannelSet(({ until, ...rest }) => {
-      void ctx.emit("channel:resting", { ...rest, until: new Date(until).toISOString() });
+    const channels = createChannelSet(channelSurroundings(ctx));
+    ctx.add("signal", {
+      name: "channels",
+      take: (lesson: Lesson) => channels.all().get(lesson.channel)?.learn(lesson),
     });
     let { aliases } = sections(config);
     channels.configure(sections(config).channels);
@@ -123,6 +129,9 @@ export default definePlugin({
     const models = () =>
       listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
 
+    const workers = ctx.find("workers");
+    if (workers) ctx.defer(offerChannels(engine, workers));
+
     ctx.errors("/v1", openaiForm);
     const endpoint = {
       engine,
@@ -150,7 +159,7 @@ export default definePlugin({
     );
     ctx.route("GET", "/channels", { access: "gateway", summary: "Channels and their state" }, async () => {
       await updateBudgets(engine);
-      return describeChannels(engine);
+      return describeEverywhere(engine, workers);
     });
     ctx.route(
       "POST",

@@ -1,6 +1,7 @@
 /** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
 import { definePlugin } from "portico";
 import type {} from "portico/chat";
+import { createEverywhere } from "./everywhere.ts";
 import { mountGatewayRoutes } from "./routes/gateway.ts";
 import { mountHookRoutes } from "./routes/hooks.ts";
 import { mountPluginRoutes } from "./routes/plugins.ts";
@@ -19,8 +20,10 @@ export default definePlugin({
   },
   setup(ctx) {
     const management = ctx.use("host");
-    mountGatewayRoutes(ctx, management, () => ctx.list("notice"));
-    mountHookRoutes(ctx, management);
-    mountPluginRoutes(ctx, management, () => ctx.find("channels"));
+    const everywhere = createEverywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
+    ctx.defer(everywhere.answer());
+    mountGatewayRoutes(ctx, management, everywhere);
+    mountHookRoutes(ctx, management, everywhere);
+    mountPluginRoutes(ctx, management, everywhere, () => ctx.find("channels"));
   },
 });

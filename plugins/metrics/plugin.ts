@@ -1,5 +1,6 @@
 /** `GET /metrics`: the gateway for Prometheus. */
 import { definePlugin, reply } from "portico";
+import type { MetricFamily } from "portico/metrics";
 
 export default definePlugin({
   name: "metrics",
@@ -11,25 +12,35 @@ export default definePlugin({
     const chat = createChatCounts();
     ctx.add("meter", { name: "metrics", finished: chat.finished });
 
-    type Scrape = () => Promise<string>;
-    let scrape: Promise<Scrape> | undefined;
-    async function prepare(): Promise<Scrape> {
+    type Collect = () => Promise<MetricFamily[]>;
+    let collecting: Promise<Collect> | undefined;
+    async function prepare(): Promise<Collect> {
       const { gatewaySources } = await import("./gateway.ts");
       const { processSource } = await import("./process.ts");
-      const { scrape: run } = await import("./scrape.ts");
+      const { collectAll } = await import("./scrape.ts");
       const process = processSource();
       ctx.defer(() => process.stop());
       const own = [...gatewaySources(ctx), chat, process];
-      return () => run([...own, ...ctx.list("metric")], ctx.log);
+      return () => collectAll([...own, ...ctx.list("metric")], ctx.log);
     }
-
-    ctx.route("GET", "/metrics", { access: "gateway", summary: "Metrics for Prometheus" }, async () => {
-      scrape ??= prepare().catch((error: unknown) => {
-        scrape = undefined; // tried again at the next scrape
+    async function families(): Promise<MetricFamily[]> {
+      collecting ??= prepare().catch((error: unknown) => {
+        collecting = undefined; // tried again at the next scrape
         throw error;
       });
-      const { CONTENT_TYPE } = await import("./exposition.ts");
-      return reply(200, await (await scrape)(), { "content-type": CONTENT_TYPE, "cache-control": "no-store" });
+      return (await collecting)();
+    }
+    const workers = ctx.find("workers");
+    const { familiesOfAll, offerFamilies } = await import("./over-workers.ts");
+    if (workers) ctx.defer(offerFamilies(workers, families));
+
+    ctx.route("GET", "/metrics", { access: "gateway", summary: "Metrics for Prometheus" }, async () => {
+      const { CONTENT_TYPE, render } = await import("./exposition.ts");
+      const own = await families();
+      return reply(200, render(workers ? await familiesOfAll(workers, own) : own), {
+        "content-type": CONTENT_TYPE,
+        "cache-control": "no-store",
+      });
     });
   },
 });

@@ -3,6 +3,7 @@ import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { acceptNodes } from "./gateway/upgrade.ts";
 import { Registry } from "./gateway/registry.ts";
+import type { NodeStatus } from "./index.ts";
 import { NodeHostConfig, NodesConfig } from "./schema.ts";
 
 export default definePlugin({
@@ -17,9 +18,12 @@ export default definePlugin({
     const registry = new Registry({ ctx, config: () => settings });
     acceptNodes(ctx, registry);
     ctx.provide("nodes", registry);
-    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, () => ({
+    const workers = ctx.find("workers");
+    const isFirst = workers === undefined || workers.index === 0;
+    if (workers && isFirst) ctx.defer(workers.on("nodes:list", () => registry.list()));
+    ctx.route("GET", "/nodes", { access: "gateway", summary: "The nodes, connected or gone" }, async () => ({
       mode: registry.mode,
-      nodes: registry.list(),
+      nodes: isFirst ? registry.list() : await workers.ask<NodeStatus[]>(0, "nodes:list"),
     }));
 
     const changed = new Set<() => void>();

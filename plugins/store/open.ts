@@ -14,13 +14,14 @@ export interface StoreOptions {
   /** `file:<absolute path>`, an absolute path, or `postgres://…`. */
   url: string;
   log: Logger;
+  sharedBy?: Store["sharedBy"];
   /** Milliseconds since 1970, in the place of the engine's own; for tests. */
   clock?: () => number;
 }
 
 /** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
 export function openStore(options: StoreOptions): Store {
-  return createStore(openEngine(options));
+  return createStore(openEngine(options), options.sharedBy);
 }
 
 /** The same without the store's own calls. */

@@ -20,7 +20,9 @@ export default definePlugin({
   checks: { store: () => import("./check.ts") },
   async setup(ctx, config) {
     const url = config.store.url ?? `file:${join(ctx.paths.state, "portico.db")}`;
-    const store = openStore({ url, log: ctx.log });
+    const isShared = config.store.shared ?? isPostgres(url);
+    const sharedBy = isShared ? "gateways" : ctx.find("workers") ? "workers" : "nobody";
+    const store = openStore({ url, log: ctx.log, sharedBy });
     ctx.defer(() => store.close());
     // a file is opened at its first use, and cannot be wrong in many ways
     if (isPostgres(url)) await store.open();

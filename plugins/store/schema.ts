@@ -21,6 +21,13 @@ export const storeSchema = Type.Object(
         atNextStart: true,
       }),
     ),
+    shared: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether other gateways use the same store: limits then count over all of them. Default: true for PostgreSQL, false for a file.",
+        atNextStart: true,
+      }),
+    ),
     retention: retentionSchema,
   },
   { description: "Where queue, schedules, sessions and hook data lie." },

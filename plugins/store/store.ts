@@ -78,9 +78,10 @@ function* withBatch<T>(tx: Transaction, operation: Operation<T>, batch: Batch | 
 }
 
 /** A store over an engine. */
-export function createStore(engine: Engine): Store {
+export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobody"): Store {
   const { read, write } = engine;
   return {
+    sharedBy,
     now: () => engine.now(),
 
     enqueue: (batch) => write((tx) => enqueue(tx, batch)),

@@ -31,6 +31,11 @@ export type * from "./records/usage.ts";
  * store's own clock (`now()`). Bodies, results and states are anything that JSON can hold.
  */
 export interface Store {
+  /**
+   * Who else uses it: nobody, the other workers of this gateway, or other gateways too. Where somebody does, what has to be
+   * exact over all is counted here.
+   */
+  readonly sharedBy: "nobody" | "workers" | "gateways";
   /** The store's clock. Compare stored times with this, not with `Date.now()`. */
   now(): number;
 

@@ -11,7 +11,7 @@ const MINUTE = 60_000;
 const MOST_PENDING = 2000;
 /** So many sums wait for a store that fails, about a day of a busy gateway. */
 const MOST_SUMS = 50_000;
-/** Other gateways may share the store: what they spent is read this often. */
+/** The store may be written by hand: what was spent is read anew this often. */
 const SPENT_FRESH_MS = 5_000;
 const LONGEST_NAME = 200;
 
@@ -84,7 +84,8 @@ export class Ledger {
     const id = spenderId(of);
     const known = this.#spent.get(id);
     const now = this.#services.store().now();
-    if (known !== undefined && known.since === since && now - known.readAt < SPENT_FRESH_MS) return known.usd;
+    const isFresh = known?.since === since && now - known.readAt < SPENT_FRESH_MS;
+    if (isFresh && !this.#isShared) return known.usd;
     return this.#inTurn(async () => {
       const [row] = await this.#services.store().usage.sum({ ...of, since });
       let usd = row?.cost ?? 0;
@@ -161,8 +162,15 @@ export class Ledger {
     if (!cost) return;
     for (const spender of key === "" ? [{ channel: sum.channel }] : [{ channel: sum.channel }, { key }]) {
       const spent = this.#spent.get(spenderId(spender));
-      if (spent !== undefined && minute >= spent.since) spent.usd += cost;
+      if (spent === undefined) continue;
+      if (minute >= spent.since) spent.usd += cost;
+      // whoever asks for this budget elsewhere has to see it
+      if (this.#isShared) setImmediate(() => this.flush());
     }
+  }
+
+  get #isShared(): boolean {
+    return this.#services.store().sharedBy !== "nobody";
   }
 
   /** Undefined where there is no room for another one. */

@@ -1,6 +1,7 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import { type Call, compile, maskAddress, maskNamed, openSse, type PluginContext, PorticoError } from "portico";
 import { newId } from "portico/agent";
+import type {} from "portico/cluster";
 import type { Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";
@@ -118,9 +119,14 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     },
   );
 
+  const tail = (send: (delivery: unknown) => void) =>
+    log.listen(({ payload: _, ...delivery }) => send(shown({ meta: {}, ...delivery })));
+  ctx.add("feed", { name: "deliveries", begin: tail });
   ctx.route("GET", "/webhooks/tail", { ...owner, summary: "Deliveries as they come, as a stream" }, (call) => {
     const feed = openSse(call);
-    feed.onClose(log.listen(({ payload: _, ...delivery }) => feed.send("delivery", shown({ meta: {}, ...delivery }))));
+    const send = (delivery: unknown) => void feed.send("delivery", delivery);
+    const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
+    feed.onClose(() => undo.forEach((each) => void each?.()));
   });
 
   ctx.route(

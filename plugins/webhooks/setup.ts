@@ -1,5 +1,6 @@
 /** Makes the webhooks of their rooms. */
 import { type Call, createThrottle, type PluginContext } from "portico";
+import type {} from "portico/cluster";
 import { startBursts } from "./burst.ts";
 import { createDeliveryLog } from "./log/delivery-log.ts";
 import { createIntake } from "./intake/intake.ts";
@@ -24,10 +25,13 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
   const planner = createPlanner({ ctx, settings, transforms: createTransforms(ctx) });
+  const name = "webhook refusals";
+  const refusals = createThrottle({ onFailure: (address) => ctx.find("cluster")?.tell(name, address) });
+  ctx.add("signal", { name, take: (address: string) => refusals.note(address) });
   mountManagement({ ctx, settings, log, planner, samples });
   startBursts(ctx);
   return {
-    handle: createIntake({ ctx, settings, refusals: createThrottle(), log, planner, samples }),
+    handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,
     async apply(next) {
       current = await readSettings(next, samples.of);

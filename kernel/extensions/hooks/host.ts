@@ -30,6 +30,7 @@ export function createHookHost(options: HookHostOptions) {
     entryNames: hookEntryNames,
     roots,
     log,
+    agree: options.agree,
     undoMs,
     slot(name) {
       const ring = createRing();

@@ -3,6 +3,7 @@ import type { Bus } from "../../bus.ts";
 import type { KernelConfig } from "../../config/schema.ts";
 import type { HookContextMember, Logger, Paths } from "../../types.ts";
 import type { Loader } from "../load/load.ts";
+import type { WorkerLink } from "../../workers/link.ts";
 
 /** `hooks.entries.<name>`: besides what Portico reads, anything that the hook itself understands. */
 export type HookEntry = KernelConfig["hooks"]["entries"][string] & Record<string, unknown>;
@@ -19,6 +20,7 @@ export interface HookHostOptions {
   members(): readonly HookContextMember[];
   memberNames(): Iterable<string>;
   loader: Loader;
+  agree?: WorkerLink["agree"] | undefined;
   settings(): HookSettings;
   /** A value of the whole configuration by its key path; undefined where it is not set. */
   lookup(key: string): unknown;

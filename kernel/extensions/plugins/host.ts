@@ -3,6 +3,7 @@ import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import type { ServiceName } from "../../types.ts";
+import type { WorkerLink } from "../../workers/link.ts";
 import { createExtensionHost } from "../host.ts";
 import type { Loader } from "../load/load.ts";
 import type { Root } from "../roots.ts";
@@ -24,13 +25,14 @@ export interface PluginHostOptions {
   loader: Loader;
   parts: Omit<PluginParts, "points">;
   enabled: (name: string) => boolean;
+  agree?: WorkerLink["agree"] | undefined;
   /** How long one undo of a plugin may take, and its taking of a changed configuration. */
   limits?: { undoMs: number; configMs: number };
 }
 
 const defaultLimits = { undoMs: undoLimitMs, configMs: 15_000 };
 
-export function createPluginHost({ roots, loader, parts, enabled, limits = defaultLimits }: PluginHostOptions) {
+export function createPluginHost({ roots, loader, parts, enabled, agree, limits = defaultLimits }: PluginHostOptions) {
   const { config, services } = parts;
   const points = createPoints();
   const sections = createSections(parts);
@@ -47,6 +49,8 @@ export function createPluginHost({ roots, loader, parts, enabled, limits = defau
     entryNames: pluginEntryNames,
     roots,
     log: parts.log,
+    agree,
+    isStaged: true,
     undoMs: limits.undoMs,
     slot: (name) => ({ log: parts.log.child({ plugin: name }) }),
     read: (found, before) => readPlugin(found, loader, before),
@@ -79,7 +83,7 @@ export function createPluginHost({ roots, loader, parts, enabled, limits = defau
     const definition = active?.version.candidate.meta;
     if (!active || !definition || !host.isWanted(slot) || !isConcerned(definition, keys)) return;
     const { version, generation } = active;
-    if (!version.onConfig) return host.swap.start(slot, { ...version }, generation);
+    if (!version.onConfig) return host.swap.start(slot, { ...version }, { generation });
     const next = sectionsOf(definition, config.section);
     const taken = version.onConfig(next, version.config ?? {});
     await withDeadline(taken, limits.configMs, () => new Error(`its onConfig was not done in ${limits.configMs} ms`));

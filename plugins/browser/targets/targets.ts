@@ -22,7 +22,7 @@ interface TargetOptions {
 }
 
 /** Who asks, and for what; of the agent's tool. */
-interface TargetChoice {
+export interface TargetChoice {
   target?: Target | undefined;
   /** With target `node`: which one. */
   node?: string | undefined;

@@ -2,7 +2,8 @@
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
-import type { Channel, Release } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import type { Release } from "./limits/places.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { providerFailure } from "../upstream/local/provider-failed.ts";
@@ -118,6 +119,10 @@ async function tryChannel(
   let keysLeft = channel.keyCount - 1;
   let counted = false;
   for (let tried = 0; ; ) {
+    const asking = channel.admit();
+    const over = asking && (await asking);
+    if (over !== undefined) throw limited(channel, over);
+    if (job.cancelled) throw clientDisconnected();
     const key = channel.takeKey(model);
     const target = new AttemptTarget(
       channel,

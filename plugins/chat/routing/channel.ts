@@ -1,7 +1,12 @@
 /** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
 import type { ChannelConfig } from "../schema.ts";
+import { createHash } from "node:crypto";
 import type { ChannelState } from "./channel-state.ts";
-import { type OverLimit, OwnLimits } from "./own-limits.ts";
+import { OwnLimits } from "./limits/own-limits.ts";
+import { Places, type Release } from "./limits/places.ts";
+import type { OverLimit } from "./limits/rate-limit.ts";
+import { SharedLimits } from "./limits/shared-limits.ts";
+import type { ChannelSurroundings, CooldownListener, Lesson } from "./surroundings.ts";
 
 const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
@@ -28,16 +33,8 @@ interface Key {
   cooldownMs: number;
 }
 
-/** A place within `maxConcurrent`. Give it back exactly once. */
-export type Release = () => void;
-
-/** Told when a model of a channel begins to cool down; `until` is the time of the clock. */
-export type CooldownListener = (cooldown: { channel: string; model: string; until: number; error: string }) => void;
-
-interface ChannelOptions {
-  now?: (() => number) | undefined;
+interface ChannelOptions extends ChannelSurroundings {
   builtin?: boolean;
-  onCooldown?: CooldownListener | undefined;
 }
 
 /** Times are milliseconds of the clock that was handed in. */
@@ -47,13 +44,13 @@ export class Channel {
   /** Its upstream has refused `stream_options.include_usage`. */
   noStreamUsage = false;
   readonly builtin: boolean;
-  inFlight = 0;
+  readonly #places: Places;
   readonly #health = new Map<string, Health>();
   readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
+  readonly #teach: ((lesson: Lesson) => void) | undefined;
   #keys: Key[];
   #nextKey = 0;
-  #waiting: ((granted: boolean) => void)[] = [];
   #now: () => number;
   #requests = 0;
   #errors = 0;
@@ -66,7 +63,14 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     this.#onCooldown = options.onCooldown;
-    this.#limits = OwnLimits.of(config);
+    this.#teach = options.teach;
+    const { counts, workers, log } = options;
+    this.#limits = OwnLimits.of(
+      config,
+      counts && new SharedLimits({ name, limits: config, now: this.#now, counts, log }),
+    );
+    const { maxConcurrent: max, queueTimeoutMs: queueMs = 2000 } = config;
+    this.#places = new Places({ name, max, queueMs, workers });
     const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
@@ -88,6 +92,11 @@ export class Channel {
   /** The limit of its own that it is over for the longest; undefined where it is over none. */
   overLimit(): OverLimit | undefined {
     return this.#limits?.over(this.#now());
+  }
+
+  /** Asked before each attempt: the limit that those who count with us leave no room in. */
+  admit(): Promise<OverLimit | undefined> | undefined {
+    return this.#limits?.admit();
   }
 
   /** What its budget's period has cost by now, and when it ends. */
@@ -165,11 +174,13 @@ export class Channel {
     if (key === undefined) return;
     key.cooldownMs = Math.min(LONGEST_COOLDOWN_MS, key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2);
     key.cooldownUntil = this.#now() + key.cooldownMs;
+    this.#tell({ key: digestOf(key.value), ms: key.cooldownMs });
   }
 
   /** The upstream limited this key for the model. */
   keyLimited(model: string, index: number, ms: number): void {
     this.#healthOf(model).limited.set(index, this.#now() + ms);
+    this.#tell({ model, key: digestOf(this.#keys[index]?.value), ms });
   }
 
   get keyCount(): number {
@@ -185,11 +196,15 @@ export class Channel {
   }
 
   succeeded(model: string, keyIndex: number, firstByteMs: number): void {
-    if (this.#health.size > 0) this.#health.delete(model);
+    if (this.#health.size > 0) {
+      if ((this.#health.get(model)?.cooldownUntil ?? 0) > 0) this.#tell({ model, ms: 0 });
+      this.#health.delete(model);
+    }
     const key = this.#keys[keyIndex];
     if (key !== undefined && key.cooldownUntil !== 0) {
       key.cooldownUntil = 0;
       key.cooldownMs = 0;
+      this.#tell({ key: digestOf(key.value), ms: 0 });
     }
     this.#latency = this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
   }
@@ -207,6 +222,7 @@ export class Channel {
       health.cooldownMs === 0 ? FIRST_COOLDOWN_MS : Math.min(LONGEST_COOLDOWN_MS, health.cooldownMs * 2);
     health.cooldownUntil = this.#now() + health.cooldownMs;
     this.#onCooldown?.({ channel: this.name, model, until: health.cooldownUntil, error: message });
+    this.#tell({ model, ms: health.cooldownMs });
   }
 
   /** An error that says nothing about the model's health (a refused key, an unknown model), or a client that disconnected. */
@@ -218,36 +234,25 @@ export class Channel {
     this.#lastError = { message, at: this.#now() };
   }
 
-  /** A place at once, a promise of one within `queueTimeoutMs`, resolving to undefined where none came free. */
+  /** A place within `maxConcurrent`, as `Places` gives it. */
   place(signal?: AbortSignal): Release | Promise<Release | undefined> {
-    const max = this.config.maxConcurrent;
-    if (max === undefined || this.inFlight < max) return this.#take();
-    return new Promise((resolve) => {
-      const waiter = (granted: boolean) => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", leave);
-        resolve(granted ? this.#take() : undefined);
-      };
-      const leave = () => {
-        const at = this.#waiting.indexOf(waiter);
-        if (at !== -1) this.#waiting.splice(at, 1);
-        waiter(false);
-      };
-      const timer = setTimeout(leave, this.config.queueTimeoutMs ?? 2000);
-      signal?.addEventListener("abort", leave, { once: true });
-      this.#waiting.push(waiter);
-    });
+    return this.#places.take(signal);
   }
 
-  #take(): Release {
-    this.inFlight++;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.inFlight--;
-      this.#waiting.shift()?.(true);
-    };
+  /** Takes over what another process has learned. */
+  learn({ model, key, ms }: Lesson): void {
+    const until = this.#now() + ms;
+    const index = key === undefined ? -1 : this.#keys.findIndex(({ value }) => digestOf(value) === key);
+    const known = index === -1 ? undefined : this.#keys[index];
+    if (key === undefined && model !== undefined) {
+      if (ms === 0) return void this.#health.delete(model);
+      Object.assign(this.#healthOf(model), { failures: FAILURES_TO_COOL_DOWN, cooldownMs: ms, cooldownUntil: until });
+    } else if (model !== undefined && known) this.#healthOf(model).limited.set(index, until);
+    else if (known) Object.assign(known, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
+  }
+
+  #tell(lesson: Omit<Lesson, "channel">): void {
+    this.#teach?.({ channel: this.name, ...lesson });
   }
 
   /** For listings. */
@@ -267,8 +272,8 @@ export class Channel {
       overLimit: over?.name,
       budget: this.#limits?.describe(),
       restingModels: resting.length > 0 ? resting : undefined,
-      inFlight: this.inFlight,
-      queued: this.#waiting.length,
+      inFlight: this.#places.inFlight,
+      queued: this.#places.queued,
       keys: this.#keys.filter((key) => key.value !== undefined).length,
       restingKeys,
       requests: this.#requests,
@@ -278,4 +283,9 @@ export class Channel {
       latencyMs: this.#latency === undefined ? undefined : Math.round(this.#latency * 10) / 10,
     };
   }
+}
+
+/** Names a key to other processes, whose list of keys may be another. */
+function digestOf(key = ""): string {
+  return createHash("sha256").update(key).digest("hex").slice(0, 16);
 }

@@ -1,6 +1,7 @@
 /** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
 import type { ChatProvider } from "portico/chat";
-import { Channel, type CooldownListener } from "./channel.ts";
+import { Channel } from "./channel.ts";
+import type { ChannelSurroundings } from "./surroundings.ts";
 import type { Channels } from "../schema.ts";
 
 export interface ChannelSet {
@@ -11,7 +12,7 @@ export interface ChannelSet {
   provider(name: string): ChatProvider | undefined;
 }
 
-export function createChannelSet(onCooldown?: CooldownListener, now?: () => number): ChannelSet {
+export function createChannelSet(around: ChannelSurroundings = {}): ChannelSet {
   let configured: Channels = {};
   let providers = new Map<string, ChatProvider>();
   let channels = new Map<string, Channel>();
@@ -22,7 +23,7 @@ export function createChannelSet(onCooldown?: CooldownListener, now?: () => numb
       const old = channels.get(name);
       const same =
         old !== undefined && old.builtin === builtin && JSON.stringify(old.config) === JSON.stringify(config);
-      next.set(name, same ? old : new Channel(name, config, { builtin, now, onCooldown }));
+      next.set(name, same ? old : new Channel(name, config, { ...around, builtin }));
     };
     for (const [name, config] of Object.entries(configured))
       put(name, config, providers.get(config.provider)?.builtinChannel === name);

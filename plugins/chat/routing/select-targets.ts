@@ -2,7 +2,7 @@
 import { type UpstreamError, upstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
-import type { OverLimit } from "./own-limits.ts";
+import type { OverLimit } from "./limits/rate-limit.ts";
 import type { Candidate } from "./router.ts";
 
 /** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. Throws 429 where all are over limits of their own. */

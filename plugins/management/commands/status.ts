@@ -13,6 +13,10 @@ interface Status {
   plugins: { name: string; state: string; error?: string }[];
   hooks: { name: string; state: string; error?: string }[];
   notices: { from: string; text: string }[];
+  workers?: {
+    count: number;
+    running: { worker: number; pid: number; uptimeMs: number; rssBytes: number; requests: number }[];
+  };
 }
 
 const status: Command = {
@@ -33,6 +37,7 @@ function describe(status: Status): string[] {
     `Configuration  ${status.config.file}`,
   ];
   for (const [name, url] of Object.entries(status.servers)) lines.push(`${name.padEnd(13)}  ${url}`);
+  if (status.workers) lines.push(...describeWorkers(status.workers));
   lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
@@ -42,6 +47,14 @@ function describe(status: Status): string[] {
   if (wrong.length) lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
   if (status.notices.length) lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
   return lines;
+}
+
+function describeWorkers({ count, running }: NonNullable<Status["workers"]>): string[] {
+  const each = running.map(
+    ({ worker, pid, uptimeMs, rssBytes, requests }) =>
+      `  ${worker}: pid ${pid}, up ${duration(uptimeMs)}, ${Math.round(rssBytes / 1e6)} MB, ${requests} requests`,
+  );
+  return [`Workers        ${running.length} of ${count}`, ...each];
 }
 
 function tally(records: readonly { state: string }[]): string {

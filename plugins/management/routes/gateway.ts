@@ -1,24 +1,35 @@
 /** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import { type Call, type Management, type Mount, type Notice, openSse } from "portico";
+import { type Call, type Management, type Mount, type Notice, openSse, type PluginContext } from "portico";
+import type {} from "portico/cluster";
+import type { Everywhere, WorkerStatus } from "../everywhere.ts";
 
-export function mountGatewayRoutes(mount: Mount, gateway: Management, notices: () => readonly Notice[]): void {
+type Mounting = Mount & Pick<PluginContext, "add" | "find" | "list">;
+
+export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywhere: Everywhere): void {
   const owner = { access: "gateway" } as const;
+  mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => gateway.log.follow(send) });
   mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, async () => {
-    const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
+    const workers = await everywhere.status();
+    const sum = (of: (one: WorkerStatus) => number) => workers.reduce((all, one) => all + of(one), 0);
+    const count = mount.find("workers")?.count;
+    const hooks = await everywhere.hooks();
     return {
       version: gateway.version,
-      pid: process.pid,
-      uptimeMs: Date.now() - gateway.startedAt,
+      pid: count === undefined ? process.pid : process.ppid,
+      uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
       url: gateway.url(),
-      servers: gateway.servers(),
+      servers: Object.assign({}, ...workers.map(({ servers }) => servers)) as Record<string, string>,
       home: gateway.paths.home,
       workspace: gateway.paths.workspace,
-      memory: { rssBytes, heapBytes },
-      config: { file: gateway.paths.config, problem: gateway.config.problem() },
-      notReady: gateway.notReady(),
+      memory: { rssBytes: sum(({ rssBytes }) => rssBytes), heapBytes: sum(({ heapBytes }) => heapBytes) },
+      requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
+      config: { file: gateway.paths.config, problem: workers.find(({ problem }) => problem)?.problem },
+      notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
       plugins: gateway.plugins.list().map(({ name, state, error }) => ({ name, state, error })),
-      hooks: gateway.hooks.list().map(({ name, state, error }) => ({ name, state, error })),
-      notices: (await Promise.all(notices().map(textsOf))).flat(),
+      hooks: hooks.map(({ name, state, error }) => ({ name, state, error })),
+      notices: (await Promise.all(mount.list("notice").map(textsOf))).flat(),
+      workers:
+        count === undefined ? undefined : { count, running: workers.sort((a, b) => a.worker - b.worker).map(shown) },
     };
   });
   mount.route("POST", "/kernel/config/refresh", { ...owner, summary: "Apply the file now" }, async () => {
@@ -31,7 +42,7 @@ export function mountGatewayRoutes(mount: Mount, gateway: Management, notices: (
     }),
   }));
   mount.route("GET", "/kernel/logs", { ...owner, summary: "The last lines; ?follow=true sends further ones" }, (call) =>
-    serveLog(call, gateway),
+    serveLog(call, mount, gateway, everywhere),
   );
 }
 
@@ -47,17 +58,27 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 
 /** `?lines=N` gives the last lines, of `?level=L` and above; with `?follow=true` further ones come as server-sent events. */
-function serveLog(call: Call, { log }: Management): unknown {
+async function serveLog(call: Call, { find }: Mounting, { log }: Management, { lines }: Everywhere): Promise<unknown> {
   const count = Number(call.query.get("lines") ?? 100);
   const least = LEVELS.indexOf(call.query.get("level") ?? "trace");
   const read = (line: string) => JSON.parse(line) as { level: string };
   const isWanted = ({ level }: { level: string }) => LEVELS.indexOf(level) >= least;
-  const recent = count > 0 ? log.recent().map(read).filter(isWanted).slice(-count) : [];
+  const recent = count > 0 ? (await lines()).map(read).filter(isWanted).slice(-count) : [];
   if (call.query.get("follow") !== "true") return { lines: recent };
   const sse = openSse(call);
   const send = (entry: { level: string }) => isWanted(entry) && sse.send(undefined, entry);
   for (const entry of recent) send(entry);
-  const unfollow = log.follow((line) => send(read(line)));
-  call.signal.addEventListener("abort", unfollow, { once: true });
+  const follow = (line: unknown) => void send(read(line as string));
+  const unfollow = [log.follow(follow), find("cluster")?.watch("log", follow)];
+  call.signal.addEventListener("abort", () => unfollow.forEach((undo) => void undo?.()), { once: true });
   return undefined;
+}
+
+/** Of one worker: the rest is the same in all of them, or stands above. */
+function shown({ worker, pid, uptimeMs, rssBytes, requests, active }: WorkerStatus) {
+  return { worker, pid, uptimeMs, rssBytes, requests, active };
+}
+
+function distinct<T extends { name: string }>(all: readonly T[]): T[] {
+  return [...new Map(all.map((one) => [one.name, one])).values()];
 }

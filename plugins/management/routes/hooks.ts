@@ -1,9 +1,8 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
-import { type Call, compile, type HookInfo, type Management, type Mount, Type } from "portico";
+import { type Call, compile, type Management, type Mount, Type } from "portico";
+import type { Everywhere } from "../everywhere.ts";
 import { checkHook } from "../hooks/check.ts";
-import { describeHook } from "../hooks/record.ts";
 import { runHook } from "../hooks/run.ts";
-import { disableHook, enableHook } from "../hooks/switch.ts";
 
 const RunBody = Type.Object({
   event: Type.Optional(Type.String()),
@@ -12,63 +11,63 @@ const RunBody = Type.Object({
 });
 
 /** Mounts the routes; all of them take the gateway's own token. */
-export function mountHookRoutes(mount: Mount, gateway: Management): void {
+export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: Everywhere): void {
   const host = gateway.hooks;
-  const shown = (info: HookInfo) => describeHook(info, gateway.events());
-  const all = () => host.list().map(shown);
   const owner = { access: "gateway" } as const;
   const runBody = compile(RunBody);
+  const steer = async (action: Parameters<Everywhere["act"]>[0], name: string) => {
+    await everywhere.act(action, name);
+    return everywhere.hook(name);
+  };
   const named = (work: (name: string, call: Call) => unknown) => (call: Call) => work(call.params["name"] ?? "", call);
 
-  mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, () => ({
-    hooks: all(),
+  mount.route("GET", "/kernel/hooks", { ...owner, summary: "All hooks, and the roots they come from" }, async () => ({
+    hooks: await everywhere.hooks(),
     roots: host.roots().map(({ name, dir }) => ({ name, dir })),
   }));
   mount.route("POST", "/kernel/hooks/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
-    await host.rescan();
-    return { hooks: all() };
+    await everywhere.act("hooks.rescan");
+    return { hooks: await everywhere.hooks() };
   });
-  mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => ({
-    hooks: (await host.reload()).map(shown),
-  }));
+  mount.route("POST", "/kernel/hooks/reload", { ...owner, summary: "Load all hooks anew" }, async () => {
+    await everywhere.act("hooks.reload");
+    return { hooks: await everywhere.hooks() };
+  });
   mount.route(
     "GET",
     "/kernel/hooks/:name",
     { ...owner, summary: "One hook" },
-    named((name) => shown(host.info(name))),
+    named((name) => everywhere.hook(name)),
   );
   mount.route(
     "GET",
     "/kernel/hooks/:name/logs",
     { ...owner, summary: "Its last lines" },
-    named((name, call) => ({ lines: host.logs(name, countOf(call)) })),
+    named(async (name, call) => ({ lines: await everywhere.hookLines(name, countOf(call)) })),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/enable",
     { ...owner, summary: "Turn it on, wake it" },
-    named(async (name) => shown(await enableHook(gateway, name))),
+    named((name) => steer("hooks.enable", name)),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/disable",
     { ...owner, summary: "Turn it off" },
-    named(async (name) => shown(await disableHook(gateway, name))),
+    named((name) => steer("hooks.disable", name)),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/approve",
     { ...owner, summary: "Approve its content" },
-    named(async (name) => shown(await host.approve(name))),
+    named((name) => steer("hooks.approve", name)),
   );
   mount.route(
     "POST",
     "/kernel/hooks/:name/reload",
     { ...owner, summary: "Load it anew" },
-    named(async (name) => {
-      const [record] = await host.reload(name);
-      return shown(record ?? host.info(name));
-    }),
+    named((name) => steer("hooks.reload", name)),
   );
   mount.route(
     "POST",

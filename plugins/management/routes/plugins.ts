@@ -1,11 +1,13 @@
 /** `/kernel/plugins`: the management of plugins over HTTP. */
 import type { Management, Mount } from "portico";
 import type { ChannelsService } from "portico/chat";
+import type { Everywhere } from "../everywhere.ts";
 import { withRuns } from "./plugin-runs.ts";
 
 export function mountPluginRoutes(
   mount: Mount,
   { plugins, config }: Management,
+  everywhere: Everywhere,
   channels: () => ChannelsService | undefined,
 ): void {
   const owner = { access: "gateway" } as const;
@@ -13,9 +15,11 @@ export function mountPluginRoutes(
   mount.route("GET", "/kernel/plugins/:name", { ...owner, summary: "One plugin" }, ({ params }) =>
     withRuns(plugins.info(params["name"] ?? ""), channels()),
   );
-  mount.route("POST", "/kernel/plugins/:name/reload", { ...owner, summary: "Load it anew" }, ({ params }) =>
-    plugins.reload(params["name"] ?? ""),
-  );
+  mount.route("POST", "/kernel/plugins/:name/reload", { ...owner, summary: "Load it anew" }, async ({ params }) => {
+    const { name } = plugins.info(params["name"] ?? "");
+    await everywhere.act("plugins.reload", name);
+    return plugins.info(name);
+  });
   for (const [action, enabled] of [
     ["enable", true],
     ["disable", false],
@@ -28,7 +32,7 @@ export function mountPluginRoutes(
     });
   }
   mount.route("POST", "/kernel/plugins/rescan", { ...owner, summary: "Look at the disk now" }, async () => {
-    await plugins.rescan();
+    await everywhere.act("plugins.rescan");
     return { plugins: plugins.list() };
   });
 }

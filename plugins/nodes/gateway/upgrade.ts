@@ -1,21 +1,30 @@
 /** The upgrade request of a node on the gateway's own port. */
 import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import { type PluginContext, PorticoError } from "portico";
 import { acceptSocket } from "portico/browser";
+import { handOn, takeOver } from "./hand-on.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { ConnectingNode, Registry } from "./registry.ts";
 
 /** What is wrong with a node is told as an HTTP error, before any WebSocket is there. */
 export function acceptNodes(ctx: PluginContext, registry: Registry): void {
-  ctx.upgrade(PATH, { access: "gateway" }, (req, socket, head) => {
-    const node = connectingNode(ctx, req);
-    registry.admit(node);
+  const workers = ctx.find("workers");
+  const accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const loading = Promise.all([import("../node-socket.ts"), registry.prepare()]);
     loading
       .then(([{ MAX_FRAME }, connect]) =>
         acceptSocket(req, socket, head, { maxMessageBytes: MAX_FRAME }, (ws) => connect(node, ws)),
       )
       .catch((error: unknown) => ctx.log.debug({ err: error }, "a node did not complete its connection"));
+  };
+  const isFirst = workers === undefined || workers.index === 0;
+  if (workers && isFirst) takeOver(ctx, workers, (node) => registry.admit(node), accept);
+  ctx.upgrade(PATH, { access: "gateway" }, async (req, socket, head) => {
+    const node = connectingNode(ctx, req);
+    if (!isFirst) return handOn(workers, { node, headers: req.headers }, socket, head);
+    registry.admit(node);
+    accept(node, req, socket, head);
   });
 }
 

@@ -2,7 +2,7 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import type { ConfigChange } from "../../../kernel/config/config.ts";
+import type { ConfigChange } from "../../../kernel/config/diff.ts";
 import type { Dispose } from "../../../kernel/types.ts";
 import { until } from "../../support/until.ts";
 import { collectLog, type Line } from "../http/harness.ts";

@@ -100,12 +100,12 @@ test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", asy
   });
   (first as () => void)();
   const place = await second;
-  assert.is(channel.inFlight, 1);
+  assert.is(channel.describe().inFlight, 1);
   assert.is(await third, undefined);
   assert.equal(order, ["second", "third"]);
   place?.();
   place?.();
-  assert.is(channel.inFlight, 0);
+  assert.is(channel.describe().inFlight, 0);
 });
 
 test("a caller that leaves the queue takes nobody's place", async () => {

@@ -1,12 +1,7 @@
 /** What a channel's own configuration lets it be asked: requests and tokens in a minute, and what it may cost. */
-import type { ChannelConfig } from "../schema.ts";
-import { RateLimit } from "./rate-limit.ts";
-
-/** A limit of the channel's own, and when it is no longer over it. */
-export interface OverLimit {
-  name: "requestsPerMinute" | "tokensPerMinute" | "budget";
-  until: number;
-}
+import type { ChannelConfig } from "../../schema.ts";
+import { type OverLimit, RateLimit } from "./rate-limit.ts";
+import type { SharedLimits } from "./shared-limits.ts";
 
 type Limits = Pick<ChannelConfig, "requestsPerMinute" | "tokensPerMinute" | "budget">;
 
@@ -15,20 +10,28 @@ export class OwnLimits {
   readonly #requests: RateLimit | undefined;
   readonly #tokens: RateLimit | undefined;
   readonly #budget: Limits["budget"];
+  /** Where others may count with us. */
+  readonly #shared: SharedLimits | undefined;
   /** What the budget's period has cost, and when that ends. */
   #spent: { usd: number; until: number } | undefined;
 
   /** Undefined where there are none. */
-  static of(limits: Limits): OwnLimits | undefined {
+  static of(limits: Limits, shared?: SharedLimits): OwnLimits | undefined {
     const { requestsPerMinute, tokensPerMinute, budget } = limits;
     const none = requestsPerMinute === undefined && tokensPerMinute === undefined && budget === undefined;
-    return none ? undefined : new OwnLimits(limits);
+    return none ? undefined : new OwnLimits(limits, shared);
   }
 
-  private constructor({ requestsPerMinute, tokensPerMinute, budget }: Limits) {
+  private constructor({ requestsPerMinute, tokensPerMinute, budget }: Limits, shared?: SharedLimits) {
     this.#requests = requestsPerMinute === undefined ? undefined : new RateLimit(requestsPerMinute);
     this.#tokens = tokensPerMinute === undefined ? undefined : new RateLimit(tokensPerMinute);
     this.#budget = budget;
+    this.#shared = requestsPerMinute === undefined && tokensPerMinute === undefined ? undefined : shared;
+  }
+
+  /** Asked before each attempt: the limit that those who count with us leave no room in. */
+  admit(): Promise<OverLimit | undefined> | undefined {
+    return this.#shared?.admit();
   }
 
   asked(now: number): void {
@@ -37,6 +40,7 @@ export class OwnLimits {
 
   used(now: number, tokens: number): void {
     if (tokens > 0) this.#tokens?.add(now, tokens);
+    this.#shared?.used(tokens);
   }
 
   spent(usd: number, until: number): void {
@@ -48,6 +52,7 @@ export class OwnLimits {
     const budget = this.#budget;
     const spent = this.#spent;
     const limits: OverLimit[] = [
+      ...(this.#shared?.refused ?? []),
       { name: "requestsPerMinute", until: this.#requests?.until(now) ?? 0 },
       { name: "tokensPerMinute", until: this.#tokens?.until(now) ?? 0 },
       {

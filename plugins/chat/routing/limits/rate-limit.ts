@@ -2,6 +2,12 @@
 
 const WINDOW_MS = 60_000;
 
+/** A limit of the channel's own, and when it is no longer over it. */
+export interface OverLimit {
+  name: "requestsPerMinute" | "tokensPerMinute" | "budget";
+  until: number;
+}
+
 export class RateLimit {
   readonly #most: number;
   readonly #counted: { at: number; amount: number }[] = [];

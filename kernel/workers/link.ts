@@ -1,0 +1,172 @@
+/** A worker's side: the connections it is handed, what it says to the others, and what all decide together. */
+import type { Socket } from "node:net";
+import { PorticoError } from "../errors.ts";
+import type { Workers } from "../types.ts";
+import type { Vote } from "./ballots.ts";
+import { portable, type Post, type ToPrimary, type ToWorker, unpacked, WORKER_VARIABLE } from "./messages.ts";
+
+const ANSWER_MS = 5_000;
+
+export interface WorkerLink {
+  readonly workers: Workers;
+  /** Of the server that all share. */
+  readonly port: number;
+  readonly tokenIsNew: boolean;
+  /** From now on connections come. */
+  ready(banner: string, take: (socket: Socket) => void): void;
+  /** Further connections go to the others. */
+  leave(): void;
+  /** Resolves once every worker has this version ready; rejects with why one of them refuses it. */
+  agree(subject: string, id: string, refusal?: Error): Promise<void>;
+  /** Called where another worker has a version that this one has not voted for yet: resolves when it has looked. */
+  onLook(look: (subject: string) => Promise<Seen>): void;
+  /** Called once. */
+  onStop(stop: (reason: string) => void): void;
+}
+
+/** Which version a worker has, and why it has no newer one. */
+interface Seen {
+  id?: string | undefined;
+  problem?: string | undefined;
+}
+
+/** Undefined in a process that is no worker. */
+export async function joinWorkers(env: Record<string, string | undefined>): Promise<WorkerLink | undefined> {
+  if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
+  delete env[WORKER_VARIABLE];
+  return new Promise((resolve) => {
+    process.once("message", (message: ToWorker) => {
+      if (message.type === "begin") resolve(createLink(message));
+    });
+  });
+}
+
+function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorker, { type: "begin" }>): WorkerLink {
+  const takers = new Map<string, (data: never, from: number) => unknown>();
+  const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
+  const places = new Map<number, () => void>();
+  /** Votes that wait for the decision, by what they are about. */
+  const votes = new Map<string, (error?: string) => void>();
+  let ready: readonly number[] = [];
+  let refs = 0;
+  let connected = (socket: Socket): void => void socket.destroy();
+  let look = async (_subject: string): Promise<Seen> => ({});
+  let stop = (_reason: string): void => process.exit(0);
+
+  function send(message: ToPrimary): void {
+    if (process.connected) process.send?.(message, undefined, {}, () => {});
+  }
+
+  function ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const ref = ++refs;
+      const late = () => done(undefined, new PorticoError("timeout", `Worker ${to + 1} has not answered in time.`));
+      const timer = setTimeout(late, limitMs);
+      const done = (value: unknown, error?: Error) => {
+        clearTimeout(timer);
+        asked.delete(ref);
+        if (error) reject(error);
+        else resolve(value as T);
+      };
+      asked.set(ref, { to, done });
+      if (ready.includes(to)) send({ type: "post", to, post: { ref, topic, data } });
+      else done(undefined, gone(to));
+    });
+  }
+
+  async function answer(from: number, { ref, topic, data }: Post): Promise<void> {
+    try {
+      const take = takers.get(topic);
+      if (!take) throw new PorticoError("service_unavailable", `Worker ${index + 1} does not know of ${topic} yet.`);
+      const value = await take(data as never, from);
+      if (ref !== 0) send({ type: "answer", to: from, answer: { ref, value } });
+    } catch (error) {
+      if (ref !== 0) send({ type: "answer", to: from, answer: { ref, error: portable(error) } });
+    }
+  }
+
+  function cast(subject: string, id: string, refusal?: Error): Promise<void> {
+    const decided = new Promise<void>((resolve, reject) => {
+      votes.set(`${subject} ${id}`, (error) => (error === undefined ? resolve() : reject(new Error(error))));
+    });
+    send({ type: "vote", vote: { subject, id, error: refusal && `worker ${index + 1}: ${refusal.message}` } });
+    return decided;
+  }
+
+  /** One that has it already says so; one that still does not see it does not have it. */
+  async function lookFor({ subject, id }: Vote): Promise<void> {
+    const seen = await look(subject).catch((error: Error): Seen => ({ problem: error.message }));
+    if (votes.has(`${subject} ${id}`)) return;
+    const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;
+    send({ type: "vote", vote: { subject, id, error: seen.id === id ? undefined : why, isAnswer: true } });
+  }
+
+  process.on("message", (message: ToWorker, socket?: Socket) => {
+    if (message.type === "connection" && socket) connected(socket);
+    if (message.type === "post") void answer(message.from, message.post);
+    if (message.type === "answer") {
+      const { ref, value, error } = message.answer;
+      asked.get(ref)?.done(value, error && unpacked(error));
+    }
+    if (message.type === "ready") {
+      ready = message.workers;
+      for (const { to, done } of asked.values()) if (!ready.includes(to)) done(undefined, gone(to));
+    }
+    if (message.type === "look") void lookFor(message.vote);
+    if (message.type === "decided") {
+      const { subject, id, error } = message.vote;
+      const decide = votes.get(`${subject} ${id}`);
+      votes.delete(`${subject} ${id}`);
+      decide?.(error);
+    }
+    if (message.type === "granted") places.get(message.ref)?.();
+    if (message.type === "stop") stop(message.reason);
+  });
+  process.once("disconnect", () => stop("the process that runs the workers is gone"));
+
+  const others = () => ready.filter((worker) => worker !== index);
+  const workers: Workers = {
+    index,
+    count,
+    gateway,
+    ready: () => ready,
+    tell(topic, data) {
+      for (const to of others()) send({ type: "post", to, post: { ref: 0, topic, data } });
+    },
+    ask,
+    async askAll<T>(topic: string, data?: unknown, limitMs?: number) {
+      const answers = await Promise.allSettled(others().map((to) => ask<T>(to, topic, data, limitMs)));
+      return answers.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    },
+    on(topic, take) {
+      takers.set(topic, take);
+      return () => void (takers.get(topic) === take && takers.delete(topic));
+    },
+    place(name, max) {
+      const ref = ++refs;
+      const granted = new Promise<void>((resolve) => places.set(ref, resolve));
+      send({ type: "enter", ref, name, max });
+      return { granted, leave: () => void (places.delete(ref) && send({ type: "leave", ref })) };
+    },
+  };
+
+  return {
+    workers,
+    port,
+    tokenIsNew,
+    ready(banner, take) {
+      connected = take;
+      send({ type: "ready", banner });
+    },
+    leave: () => send({ type: "leaving" }),
+    agree: cast,
+    onLook: (next) => void (look = next),
+    onStop: (next) => void (stop = next),
+  };
+}
+
+function gone(worker: number): PorticoError {
+  return new PorticoError("service_unavailable", `Worker ${worker + 1} is not there: try again in a moment.`, {
+    headers: { "retry-after": "1" },
+  });
+}

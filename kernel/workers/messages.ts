@@ -1,0 +1,57 @@
+/** What a worker and the process that runs it say to each other, over the channel that Node opens for a fork. */
+import { isPorticoError, PorticoError } from "../errors.ts";
+import type { Vote } from "./ballots.ts";
+
+/** Tells a worker that it is one; taken out of its environment at once. */
+export const WORKER_VARIABLE = "PORTICO_WORKER";
+
+export interface Post {
+  /** 0: nobody waits for an answer. */
+  ref: number;
+  topic: string;
+  data?: unknown;
+}
+
+export interface Answer {
+  ref: number;
+  value?: unknown;
+  error?: Portable;
+}
+
+export type ToPrimary =
+  | { type: "ready"; banner: string }
+  | { type: "leaving" }
+  | { type: "post"; to: number; post: Post }
+  | { type: "answer"; to: number; answer: Answer }
+  | { type: "vote"; vote: Vote }
+  | { type: "enter"; ref: number; name: string; max: number }
+  | { type: "leave"; ref: number };
+
+export type ToWorker =
+  | { type: "begin"; index: number; count: number; gateway: string; port: number; tokenIsNew: boolean }
+  | { type: "connection" }
+  | { type: "ready"; workers: readonly number[] }
+  | { type: "post"; from: number; post: Post }
+  | { type: "answer"; from: number; answer: Answer }
+  | { type: "look"; vote: Vote }
+  | { type: "decided"; vote: Vote }
+  | { type: "granted"; ref: number }
+  | { type: "stop"; reason: string };
+
+/** An error on its way to another process. */
+export interface Portable {
+  code: string;
+  message: string;
+  status: number;
+  headers?: Record<string, string> | undefined;
+}
+
+export function portable(error: unknown): Portable {
+  if (!isPorticoError(error)) return { code: "internal_error", message: String((error as Error).message), status: 500 };
+  const { code, message, status, headers } = error;
+  return { code, message, status, headers };
+}
+
+export function unpacked({ code, message, ...options }: Portable): PorticoError {
+  return new PorticoError(code, message, options);
+}

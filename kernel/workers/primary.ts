@@ -1,0 +1,193 @@
+/**
+ * The process that runs the workers: it accepts the connections and hands them out in turn, replaces a worker that dies,
+ * and passes messages on. It loads no gateway, so nothing in it can fail for long.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { listenError } from "../http/address.ts";
+import { randomUUID } from "node:crypto";
+import { createBallots } from "./ballots.ts";
+import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
+import { createPlaces } from "./places.ts";
+
+/** One that dies again before this is replaced later each time. */
+const SOUND_MS = 5_000;
+const LONGEST_PAUSE_MS = 10_000;
+/** Beyond the workers' own time for a stop. */
+const SPARE_MS = 10_000;
+
+export interface PrimaryOptions {
+  count: number;
+  host: string;
+  port: number;
+  tokenIsNew: boolean;
+  stopMs: number;
+  /** Called once all take requests. */
+  started(banner: string): void;
+  log(line: string): void;
+}
+
+export interface Primary {
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number>;
+  stop(reason: string): Promise<number>;
+  signal(signal: NodeJS.Signals): void;
+}
+
+interface Worker {
+  child: ChildProcess;
+  ready: boolean;
+  since: number;
+  /** Connections on their way to it. */
+  handing: Set<Socket>;
+}
+
+export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
+  const { count, tokenIsNew, log } = options;
+  const gateway = randomUUID();
+  const workers = new Map<number, Worker>();
+  /** Deaths in a row, by worker. */
+  const deaths = new Map<number, number>();
+  const waiting: Socket[] = [];
+  let end = (_code: number): void => {};
+  const ended = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+  let banner: string | undefined;
+  let isStarted = false;
+  let stopping: Promise<number> | undefined;
+  let turn = 0;
+
+  const send = (to: number, message: ToWorker) => void workers.get(to)?.child.send(message, () => {});
+  const ready = () => [...workers].flatMap(([index, worker]) => (worker.ready ? [index] : [])).sort((a, b) => a - b);
+  const places = createPlaces(({ worker, ref }) => send(worker, { type: "granted", ref }));
+  const ballots = createBallots({
+    voters: ready,
+    look: (worker, vote) => send(worker, { type: "look", vote }),
+    tell: (worker, vote) => send(worker, { type: "decided", vote }),
+  });
+
+  const server = createServer({ pauseOnConnect: true, noDelay: true }, hand);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => reject(listenError(error, options.host, options.port)));
+    server.listen(options.port, options.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+
+  function hand(socket: Socket): void {
+    const able = ready();
+    if (able.length === 0) {
+      waiting.push(socket);
+      return;
+    }
+    const index = able[turn++ % able.length] as number;
+    const { child, handing } = workers.get(index) as Worker;
+    handing.add(socket);
+    child.send({ type: "connection" } satisfies ToWorker, socket, (error) => {
+      handing.delete(socket);
+      if (error) socket.destroy();
+    });
+  }
+
+  function tellReady(): void {
+    const now = ready();
+    for (const index of workers.keys()) send(index, { type: "ready", workers: now });
+    if (now.length > 0) for (const socket of waiting.splice(0)) if (!socket.destroyed) hand(socket);
+  }
+
+  function start(index: number): void {
+    const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
+    const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
+    const worker = { child, ready: false, since: performance.now(), handing: new Set<Socket>() };
+    workers.set(index, worker);
+    child.on("message", (message: ToPrimary) => take(index, message));
+    child.on("error", () => {}); // a message that finds it dead
+    child.once("exit", (code, signal) => lost(index, worker, code, signal));
+    send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
+  }
+
+  function take(index: number, message: ToPrimary): void {
+    if (message.type === "ready") arrived(index, message.banner);
+    if (message.type === "leaving") leave(index);
+    if (message.type === "post") send(message.to, { type: "post", from: index, post: message.post });
+    if (message.type === "answer") send(message.to, { type: "answer", from: index, answer: message.answer });
+    if (message.type === "vote") ballots.cast(index, message.vote);
+    if (message.type === "enter") places.enter(message.name, message.max, { worker: index, ref: message.ref });
+    if (message.type === "leave") places.leave(index, message.ref);
+  }
+
+  /** The others begin when the first one runs: what is made once, be it the store's tables, is there by then. */
+  function arrived(index: number, text: string): void {
+    const worker = workers.get(index) as Worker;
+    worker.ready = true;
+    tellReady();
+    if (banner === undefined) {
+      banner = text;
+      for (let next = 0; next < count; next++) if (!workers.has(next)) start(next);
+    }
+    if (isStarted || ready().length < count) return;
+    isStarted = true;
+    options.started(banner);
+  }
+
+  function leave(index: number): void {
+    (workers.get(index) as Worker).ready = false;
+    tellReady();
+  }
+
+  function lost(
+    index: number,
+    { ready: was, since, handing }: Worker,
+    code: number | null,
+    signal: string | null,
+  ): void {
+    workers.delete(index);
+    places.leave(index);
+    ballots.forget(index);
+    tellReady();
+    if (stopping) return;
+    for (const socket of handing) if (!socket.destroyed) hand(socket);
+    // Whatever keeps the first one from starting keeps all of them from it, and it has said what it is.
+    if (banner === undefined) {
+      end(code ?? 1);
+      return;
+    }
+    const failures = was && performance.now() - since > SOUND_MS ? 0 : (deaths.get(index) ?? 0) + 1;
+    deaths.set(index, failures);
+    const pause = failures < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures);
+    log(`worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`);
+    setTimeout(() => stopping ?? start(index), pause);
+  }
+
+  async function stop(reason: string): Promise<number> {
+    const gone = [...workers.values()].map(
+      // one that has not come to taking signals is ended by them
+      ({ child }) =>
+        new Promise<number>((end) => child.once("exit", (code, by) => end(code ?? (by === "SIGKILL" ? 1 : 0)))),
+    );
+    server.close();
+    for (const socket of waiting.splice(0)) socket.destroy();
+    for (const index of workers.keys()) send(index, { type: "stop", reason });
+    const late = setTimeout(() => signal("SIGKILL"), options.stopMs + SPARE_MS);
+    const codes = await Promise.all(gone);
+    clearTimeout(late);
+    return Math.max(0, ...codes);
+  }
+
+  function signal(name: NodeJS.Signals): void {
+    for (const { child } of workers.values()) child.kill(name);
+  }
+
+  start(0);
+  return {
+    ended,
+    stop(reason) {
+      stopping ??= stop(reason).then((code) => {
+        end(code);
+        return code;
+      });
+      return stopping;
+    },
+    signal,
+  };
+}

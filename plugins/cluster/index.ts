@@ -1,0 +1,33 @@
+/** `portico/cluster`: what the processes of a gateway, and the gateways that share a store, tell each other. Types only. */
+
+declare module "portico" {
+  interface Services {
+    cluster: ClusterService;
+  }
+  interface Contributions {
+    signal: Signal;
+    feed: Feed;
+  }
+}
+
+export interface ClusterService {
+  /** To the workers of this gateway, and to the gateways that share its store: there within a second, or never. */
+  tell(signal: string, data: unknown): void;
+  /** Gets what the feed of that name has in every other process, for as long as the result is not called. */
+  watch(feed: string, take: (data: unknown) => void): () => void;
+}
+
+/** Takes what other processes tell under its name. Data is anything that JSON can hold. */
+export interface Signal {
+  name: string;
+  take(data: never): void;
+}
+
+/** Something that flows in each process, for those who look at it elsewhere. */
+export interface Feed {
+  name: string;
+  /** Called while somebody in another process watches; its result ends it. */
+  begin(send: (data: unknown) => void): () => unknown;
+  /** Only to the workers of this gateway, not to other gateways. */
+  ofOneGateway?: boolean;
+}

@@ -1,0 +1,98 @@
+/**
+ * Nodes belong to the worker that has the browsers. Where another one is asked for the upgrade, it checks the node and then
+ * passes bytes on, over a loopback connection that begins with a ticket from the first worker.
+ */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { PluginContext, Workers } from "portico";
+import type { ConnectingNode } from "./registry.ts";
+
+const FIRST = 0;
+const TOPIC = "nodes:ticket";
+const TICKET_BYTES = 32;
+/** A ticket is used at once. */
+const VALID_MS = 10_000;
+
+interface Announced {
+  node: ConnectingNode;
+  headers: IncomingMessage["headers"];
+}
+
+interface Ticket {
+  port: number;
+  code: Buffer;
+}
+
+type Accept = (node: ConnectingNode, req: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+/** In the first worker: takes over nodes that come in by another one. `admit` throws where one is not to come. */
+export function takeOver(
+  ctx: PluginContext,
+  workers: Workers,
+  admit: (node: ConnectingNode) => void,
+  accept: Accept,
+): void {
+  const expected = new Map<string, Announced>();
+  let door: Promise<number> | undefined;
+
+  async function open(): Promise<number> {
+    const server = createServer({ noDelay: true }, (socket) => {
+      socket.on("error", () => socket.destroy());
+      const late = setTimeout(() => socket.destroy(), VALID_MS);
+      void readTicket(socket).then((code) => {
+        clearTimeout(late);
+        const announced = code && expected.get(code);
+        if (!code || !announced) return void socket.destroy();
+        expected.delete(code);
+        accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0));
+      });
+    });
+    ctx.defer(() => void server.close());
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
+  }
+
+  ctx.defer(
+    workers.on(TOPIC, async (announced: Announced): Promise<Ticket> => {
+      admit(announced.node);
+      door ??= open();
+      const code = randomBytes(TICKET_BYTES);
+      const key = code.toString("hex");
+      expected.set(key, announced);
+      setTimeout(() => expected.delete(key), VALID_MS).unref();
+      return { port: await door, code };
+    }),
+  );
+}
+
+/** In another worker. Rejects with what the first one has against the node. */
+export async function handOn(workers: Workers, announced: Announced, socket: Duplex, head: Buffer): Promise<void> {
+  const { port, code } = await workers.ask<Ticket>(FIRST, TOPIC, announced);
+  const onward = connect({ port, host: "127.0.0.1", noDelay: true });
+  const end = () => {
+    onward.destroy();
+    socket.destroy();
+  };
+  for (const side of [onward, socket]) side.on("error", end).on("close", end);
+  onward.write(code);
+  if (head.length > 0) onward.write(head);
+  socket.pipe(onward).pipe(socket);
+}
+
+async function readTicket(socket: Socket): Promise<string | undefined> {
+  for (;;) {
+    const code = socket.read(TICKET_BYTES) as Buffer | null;
+    if (code?.length === TICKET_BYTES) return code.toString("hex");
+    if (code !== null || socket.destroyed) return undefined;
+    await Promise.race([once(socket, "readable"), once(socket, "close")]).catch(() => {});
+  }
+}
+
+/** What completing the upgrade needs of it. */
+function upgradeRequest({ headers }: Announced): IncomingMessage {
+  return { method: "GET", headers } as IncomingMessage;
+}

@@ -1,0 +1,195 @@
+/** Two workers behind one address: changes reach all or none, and what is shown counts over both. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { hookFiles } from "../../support/hook-files.ts";
+import { suite } from "../../support/suite.ts";
+import { until, untilRight } from "../../support/until.ts";
+import { ask, chat, times, watch } from "./scene.ts";
+
+const test = suite("workers");
+let gateway: SpawnedGateway;
+let pids: string[] = [];
+let chats = 0;
+
+/** Which workers answer, and in which version of the hook. */
+async function answers(n = 6): Promise<string[]> {
+  const all = await times(n, () => chat(gateway, "echo"));
+  chats += n;
+  return [...new Set(all.map(({ json }) => json.choices[0].message.content as string))].sort();
+}
+function save(body: string): void {
+  for (const [path, text] of Object.entries(hookFiles("who", body))) writeFileSync(join(gateway.home, path), text);
+}
+const info = async () => (await ask(gateway, "GET", "/kernel/hooks/who")).json;
+
+test.before(async () => {
+  const config = { gateway: { workers: 2 }, usage: { flushMs: 100 } };
+  gateway = await spawnGateway({ config, files: hookFiles("who", "return { reply: `one ${process.pid}` };") });
+});
+test.after(async () => {
+  await gateway?.stop();
+});
+
+test("both answer", async () => {
+  const all = await answers();
+  assert.is(all.length, 2, String(all));
+  pids = all.map((text) => text.split(" ")[1] as string);
+});
+
+test("a hook that is saved runs in both before info says so", async () => {
+  save("return { reply: `two ${process.pid}` };");
+  await until("the new version", async () => (await info()).loaded.generation > 1);
+  assert.equal(
+    await answers(),
+    pids.map((pid) => `two ${pid}`),
+  );
+});
+
+test("a broken one runs in none, and a later one in both", async () => {
+  save("return {{;");
+  const broken = await untilRight(info, ({ state }) => state === "stale");
+  assert.ok(broken.error);
+  assert.equal(
+    await answers(),
+    pids.map((pid) => `two ${pid}`),
+  );
+  save("return { reply: `three ${process.pid}` };");
+  await untilRight(info, ({ state }) => state === "active");
+  assert.equal(
+    await answers(),
+    pids.map((pid) => `three ${pid}`),
+  );
+});
+
+test("one that loads in one worker only runs in none, and the error says where", async () => {
+  const [path, text] = Object.entries(hookFiles("who", "return { reply: `four ${process.pid}` };"))[1] as [
+    string,
+    string,
+  ];
+  writeFileSync(join(gateway.home, path), `if (process.pid === ${pids[0]}) throw new Error("not in here");\n${text}`);
+  const refused = await untilRight(info, ({ state }) => state === "stale");
+  assert.match(refused.error, /not in here/);
+  assert.equal(
+    await answers(),
+    pids.map((pid) => `three ${pid}`),
+  );
+});
+
+test("a changed configuration is in force in both once it was set", async () => {
+  const file = join(gateway.home, "portico.json");
+  const config = JSON.parse(readFileSync(file, "utf8"));
+  writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
+  assert.equal((await ask(gateway, "POST", "/kernel/config/refresh")).json, { problem: null });
+  const all = await times(6, () => chat(gateway, "nick"));
+  chats += 6;
+  assert.equal(
+    all.map(({ status }) => status),
+    [200, 200, 200, 200, 200, 200],
+  );
+  writeFileSync(file, JSON.stringify({ ...config, models: 7 }));
+  assert.ok((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem);
+  const problems = await times(
+    4,
+    async () => (await ask(gateway, "GET", "/kernel/status")).json.config.problem?.message,
+  );
+  assert.equal(problems.filter((one) => /models/.test(one)).length, 4);
+  writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
+  assert.equal((await ask(gateway, "POST", "/kernel/config/refresh")).json, { problem: null });
+});
+
+test("a hook that is switched off and on is so in both", async () => {
+  await ask(gateway, "POST", "/kernel/hooks/who/disable");
+  assert.equal(await answers(), ["hi"]);
+  save("return { reply: `five ${process.pid}` };");
+  await ask(gateway, "POST", "/kernel/hooks/who/enable");
+  assert.equal(
+    await answers(),
+    pids.map((pid) => `five ${pid}`),
+  );
+});
+
+test("status, metrics, log and runs of hooks count over both", async () => {
+  const [one, other] = await times(2, async () => (await ask(gateway, "GET", "/kernel/status")).json);
+  for (const status of [one, other]) {
+    assert.is(status.workers.count, 2);
+    assert.equal(status.workers.running.map(({ pid }: { pid: number }) => String(pid)).sort(), pids);
+    assert.equal(Object.keys(status.servers).sort(), ["browser", "relay"]);
+    assert.is(status.pid, gateway.child.pid);
+  }
+  const scrapes = await times(4, async () => (await ask(gateway, "GET", "/metrics")).text);
+  for (const text of scrapes) {
+    const line = /portico_chat_requests_total\{channel="echo",status="200"\} (\d+)/.exec(text);
+    const hooked = /portico_hook_runs_total\{hook="who",root="managed"\} (\d+)/.exec(text);
+    assert.ok(Number(line?.[1] ?? 0) + Number(hooked?.[1]) >= chats, text);
+    assert.match(text, /portico_hook_state\{hook="who",root="managed",state="active"\} 1\n/);
+  }
+  assert.is(
+    (await info()).runs,
+    Number(/portico_hook_runs_total\{hook="who",root="managed"\} (\d+)/.exec(scrapes[0]!)?.[1]),
+  );
+  const { lines } = (await ask(gateway, "GET", "/kernel/logs?lines=1000")).json;
+  const logged = lines.filter(({ path }: { path?: string }) => path === "/v1/chat/completions");
+  assert.is(logged.length, chats);
+});
+
+test("the feed shows the events of both", async () => {
+  const feed = watch(gateway, "GET", "/events?name=message:received");
+  await feed.opened;
+  await untilRight(
+    async () => {
+      await times(2, (i) => chat(gateway, "echo", `word ${i}`));
+      return feed.text();
+    },
+    (text) => text.includes("word 0") && text.includes("word 1"),
+  );
+  feed.close();
+});
+
+test("the browser's routes work from any connection", async () => {
+  const all = await times(4, () => ask(gateway, "GET", "/dashboard/browser/profiles"));
+  assert.equal(
+    all.map(({ status, json }) => [status, json.profiles.length > 0]),
+    Array(4).fill([200, true]),
+  );
+  const missing = await times(4, () => ask(gateway, "GET", "/dashboard/browser/tabs?profile=nobody"));
+  assert.equal(new Set(missing.map(({ status, json }) => `${status} ${json.error.code}`)).size, 1);
+});
+
+test("a cron tick fires once", async () => {
+  const at = new Date(Date.now() + 300).toISOString();
+  const body = { name: "once", schedule: { kind: "at", at }, payload: { kind: "systemEvent", text: "tick" } };
+  const { id } = (await ask(gateway, "POST", "/cron/jobs", body)).json;
+  const runs = await untilRight(
+    async () => (await ask(gateway, "GET", `/cron/jobs/${id}/runs`)).json.runs,
+    (all) => all.length > 0,
+  );
+  assert.is(runs.length, 1);
+});
+
+test("a worker that is killed is replaced; the other goes on, its own stream is cut", async () => {
+  const streams = [watch(gateway, "GET", "/events"), watch(gateway, "GET", "/events")];
+  await Promise.all(streams.map(({ opened }) => opened));
+  process.kill(Number(pids[1]), "SIGKILL");
+  assert.is(await Promise.race(streams.map(({ end }) => end)), "cut");
+  await untilRight(
+    async () =>
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => String(pid)),
+    (running) => running.length === 2 && !running.includes(pids[1]),
+  );
+  assert.match(gateway.output(), /worker [12] has ended \(SIGKILL\) and is replaced/);
+  const all = await answers();
+  assert.is(all.length, 2);
+  assert.ok(
+    all.every((text) => text.startsWith("five ")),
+    String(all),
+  );
+});
+
+test("SIGTERM ends all in order", async () => {
+  await gateway.kill("SIGTERM");
+  assert.is(gateway.child.exitCode, 0);
+});
+
+test.run();
