@@ -126,3 +126,8 @@ function nameArgs(specs: readonly ArgSpec[], words: readonly string[], path: rea
     ? (args as Parsed["args"])
     : (Object.assign(args, { rest: words.slice(restAt) }) as unknown as Parsed["args"]);
 }
+
+export function checkPort(port: number | undefined): number | undefined {
+  if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65535)) return port;
+  throw new UsageError(`--port takes a number from 0 to 65535, not ${port}.`);
+}

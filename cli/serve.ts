@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 import { readRunning } from "./client.ts";
 import type { CommandIO, ServePart } from "../kernel/contract/commands.ts";
 import { columns } from "./help.ts";
-import { checkPort } from "./port.ts";
+import { checkPort } from "./parse.ts";
 import { handleSignals } from "./signals.ts";
 import { createPackageLoader } from "../kernel/package-loader.ts";
 import { startGateway } from "../kernel/gateway/gateway.ts";

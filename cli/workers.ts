@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { CommandIO } from "../kernel/contract/commands.ts";
-import { checkPort } from "./port.ts";
+import { checkPort } from "./parse.ts";
 import { openConfig } from "../kernel/config/config.ts";
 import { envFileIn } from "../kernel/config/environment.ts";
 import { ensureToken } from "../kernel/config/token.ts";
