@@ -92,7 +92,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
     else void opening?.then(() => socket.destroyed || work());
   }
 
-  const take = (req: IncomingMessage, res: http.ServerResponse) => onceOpen(req, () => requests.take(req, res));
+  const take = (req: IncomingMessage, res: http.ServerResponse) =>
+    isOpen ? requests.take(req, res) : onceOpen(req, () => requests.take(req, res));
   const httpOptions = { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 };
   const secure = options.tls && https.createServer({ ...httpOptions, handshakeTimeout: HANDSHAKE_MS }, take);
   const server = secure ?? http.createServer(httpOptions, take);

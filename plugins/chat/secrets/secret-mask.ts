@@ -68,8 +68,11 @@ export class SecretMask {
 
   /** Quick, and right where it says no: a secret's letters, or ASCII written as `\u00…`, stand in the bytes. */
   mayStandIn(bytes: Buffer): boolean {
-    for (const needle of this.#needles) if (bytes.includes(needle, 0, "latin1")) return true;
-    return this.#needles.length > 0 && bytes.includes("\\u00", 0, "latin1");
+    if (this.#needles.length === 0) return false;
+    // Quicker than to look through the bytes for each.
+    const text = bytes.toString("latin1");
+    for (const needle of this.#needles) if (text.includes(needle)) return true;
+    return text.includes("\\u00");
   }
 
   /** The same error, without secrets in whatever of it may be shown or logged. */

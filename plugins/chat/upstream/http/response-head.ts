@@ -13,6 +13,7 @@ export function hasToken(list: string, token: string): boolean {
 
 /** The same length said twice is a length; two lengths are none. */
 export function lengthOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
   const [first = "", ...others] = text.split(",").map((item) => item.trim());
   if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
     throw new ProtocolError("a response whose length is no number");
