@@ -6,6 +6,7 @@ import * as assert from "uvu/assert";
 import { hasSubstance, isSilent } from "../../../plugins/agent/heartbeat/checklist.ts";
 import { cleanSessionName } from "../../../plugins/agent/session-name.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { assertLinear } from "../../support/growth.ts";
 import { suite } from "../../support/suite.ts";
 
 const test = suite("what the agent is told from outside");
@@ -86,21 +87,6 @@ for (const status of [400, 401, 403, 500]) {
   });
 }
 
-/** How much longer sixteen times the text takes: about 16 where the work is linear, 256 where it is quadratic. */
-function growth(make: (n: number) => string, work: (text: string) => unknown): number {
-  const ms = (n: number) => {
-    const text = make(n);
-    const runs = Array.from({ length: 3 }, () => {
-      const began = performance.now();
-      work(text);
-      return performance.now() - began;
-    });
-    return Math.min(...runs);
-  };
-  ms(1000);
-  return ms(160_000) / Math.max(ms(10_000), 0.05);
-}
-
 for (const [what, make, work] of [
   ["comments that are never closed", (n: number) => "<!--".repeat(n / 4), hasSubstance],
   ["comments that are closed", (n: number) => "<!-- -->".repeat(n / 8), hasSubstance],
@@ -109,8 +95,7 @@ for (const [what, make, work] of [
   ["marks of Markdown", (n: number) => "*_ ".repeat(n / 3), isSilent],
 ] as const) {
   test(`${what}: the time grows with the text, not faster`, () => {
-    const times = growth(make, work);
-    assert.ok(times < 80, `${times} times as long for 16 times the text`);
+    assertLinear<string>(what, 10_000, make, work);
   });
 }
 

@@ -63,15 +63,17 @@ const cases: [string, string, boolean][] = [
 for (const zipped of [false, true]) {
   for (const [where, text, ends] of cases) {
     test(`a throw: ${where}${zipped ? ", of a compressed stream" : ""}`, async () => {
+      let breakOff = () => {};
       up.answer = (_, res) => {
         res.writeHead(200, { "content-type": "text/event-stream", ...(zipped ? { "content-encoding": "gzip" } : {}) });
         const bytes = zipped ? gzipSync(text) : text;
-        if (where === "fail") res.write(bytes, () => setTimeout(() => res.destroy(), 20));
-        else if (ends) res.end(bytes);
+        if (ends && where !== "fail") res.end(bytes);
         else res.write(bytes);
+        breakOff = () => res.destroy();
       };
       const body = { model: "m", messages: [{ role: "user", content: "hi" }] };
       const response = await gateway.request("POST", `/breaking/${where}`, body);
+      if (where === "fail") breakOff();
       const ended = await response.text().then(
         (all) => all,
         () => "cut",
