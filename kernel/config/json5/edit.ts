@@ -1,6 +1,9 @@
 /**
  * Changes one key in the text of a JSON5 file and leaves everything else as the user wrote it: comments, order, quotes,
  * indentation, references.
+ *
+ * Ours, because the libraries for it lose something: @croct/json5-parser writes what is no JSON5 after some removals and
+ * refuses `'a"b'`; jju and golden-fleece move or drop comments, and read octal numbers and two keys of one name.
  */
 import { isDeepStrictEqual } from "node:util";
 import { PorticoError } from "../../errors.ts";
