@@ -1,4 +1,4 @@
-/** Runs one subcommand: finds it among the kernel's and the plugins', prints help or its output, reports its failure. */
+/** Runs one subcommand: finds it among the plugins', prints help or its output, reports its failure. */
 import type { Loader } from "../kernel/extensions/load/load.ts";
 import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
 import { createClient, readRunning } from "./client.ts";
@@ -22,12 +22,8 @@ export interface CliOptions {
 
 type LazyCommand = () => Promise<{ default: Command }>;
 
-/** In the order of the help. */
-const kernelCommands = new Map<string, LazyCommand>(
-  Object.entries({
-    start: () => import("./start.ts"),
-  }),
-);
+/** The only one that is no plugin's. */
+const start: LazyCommand = () => import("./start.ts");
 
 /** Resolves with the exit code. */
 export async function runCli(options: CliOptions): Promise<number> {
@@ -72,14 +68,14 @@ async function runCommand(top: Command, options: CliOptions, terminal: Terminal)
   return 0;
 }
 
-/** The kernel's own words first; then the plugin that is known to have it, or has its name; then any plugin. */
+/** `start` needs no plugin; else the plugin that is known to have the word, or has its name; then any plugin. */
 async function findTopCommand(word: string, options: CliOptions): Promise<Command> {
-  const near = kernelCommands.get(word) ?? (await pluginCommands(options, word)).commands.get(word);
+  const near = word === "start" ? start : (await pluginCommands(options, word)).commands.get(word);
   if (near) return (await near()).default;
   const { commands } = await pluginCommands(options);
   const far = commands.get(word);
   if (far) return (await far()).default;
-  throw unknownWord(word, [...kernelCommands.keys(), ...commands.keys()], ["portico"]);
+  throw unknownWord(word, ["start", ...commands.keys()], ["portico"]);
 }
 
 async function pluginCommands(options: CliOptions, word?: string) {
@@ -93,7 +89,7 @@ async function pluginCommands(options: CliOptions, word?: string) {
 
 async function overviewOf(options: CliOptions): Promise<string> {
   const { commands, firstSteps } = await pluginCommands(options);
-  const all = [...kernelCommands.values(), ...commands.values()].map(async (lazy) => (await lazy()).default);
+  const all = [start, ...commands.values()].map(async (lazy) => (await lazy()).default);
   return overview(options.version, await Promise.all(all), firstSteps);
 }
 

@@ -139,7 +139,7 @@ test("a signal while it starts ends it with 0", async () => {
   const slow = `import { definePlugin } from "portico";
 export default definePlugin({ name: "slow", async setup() { console.log("it waits"); await new Promise(() => {}); } });`;
   writeFileSync(join(home, "plugins/slow/plugin.ts"), slow);
-  const args = ["--import", "tsx", join(packageDir, "kernel/main.ts"), "start", "--home", home];
+  const args = ["--import", "tsx", join(packageDir, "cli/main.ts"), "start", "--home", home];
   const child = spawn(process.execPath, args, { cwd: packageDir, stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(child, "exit");
   let output = "";
