@@ -75,29 +75,27 @@ function demand(error: ValueError, path: (string | number)[]): Problem {
 const atLeast = (count: unknown, what: string) =>
   count === 1 ? "must not be empty" : `must have at least ${count} ${what}`;
 
-const RULES: { [type in T]?: (schema: TSchema) => string } = {
-  [T.StringMinLength]: ({ minLength }) => atLeast(minLength, "characters"),
-  [T.StringMaxLength]: ({ maxLength }) => `must have at most ${maxLength} characters`,
-  [T.StringPattern]: ({ pattern, expected }) => `must ${expected ? `be ${expected}` : `match ${pattern}`}`,
-  [T.StringFormat]: ({ format }) => `must be a valid ${format}`,
-  [T.ArrayMinItems]: ({ minItems }) => atLeast(minItems, "entries"),
-  [T.ArrayMaxItems]: ({ maxItems }) => `must have at most ${maxItems} entries`,
-  [T.ObjectMinProperties]: ({ minProperties }) => `must have at least ${minProperties} members`,
-  [T.ObjectMaxProperties]: ({ maxProperties }) => `must have at most ${maxProperties} members`,
-  [T.NumberMinimum]: ({ minimum }) => `must be ${minimum} or more`,
-  [T.IntegerMinimum]: ({ minimum }) => `must be ${minimum} or more`,
-  [T.NumberMaximum]: ({ maximum }) => `must be ${maximum} or less`,
-  [T.IntegerMaximum]: ({ maximum }) => `must be ${maximum} or less`,
-  [T.NumberExclusiveMinimum]: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
-  [T.IntegerExclusiveMinimum]: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
-  [T.NumberExclusiveMaximum]: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
-  [T.IntegerExclusiveMaximum]: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
+/** By the rule, whatever kind of value it is for. */
+const RULES: Record<string, (schema: TSchema) => string> = {
+  MinLength: ({ minLength }) => atLeast(minLength, "characters"),
+  MaxLength: ({ maxLength }) => `must have at most ${maxLength} characters`,
+  Pattern: ({ pattern, expected }) => `must ${expected ? `be ${expected}` : `match ${pattern}`}`,
+  Format: ({ format }) => `must be a valid ${format}`,
+  MinItems: ({ minItems }) => atLeast(minItems, "entries"),
+  MaxItems: ({ maxItems }) => `must have at most ${maxItems} entries`,
+  MinProperties: ({ minProperties }) => `must have at least ${minProperties} members`,
+  MaxProperties: ({ maxProperties }) => `must have at most ${maxProperties} members`,
+  Minimum: ({ minimum }) => `must be ${minimum} or more`,
+  Maximum: ({ maximum }) => `must be ${maximum} or less`,
+  ExclusiveMinimum: ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`,
+  ExclusiveMaximum: ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`,
 };
 const TYPES = new Set([T.Union, T.String, T.Number, T.Integer, T.Boolean, T.Object, T.Array, T.Null, T.Tuple]);
 
 function rule({ schema, type, value, message }: ValueError): string {
   if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeOrFraction(value)}`;
-  return RULES[type]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
+  const name = T[type].replace(/^(?:String|Array|Object|Number|Integer)(?=.)/, "");
+  return RULES[name]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
 function literalsOf(schema: TSchema): string[] | undefined {

@@ -26,7 +26,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
   const phase: Phase = { started: false, stopped: false };
   const swap = createSwap(kind, phase);
   const inTurn = createTurns();
-  let waiting: { dirs: Set<string> | undefined; done: Promise<void> } | undefined;
+  let dirty: ReadonlySet<string> | "all" | undefined;
+  let scanning: Promise<void> | undefined;
   let watch: Watch | undefined;
   let watched = "";
 
@@ -150,20 +151,12 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   /** Brings everything in line with the disk; with `dirs`, only what these directories belong to. */
   function rescan(dirs: readonly string[] = []): Promise<void> {
-    if (waiting) {
-      if (dirs.length === 0) waiting.dirs = undefined;
-      else for (const dir of dirs) waiting.dirs?.add(dir);
-      return waiting.done;
-    }
-    const next: { dirs: Set<string> | undefined; done: Promise<void> } = {
-      dirs: dirs.length ? new Set(dirs) : undefined,
-      done: inTurn(async () => {
-        waiting = undefined;
-        await reconcile(next.dirs);
-      }),
-    };
-    waiting = next;
-    return next.done;
+    dirty = dirs.length && dirty !== "all" ? new Set([...(dirty ?? []), ...dirs]) : "all";
+    return (scanning ??= inTurn(async () => {
+      const touched = dirty === "all" ? undefined : dirty;
+      dirty = scanning = undefined;
+      await reconcile(touched);
+    }));
   }
 
   /** The package's own change with an update, which is a restart; all others while we run. */

@@ -12,15 +12,14 @@ interface StartOptions {
 export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, phase: Phase) {
   const ending = new Set<Promise<void>>();
 
-  function end(active: Active<V>, log: Logger): Promise<void> {
-    const done = dispose(active.scope, log).finally(() => ending.delete(done));
+  function end({ scope }: { scope: Scope }, log: Logger): Promise<void> {
+    const work = async () => {
+      for (const error of await scope.dispose(kind.undoMs))
+        log.error({ err: error }, `its clean-up failed: ${error.message}`);
+    };
+    const done = work().finally(() => ending.delete(done));
     ending.add(done);
     return done;
-  }
-
-  async function dispose(scope: Scope, log: Logger): Promise<void> {
-    for (const error of await scope.dispose(kind.undoMs))
-      log.error({ err: error }, `its clean-up failed: ${error.message}`);
   }
 
   return {
@@ -38,7 +37,7 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
         if (agree && kind.isStaged) await agree();
         scope.takeUp();
       } catch (thrown) {
-        await dispose(scope, slot.log);
+        await end({ scope }, slot.log);
         throw thrown;
       }
       const old = slot.active;

@@ -35,13 +35,9 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
 
   /** What it requires and lacks, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {
-    if (!meta) return [];
-    return missingRequirements(meta, {
-      platform: process.platform,
-      env: { ...env(), ...entry(name).env },
-      // What existing packs call the workspace: there always is one.
-      lookup: (key) => (key === "workspace.dir" ? paths.workspace : lookup(key)),
-    });
+    // What existing packs call the workspace: there always is one.
+    const valueOf = (key: string) => (key === "workspace.dir" ? paths.workspace : lookup(key));
+    return meta ? missingRequirements(meta, { ...env(), ...entry(name).env }, valueOf) : [];
   }
 
   function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {

@@ -1,4 +1,5 @@
 /** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
+import { setTimeout } from "node:timers/promises";
 import type { TSchema } from "@sinclair/typebox";
 import type { Bus } from "../../bus.ts";
 import type { ConfigStore } from "../../config/config.ts";
@@ -11,8 +12,6 @@ import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
 import type { PluginVersion } from "./candidate.ts";
 import type {
-  ConfigOf,
-  ConfigSchemas,
   ContributionPoint,
   Contributions,
   Dispose,
@@ -46,27 +45,25 @@ export interface PluginParts {
   load(file: string, limitMs: number): Promise<UserModule>;
 }
 
-export interface ContextOptions {
-  parts: PluginParts;
-  /** What must not take effect before the setup has succeeded is staged. */
-  scope: Scope;
-  version: Pick<PluginVersion, "candidate" | "onConfig">;
-  definition: PluginDefinition;
-  config: ConfigOf<ConfigSchemas>;
-  /** The package's own plugins are not watched for stray errors: it costs every promise a little. */
-  bundled: boolean;
-}
-
+type TaskTimes = Parameters<PluginContext["task"]>[1];
 type Stage = Scope["stage"];
 type Wrap = <A extends unknown[], R>(work: (...args: A) => R) => (...args: A) => R;
 
-export function createPluginContext(options: ContextOptions): PluginContext {
-  const { parts, scope, version, definition, bundled } = options;
+/** What must not take effect before the setup has succeeded is staged in the scope. */
+export function createPluginContext(
+  parts: PluginParts,
+  definition: PluginDefinition,
+  version: PluginVersion,
+  scope: Scope,
+): PluginContext {
   const { bus, services, contributions } = parts;
+  const { candidate, config = {} } = version;
   const { name } = definition;
   const owner = `plugin:${name}`;
   const log = parts.log.child({ plugin: name });
-  const owned: Wrap = (work) => (bundled ? work : (...args) => runAs(owner, () => work(...args)));
+  // The package's own plugins are not watched for stray errors: it costs every promise a little.
+  const traced = candidate.root.name !== "bundled";
+  const owned: Wrap = (work) => (traced ? (...args) => runAs(owner, () => work(...args)) : work);
   const stage: Stage = (label, register) => scope.stage(label, register);
 
   function contribute<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
@@ -76,8 +73,8 @@ export function createPluginContext(options: ContextOptions): PluginContext {
 
   return {
     name,
-    dir: version.candidate.realDir,
-    config: options.config,
+    dir: candidate.realDir,
+    config,
     log,
     paths: parts.paths,
     version: parts.version,
@@ -106,7 +103,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     event: (event, spec) => scope.add(`event ${event}`, bus.declare(event, spec)),
     on(event, handler, on) {
       checkHandler(`on ${event}`, handler);
-      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced: !bundled }));
+      return stage(`on ${event}`, () => bus.on(event, handler, { ...on, owner, traced }));
     },
     onAny: (observer) => stage("on any event", () => bus.onAny(observer as Parameters<Bus["onAny"]>[0])),
     emit: bus.emit,
@@ -120,8 +117,7 @@ export function createPluginContext(options: ContextOptions): PluginContext {
     list: contributions.list,
     watch: (point, changed) => scope.add(`watch ${point}`, contributions.watch(point, changed)),
     tool: (tool) => contribute("tool", tool),
-    task: (task, { everyMs, immediately }, run) =>
-      scope.add(`task ${task}`, startTask({ log: log.child({ task }), everyMs, immediately, run: owned(run) })),
+    task: (task, when, run) => scope.add(`task ${task}`, startTask(log.child({ task }), when, owned(run))),
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: (apply) => void (version.onConfig = apply),
     async setConfig(path, value) {
@@ -158,35 +154,24 @@ function checkHandler(label: string, handler: unknown): void {
     throw new PorticoError("internal_error", `${label}: its handler must be a function`);
 }
 
-interface Task {
-  log: Logger;
-  everyMs: number;
-  immediately?: boolean;
-  run: (signal: AbortSignal) => unknown;
-}
-
-function startTask({ log, everyMs, immediately, run }: Task): Dispose {
+function startTask(log: Logger, { everyMs, immediately }: TaskTimes, run: (signal: AbortSignal) => unknown): Dispose {
   const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let running: Promise<void> = Promise.resolve();
-  const arm = (ms: number) => {
-    timer = setTimeout(() => {
-      running = tick();
-    }, ms).unref();
-  };
-  async function tick(): Promise<void> {
-    try {
-      await run(controller.signal);
-    } catch (error) {
-      if (!controller.signal.aborted) log.error({ err: error }, "task failed");
+  const { signal } = controller;
+  const rounds = async () => {
+    for (let ms = immediately ? 0 : everyMs; ; ms = everyMs) {
+      await setTimeout(ms, undefined, { ref: false, signal });
+      try {
+        await run(signal);
+      } catch (error) {
+        if (!signal.aborted) log.error({ err: error }, "task failed");
+      }
     }
-    if (!controller.signal.aborted) arm(everyMs);
-  }
-  arm(immediately ? 0 : everyMs);
-  return async () => {
+  };
+  // It ends by its signal alone.
+  const ended = rounds().catch(() => {});
+  return () => {
     controller.abort();
-    clearTimeout(timer);
-    await running;
+    return ended;
   };
 }
 

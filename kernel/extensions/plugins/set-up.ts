@@ -18,7 +18,7 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
   const config = sectionsOf(definition, parts.config.section);
   const bundled = root.name === "bundled";
   Object.assign(version, { config, onConfig: undefined });
-  const ctx = createPluginContext({ parts, scope, version, definition, config, bundled });
+  const ctx = createPluginContext(parts, definition, version, scope);
   try {
     for (const [event, spec] of Object.entries(definition.events ?? {}))
       scope.add(`event ${event}`, parts.bus.declare(event as EventName, spec as EventSpec));
