@@ -4,11 +4,6 @@ import type { Logger } from "../types.ts";
 import type { Kind, Phase } from "./kind.ts";
 import type { Active, Slot, Version } from "./slot.ts";
 
-interface StartOptions {
-  generation?: number;
-  agree?: (() => Promise<void>) | undefined;
-}
-
 export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, phase: Phase) {
   const ending = new Set<Promise<void>>();
 
@@ -27,7 +22,11 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
      * Throws what the version's start throws, once all of it is undone. `agree` is awaited before anything of it takes
      * effect, and keeps the old version where it throws.
      */
-    async start(slot: S, version: V, { generation = slot.generation + 1, agree }: StartOptions = {}): Promise<void> {
+    async start(
+      slot: S,
+      version: V,
+      { generation = slot.generation + 1, agree }: { generation?: number; agree?: () => Promise<void> } = {},
+    ): Promise<void> {
       const scope = new Scope();
       try {
         if (agree && !kind.isStaged) await agree();

@@ -36,8 +36,8 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   /** What it requires and lacks, one line each. */
   function missing(name: string, { meta }: HookCandidate): string[] {
     // What existing packs call the workspace: there always is one.
-    const valueOf = (key: string) => (key === "workspace.dir" ? paths.workspace : lookup(key));
-    return meta ? missingRequirements(meta, { ...env(), ...entry(name).env }, valueOf) : [];
+    const setting = (key: string) => (key === "workspace.dir" ? paths.workspace : lookup(key));
+    return meta ? missingRequirements(meta, { ...env(), ...entry(name).env }, setting) : [];
   }
 
   function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {
