@@ -23,9 +23,14 @@ const chromium: Need = {
   package: "chromium",
   for: /^plugins\/(browser|dashboard|nodes)\//,
 };
-const postgres: Need = { programs: ["initdb"], package: "postgresql", for: /^plugins\/store\/postgres/ };
+const postgres: Need = {
+  programs: ["initdb"],
+  package: "postgresql",
+  for: /^(plugins\/store\/postgres|examples\/deploy)/,
+};
 const needs: readonly Need[] = [
   chromium,
+  { programs: ["curl"], package: "curl", for: /^examples\/deploy\// },
   { programs: ["strace"], package: "strace", for: /^plugins\/store\// },
   { programs: ["prlimit"], package: "util-linux", for: /^plugins\/(store|agent)\// },
 ];

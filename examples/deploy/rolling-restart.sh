@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Restarts the gateways on these ports one after the other; each must be ready before the next stops.
+#   rolling-restart.sh 18789 18790
+set -euo pipefail
+
+for port in "$@"; do
+  # waits until what runs has ended
+  ${RESTART:-systemctl restart} "portico@$port"
+  for ((tries = 0; ; tries++)); do
+    if curl -fsS -o /dev/null --max-time 2 "http://127.0.0.1:$port/ready" 2>/dev/null; then break; fi
+    if ((tries == 300)); then
+      echo "portico@$port is not ready after a minute: the others were left alone" >&2
+      exit 1
+    fi
+    sleep 0.2
+  done
+  echo "portico@$port is ready"
+done

@@ -1,0 +1,148 @@
+/** The files of `examples/deploy` that need an engine for containers or a supervisor are checked as far as that goes. */
+import { execFile, execFileSync } from "node:child_process";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as assert from "uvu/assert";
+import { parse } from "yaml";
+import { program } from "../../support/bundle.ts";
+import { makeHome, packageDir, spawnGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { deployDir, readExample, writeExample } from "./example.ts";
+
+const test = suite("deployment");
+const run = promisify(execFile);
+
+/** Instructions with their words, continued lines joined. */
+function instructions(): { name: string; words: string }[] {
+  return readExample("Containerfile")
+    .replace(/\\\n/g, " ")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const [name = "", ...words] = line.trim().split(/\s+/);
+      return name === "CMD" ? { name: "HEALTHCHECK CMD", words: words.join(" ") } : { name, words: words.join(" ") };
+    });
+}
+
+test("the image is built in stages from what the package needs, runs as nobody special, and starts what is packed", () => {
+  const all = instructions();
+  const named = (name: string) => all.filter((one) => one.name === name).map(({ words }) => words);
+  const [build, runtime] = named("FROM");
+  assert.match(build ?? "", / AS build$/);
+  assert.not.match(runtime ?? "", / AS /);
+  assert.equal(named("USER"), ["node"]);
+  assert.equal(JSON.parse(named("ENTRYPOINT")[0] ?? ""), ["portico"]);
+  const { bin, devDependencies } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  assert.ok(bin.portico && devDependencies.pg, "what its steps ask the package for");
+  const kept = readExample("Containerfile.dockerignore")
+    .split("\n")
+    .flatMap((line) => (line.startsWith("!") ? [line.slice(1)] : []));
+  for (const path of kept) assert.ok(existsSync(join(packageDir, path)), `${path} is not there`);
+  const { files } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  for (const path of ["package.json", "package-lock.json", ".ci", ...files.filter((file: string) => file !== ".build")])
+    assert.ok(kept.includes(path), `${path} is built from and is not sent along`);
+});
+
+test("the image's health check tells a gateway that is ready from one that is not there", async () => {
+  const words =
+    instructions().find(({ name, words }) => name === "HEALTHCHECK" || words.includes("/ready"))?.words ?? "";
+  const [, flag = "", script = ""] = JSON.parse(words.slice(words.indexOf("["))) as string[];
+  const gateway = await spawnGateway();
+  const check = () => run(process.execPath, [flag, script.replace("18789", String(gateway.port))]);
+  await check();
+  await gateway.stop();
+  await check().then(
+    () => assert.unreachable("it is healthy without a gateway"),
+    (error: { code: number }) => assert.is(error.code, 1),
+  );
+});
+
+test("the compose file's services have what they name, and its configuration starts a gateway", async () => {
+  const compose = parse(readExample("compose.yaml"), { merge: true });
+  const { services, volumes, configs } = compose;
+  for (const [name, service] of Object.entries<any>(services)) {
+    for (const needed of Object.keys(service.depends_on ?? {}))
+      assert.ok(services[needed]?.healthcheck || services[needed]?.build, `${name}: ${needed}`);
+    for (const mount of service.volumes as string[]) {
+      const [from = "", to] = mount.split(":");
+      if (from.startsWith("./") && from !== "./certs") assert.ok(existsSync(join(deployDir, from)), `${name}: ${from}`);
+      else if (!from.startsWith("./")) assert.ok(from in volumes, `${name}: ${from}`);
+      assert.ok(to?.startsWith("/"));
+    }
+  }
+  assert.match(readExample("nginx.conf"), new RegExp(`include ${services.nginx.configs[0].target};`));
+  for (const [, host] of (configs.upstream.content as string).matchAll(/server (\S+):18789 /g))
+    assert.ok(services[host as string], host);
+  const dir = temporaryDir("portico-deploy-");
+  const environment = services["gateway-1"].environment as Record<string, string>;
+  const gateway = await spawnGateway({
+    home: makeHome(),
+    config: {},
+    args: [
+      "--config",
+      writeExample(dir, "portico.json5", { '"${PORTICO_STORE}"': JSON.stringify(`file:${dir}/p.db`) }),
+      "--port",
+      "0",
+    ],
+    env: { ...environment, PORTICO_TOKEN: "a-token", PORTICO_WEBHOOK_TOKEN: "another-token" },
+  });
+  const ask = (token: string) => gateway.request("GET", "/store", undefined, { token });
+  assert.is((await ask("a-token")).status, 200);
+  assert.is((await ask("another-token")).status, 401);
+  await gateway.stop();
+});
+
+test("the unit is sound, and confines the gateway", async () => {
+  const file = writeExample(temporaryDir("portico-unit-"), "portico@.service", {
+    "/usr/bin/node ": `${process.execPath} `,
+    "User=portico": "User=daemon",
+    "Group=portico": "Group=daemon",
+  });
+  const unit = readExample("portico@.service");
+  for (const line of ["NoNewPrivileges=true", "ProtectSystem=strict", "CapabilityBoundingSet=", "KillMode=mixed"])
+    assert.ok(unit.includes(`\n${line}\n`), line);
+  const words = /^ExecStart=\S+ \S+ (.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
+  const help = await run(process.execPath, [...program(join(packageDir, "kernel/main.ts")), "start", "--help"]);
+  for (const word of words.filter((each) => each.startsWith("--")))
+    assert.ok(help.stdout.includes(word), `start takes no ${word}`);
+  // where there is no systemd, nobody needs the unit
+  if (!existsSync("/usr/bin/systemd-analyze")) return;
+  const { stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", file]).catch((error) => error);
+  assert.not.match(`${stdout}${stderr}`, /portico@/);
+  const { stdout: rating } = await run("systemd-analyze", ["security", "--offline=true", file]);
+  const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(rating)?.[1]);
+  assert.ok(exposure < 2.5, `systemd-analyze security gives ${exposure}`);
+});
+
+test("a home is backed up while its gateway runs, and made anew from that", async () => {
+  const dir = temporaryDir("portico-backup-");
+  const command = join(dir, "portico");
+  const words = [process.execPath, ...program(join(packageDir, "kernel/main.ts"))].map((word) => `'${word}'`).join(" ");
+  writeFileSync(command, `#!/bin/sh\nexec ${words} "$@"\n`);
+  chmodSync(command, 0o755);
+  const gateway = await spawnGateway({
+    home: makeHome(),
+    config: { agents: { defaults: { model: "echo" } } },
+    files: { "workspace/AGENTS.md": "Be kind." },
+  });
+  await gateway.json("POST", "/agent", { message: "remember this", session: "kept", wait: true });
+  const archive = join(dir, "home.tar.gz");
+  await run(join(deployDir, "backup.sh"), [gateway.home, archive], { env: { ...process.env, PORTICO: command } });
+  await gateway.stop();
+  const home = join(dir, "restored");
+  await run(join(deployDir, "restore.sh"), [archive, home]);
+  assert.is(readFileSync(join(home, "workspace/AGENTS.md"), "utf8"), "Be kind.");
+  const restored = await spawnGateway({ home });
+  const { messages } = await restored.json("GET", "/sessions/kept");
+  assert.is(messages[0].content, "remember this");
+  await restored.stop();
+  await run(join(deployDir, "restore.sh"), [archive, home]).then(
+    () => assert.unreachable("it has replaced a store"),
+    (error: { stderr: string }) => assert.match(error.stderr, /has a store already/),
+  );
+  assert.is(execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\//g)?.length, 1);
+});
+
+test.run();
