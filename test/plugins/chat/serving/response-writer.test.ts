@@ -17,7 +17,7 @@ test.after(() => void server.close());
 
 /** All that the server sends until it closes, or until `last` has come. */
 async function sent(requests: string, last?: string): Promise<string> {
-  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1").setEncoding("utf8");
   socket.write(requests);
   let text = "";
   for await (const bytes of socket) {
@@ -46,6 +46,13 @@ test("what comes in one turn is one chunk, texts and bytes alike", async () => {
     }, 5);
   };
   assert.is(bodyOf(await sent(GET, END)), `4\r\näbc\r\n15\r\n${"d".repeat(20)}e\r\n${END}`);
+  answer = (res) => {
+    res.writeHead(200, {});
+    const out = new ResponseWriter(res, false, () => {});
+    out.write("d".repeat(20_000));
+    out.end(Buffer.from("é"));
+  };
+  assert.is(bodyOf(await sent(GET, END)), `4e22\r\n${"d".repeat(20_000)}é\r\n${END}`);
 });
 
 test("an empty stream, a client of HTTP/1.0, a response with a length, and one that waits for another", async () => {
