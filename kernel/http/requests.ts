@@ -93,8 +93,9 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     const methods = routes.methods(path);
     const place = path.slice(0, 200);
     if (methods.length === 0) {
-      const versioned = routes.methods(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
-      return new PorticoError("not_found", `There is nothing at ${place}.${versioned}`, { type });
+      const lacks = routes.methods(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
+      const twice = path.startsWith("/v1/v1/") ? ` Write ${place.slice(3)}: the path has its /v1 twice.` : "";
+      return new PorticoError("not_found", `There is nothing at ${place}.${lacks}${twice}`, { type });
     }
     const allow = methods.join(", ");
     const message = `${place} does not take ${method}. It takes ${allow}.`;

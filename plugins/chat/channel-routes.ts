@@ -1,9 +1,11 @@
 /** What `portico channels` and the dashboard ask. */
 import { type Call, type Dispose, PorticoError, type Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
+import type { ModelTarget } from "portico/chat";
 import type { ChannelState } from "./routing/channel-state.ts";
 import { completionOf } from "./serving/ask.ts";
 import { Job } from "./job.ts";
+import { candidatesOf } from "./routing/router.ts";
 import { type Listings, reason } from "./routing/models.ts";
 
 export interface ChannelEntry extends ChannelState {
@@ -38,6 +40,16 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
   return { channels };
 }
 
+/** Where a model's name leads. */
+export async function targetsOf({ routing, provider }: Engine, model: string): Promise<ModelTarget[]> {
+  return (await candidatesOf(routing, model)).map(({ channel: { name, config }, model: own }) => ({
+    channel: name,
+    provider: config.provider,
+    model: own,
+    composite: provider(config.provider)?.composite === true,
+  }));
+}
+
 /** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
 export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
   await Promise.allSettled([...routing.channels().values()].map((channel) => budgets.check(channel)));
@@ -68,6 +80,26 @@ export async function describeEverywhere(engine: Engine, workers?: Workers): Pro
 /** For `portico status`. */
 export async function channelNotices(engine: Engine): Promise<string[]> {
   await updateBudgets(engine);
+  return [...stateNotices(engine), ...(await budgetNotices(engine))];
+}
+
+/** Channels whose budget does not count what is asked of them. */
+async function budgetNotices({ routing }: Engine): Promise<string[]> {
+  const notices: string[] = [];
+  for (const channel of routing.channels().values()) {
+    if (channel.config.budget === undefined || !channel.enabled) continue;
+    const names = (channel.config.models ?? []).filter((name) => !name.includes("*"));
+    const prices = await Promise.all(names.map((model) => routing.priceOf({ channel, model })));
+    const unpriced = names.filter((_, i) => prices[i] === undefined);
+    if (unpriced.length > 0)
+      notices.push(
+        `${channel.name}: its budget does not count ${unpriced.slice(0, 3).join(", ")}: the price is not known (usage.prices)`,
+      );
+  }
+  return notices;
+}
+
+function stateNotices(engine: Engine): string[] {
   return describeChannels(engine).channels.flatMap((channel) => {
     const { name, state, problem, restingUntil, lastError, overLimit, budget } = channel;
     if (problem) return [`${name}: ${problem}`];

@@ -46,8 +46,15 @@ export default definePlugin({
     const { oneModel, usableModels } = await import("./serving/model-routes.ts");
     const { createHookChat } = await import("./hook-chat.ts");
     const { createChatService } = await import("./serving/service.ts");
-    const { channelNotices, describeChannels, describeEverywhere, offerChannels, testChannel, updateBudgets } =
-      await import("./channel-routes.ts");
+    const {
+      channelNotices,
+      describeChannels,
+      describeEverywhere,
+      offerChannels,
+      targetsOf,
+      testChannel,
+      updateBudgets,
+    } = await import("./channel-routes.ts");
 
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
@@ -168,7 +175,11 @@ export default definePlugin({
       (call) => testChannel(engine, listings, call),
     );
 
-    ctx.provide("channels", { list: () => describeChannels(engine).channels, runs: runs.of });
+    ctx.provide("channels", {
+      list: () => describeChannels(engine).channels,
+      targets: (model) => targetsOf(engine, model),
+      runs: runs.of,
+    });
     ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
     const chat = createChatService(endpoint, (channel) =>
       defaultModel(channels.all().values(), { listings, provider: channels.provider, channel }),

@@ -13,7 +13,7 @@ export interface KeyView extends Omit<KeyConfig, "hash"> {
   state: State;
   /** Of the budget's current day or month; null where it cannot be told. */
   spentUsd?: number | null;
-  /** Where its budget holds nobody back. */
+  /** Where its budget holds nobody back, or it opens nothing from the start. */
   warnings?: string[];
 }
 
@@ -41,7 +41,10 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
     await ctx.setConfig(["gateway", "keys", name], { hash: hashOf(key), ...limits });
     const made = keys()[name];
     if (made === undefined) throw new PorticoError("internal_error", "The key was written, but is not in force.");
-    return reply(201, { ...(await view(name, made)), key });
+    const shown = await view(name, made);
+    if (shown.state !== "expired") return reply(201, { ...shown, key });
+    const over = `it has expired already (${limits.expires}), and opens nothing`;
+    return reply(201, { ...shown, warnings: [over, ...(shown.warnings ?? [])], key });
   }
 
   /** Who held the name before leaves nothing behind for the next one to read. */

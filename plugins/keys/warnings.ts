@@ -15,16 +15,15 @@ export async function budgetWarnings(
   const usage = ctx.find("usage");
   if (usage === undefined)
     return ["the plugin `usage` is off, so its budget cannot be checked: every request is refused"];
-  const providers = new Map((ctx.find("channels")?.list() ?? []).map(({ name, provider }) => [name, provider]));
+  const channels = ctx.find("channels");
   const unpriced: string[] = [];
   let priced = 0;
   for (const id of await modelsOf(ctx, models)) {
-    const slash = id.indexOf("/");
-    const channel = id.slice(0, Math.max(0, slash));
-    const provider = providers.get(channel);
-    if (provider === undefined) continue;
-    if (await usage.hasPrice({ channel, provider, model: id.slice(slash + 1) })) priced++;
-    else unpriced.push(id);
+    // Those that ask other models are counted there.
+    const targets = ((await channels?.targets(id)) ?? []).filter(({ composite }) => !composite);
+    const known = await Promise.all(targets.map((target) => usage.hasPrice(target)));
+    if (known.includes(true)) priced++;
+    if (known.includes(false)) unpriced.push(id);
   }
   if (unpriced.length === 0) return [];
   const named = unpriced.slice(0, SHOWN).join(", ");

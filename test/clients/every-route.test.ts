@@ -99,6 +99,22 @@ test("Python: the standard library, and the packages openai and cohere where the
   assert.match(stdout, process.env.PORTICO_TEST_PYTHON === undefined ? /^urllib/ : /^urllib openai cohere/);
 });
 
+test("a base address without its /v1, or with two, is told", async () => {
+  for (const [base, said] of [
+    ["", /Write \/v1\/chat\/completions: the path lacks its \/v1/],
+    ["/v1/v1", /Write \/v1\/chat\/completions: the path has its \/v1 twice/],
+  ] as const) {
+    const client = new OpenAI({ baseURL: `${gateway.url}${base}`, apiKey: gateway.token, maxRetries: 0 });
+    try {
+      await client.chat.completions.create({ model: "main/m", messages: [] });
+      assert.unreachable();
+    } catch (error) {
+      assert.is((error as { status: number }).status, 404);
+      assert.match((error as Error).message, said);
+    }
+  }
+});
+
 test("curl", async () => {
   const file = join(temporaryDir("clients"), "a.mp3");
   writeFileSync(file, "sound");

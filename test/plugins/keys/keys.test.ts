@@ -277,8 +277,12 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
   const other = await startGateway({
     config: {
       channels: { main: { provider: "openai", baseUrl: upstream.url } },
+      models: { mine: { targets: ["main/gpt-4o-mini", "main/homemade"] }, good: "main/gpt-4o-mini" },
       gateway: {
         keys: {
+          alias: key("alias", ["mine"]),
+          bare: key("bare", ["homemade"]),
+          acting: key("acting", ["agent", "good"]),
           blind: key("blind", ["main/homemade"]),
           half: key("half"),
           named: key("named", ["main/unlisted"]),
@@ -294,9 +298,14 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
     assert.match(warnings.blind, /^its budget cannot bite: the price of main\/homemade is not known/);
     assert.match(warnings.half, /^its budget does not count all .* main\/homemade /);
     assert.match(warnings.named, /main\/unlisted/);
+    assert.match(warnings.alias, /^its budget does not count all .* mine /);
+    assert.match(String(warnings.bare), /cannot bite: the price of .*homemade/);
+    assert.is(warnings.acting, undefined);
     assert.equal([warnings.fine, warnings.free], [undefined, undefined]);
     const made = await other.json("POST", "/keys", { name: "new", budget, models: ["main/homemade"] });
     assert.match(made.warnings[0], /cannot bite/);
+    const over = await other.json("POST", "/keys", { name: "over", expires: "2020-01-01" });
+    assert.match(over.warnings[0], /has expired already \(2020-01-01\)/);
   } finally {
     await other.stop();
     await upstream.close();

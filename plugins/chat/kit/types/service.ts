@@ -94,8 +94,19 @@ export interface ChatOptions {
 /** The channels and how they do, as `GET /channels` shows them. */
 export interface ChannelsService {
   list(): readonly ChannelStatus[];
+  /** Where a name leads that a client may ask for: none where it leads nowhere. */
+  targets(model: string): Promise<readonly ModelTarget[]>;
   /** How the attempts at a provider have gone since the start; undefined where there were none. */
   runs(provider: string): ProviderRuns | undefined;
+}
+
+export interface ModelTarget {
+  channel: string;
+  provider: string;
+  /** The upstream's own name. */
+  model: string;
+  /** See `ChatProvider`. */
+  composite: boolean;
 }
 
 export interface ProviderRuns {
