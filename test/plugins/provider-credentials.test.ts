@@ -38,6 +38,10 @@ test.before(async () => {
     req.on("data", (chunk) => (body += chunk));
     req.on("end", () => {
       asked.push({ path: req.url!, form: new URLSearchParams(body), flavor: req.headers["metadata-flavor"] });
+      if (req.url === "/echo") {
+        res.writeHead(400, { "content-type": "application/json" });
+        return void res.end(JSON.stringify({ error_description: `bad: ${body} ${decodeURIComponent(body)}` }));
+      }
       res.writeHead(answer?.status ?? 200, { "content-type": "application/json" });
       res.end(JSON.stringify(answer?.body ?? { access_token: `token-number-${asked.length}`, expires_in: 3600 }));
     });
@@ -63,6 +67,7 @@ test.before(async () => {
     refresh_token: "r",
     token_uri: `http://${host}/user`,
   };
+  const secrets = { client_secret: "app/secret-1", refresh_token: "1//refresh-token" };
   Object.assign(process.env, { GCE_METADATA_HOST: host, AZURE_AUTHORITY_HOST: `http://${host}/` });
   for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
   const vertex = { provider: "gemini", project: "p", baseUrl: up.url, models: ["g"] };
@@ -71,6 +76,8 @@ test.before(async () => {
       channels: {
         service: { ...vertex, keyFile: key("service.json", service) },
         user: { ...vertex, keyFile: key("user.json", user) },
+        echoed: { ...vertex, keyFile: key("echoed.json", { ...user, ...secrets, token_uri: `http://${host}/echo` }) },
+        signed: { ...vertex, keyFile: key("signed.json", { ...service, token_uri: `http://${host}/echo` }) },
         external: { ...vertex, keyFile: key("external.json", { type: "external_account" }) },
         broken: { ...vertex, keyFile: key("broken.json", { ...service, private_key: "none" }) },
         missing: { ...vertex, keyFile: join(dir, "not-there.json") },
@@ -130,6 +137,22 @@ test("a user's file, and the machine's metadata server", async () => {
     ["/computeMetadata/v1/instance/service-accounts/default/token", "Google"],
   );
   assert.is(up.seen[1]!.headers.authorization, "Bearer token-number-2");
+});
+
+test("what a token server echoes of the request shows no secret", async () => {
+  for (const channel of ["echoed", "signed"]) {
+    const { status, body } = await ask(channel);
+    assert.is(status, 502);
+    const shown = JSON.stringify([body, await gateway.json("GET", "/channels"), gateway.lines]);
+    assert.match(shown, "********");
+    for (const secret of [
+      "app/secret-1",
+      "app%2Fsecret-1",
+      "refresh-token",
+      asked.at(-1)!.form.get("assertion") ?? "-",
+    ])
+      assert.not.ok(secret !== "-" && shown.includes(secret.slice(0, 60)), `${channel}: ${secret}`);
+  }
 });
 
 test("Entra's token of an application", async () => {

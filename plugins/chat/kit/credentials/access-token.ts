@@ -1,6 +1,7 @@
 /** Access tokens of OAuth 2: asked of a token server with a form, or read from what another server answered. */
 import { upstreamError } from "../stream/upstream-error.ts";
 import { parseObject } from "../request/parse-object.ts";
+import { SecretMask } from "../../secrets/secret-mask.ts";
 import type { SmallResponse, Target } from "../types/provider.ts";
 import type { Expiring } from "./renewed.ts";
 
@@ -13,14 +14,19 @@ export async function fetchAccessToken(
 ): Promise<Expiring<string>> {
   const body = new URLSearchParams(form).toString();
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
-  return readAccessToken(target, await target.request({ method: "POST", url, headers, body }), now);
+  const hidden = Object.keys(form).flatMap((name) => (SHOWN.has(name) ? [] : [form[name]!]));
+  return readAccessToken(target, await target.request({ method: "POST", url, headers, body }), now, hidden);
 }
 
-/** The token in `{access_token, expires_in}`. Throws `upstreamError` for anything else. */
+/** All else in a form is what proves who asks, and the server may echo it. */
+const SHOWN = new Set(["grant_type", "client_id", "scope", "client_assertion_type"]);
+
+/** The token in `{access_token, expires_in}`. Throws `upstreamError` for anything else, without what is to be hidden. */
 export function readAccessToken(
   target: Pick<Target, "channel">,
   { status, body }: SmallResponse,
   now: () => number,
+  hidden: readonly string[] = [],
 ): Expiring<string> {
   const told = parseObject(body) ?? {};
   const { access_token: value, expires_in: seconds } = told;
@@ -32,7 +38,11 @@ export function readAccessToken(
   const why = [told.error_description, told.error].find((one) => typeof one === "string") ?? `status ${status}`;
   const kind = status >= 400 && status < 500 ? "auth" : "upstream";
   const what = kind === "auth" ? "refused its credentials" : "gave no token";
-  return fail(`The token server of channel \`${target.channel}\` ${what}: ${String(why).slice(0, 500)}`, kind, status);
+  return fail(
+    `The token server of channel \`${target.channel}\` ${what}: ${new SecretMask(hidden).text(String(why)).slice(0, 500)}`,
+    kind,
+    status,
+  );
 }
 
 function fail(message: string, kind: "auth" | "upstream", status: number): never {
