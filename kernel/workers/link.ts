@@ -38,6 +38,7 @@ export async function joinWorkers(env: Record<string, string | undefined>): Prom
     process.once("message", (message: ToWorker) => {
       if (message.type === "begin") resolve(createLink(message));
     });
+    process.send?.({ type: "hello" } satisfies ToPrimary);
   });
 }
 

@@ -19,6 +19,7 @@ export interface Answer {
 }
 
 export type ToPrimary =
+  | { type: "hello" }
   | { type: "ready"; banner: string }
   | { type: "leaving" }
   | { type: "post"; to: number; post: Post }

@@ -103,10 +103,11 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     child.on("message", (message: ToPrimary) => take(index, message));
     child.on("error", () => {}); // a message that finds it dead
     child.once("exit", (code, signal) => lost(index, worker, code, signal));
-    send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
   }
 
   function take(index: number, message: ToPrimary): void {
+    if (message.type === "hello")
+      send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
     if (message.type === "ready") arrived(index, message.banner);
     if (message.type === "leaving") leave(index);
     if (message.type === "post") send(message.to, { type: "post", from: index, post: message.post });

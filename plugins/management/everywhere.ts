@@ -42,17 +42,24 @@ export function createEverywhere(own: Management, state: () => GatewayState, wor
   const calls: Record<string, (...args: never[]) => unknown> = {
     "hooks.list": () => hooks.list().map((info) => ({ worker: number, record: describeHook(info, own.events()) })),
     "hooks.logs": (name: string, count: number) => hooks.logs(name, count),
-    "hooks.enable": (name: string) => enableHook(own, name),
-    "hooks.disable": (name: string) => disableHook(own, name),
-    "hooks.approve": (name: string) => hooks.approve(name),
-    "hooks.reload": (name?: string) => hooks.reload(name),
-    "hooks.rescan": () => hooks.rescan(),
-    "plugins.reload": (name: string) => plugins.reload(name),
-    "plugins.rescan": () => plugins.rescan(),
     "log.recent": () => own.log.recent(),
     status: () => statusOf(own, state(), number),
   };
-  const here = async (call: string, args: readonly unknown[]) => calls[call]?.(...(args as never[]));
+  const actions: Record<Action, (name: string) => Promise<unknown>> = {
+    "hooks.enable": (name) => enableHook(own, name),
+    "hooks.disable": (name) => disableHook(own, name),
+    "hooks.approve": (name) => hooks.approve(name),
+    "hooks.reload": (name?: string) => hooks.reload(name),
+    "hooks.rescan": () => hooks.rescan(),
+    "plugins.reload": (name) => plugins.reload(name),
+    "plugins.rescan": () => plugins.rescan(),
+  };
+  async function here(call: string, args: readonly unknown[]): Promise<unknown> {
+    const action = (actions as Record<string, (name: string) => Promise<unknown>>)[call];
+    if (!action) return calls[call]?.(...(args as never[]));
+    await action(args[0] as string); // what it resolves with may hold what cannot leave its process
+    return undefined;
+  }
 
   /** What all workers answer, this one first. */
   async function all<T>(call: string, ...args: unknown[]): Promise<T[]> {
