@@ -1,8 +1,6 @@
 /** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { readRunning } from "./client.ts";
 import type { CommandIO, ServePart } from "../kernel/contract/commands.ts";
 import { columns } from "./help.ts";
@@ -17,8 +15,6 @@ import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
 import { prettyLine } from "../kernel/log/pretty.ts";
 import type { Paths } from "../kernel/types.ts";
 import { joinWorkers, type WorkerLink } from "../kernel/workers/link.ts";
-
-const SETTLED_MS = 2000;
 
 export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> {
   const packageDir = dirname(import.meta.dirname);
@@ -41,7 +37,6 @@ export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> 
     loader: createPackageLoader(packageDir, join(paths.state, "cache")),
     write: process.stdout.isTTY ? (line) => io.print(...prettyLine(line)) : writeTogether(process.stdout),
   });
-  setTimeout(collectGarbage, SETTLED_MS, gateway).unref();
   if (part.started === undefined) {
     if (link) link.ready(bannerOf(gateway), gateway.accept);
     else io.print(bannerOf(gateway));
@@ -54,17 +49,6 @@ export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> 
     await gateway.stop("it could not begin its work");
     throw error;
   }
-}
-
-/**
- * A start leaves some 10 MB of garbage behind, which a gateway that has nothing to do would keep: nothing makes the engine
- * collect it. One that has work collects by itself.
- */
-function collectGarbage(gateway: Gateway): void {
-  if (gateway.use("gateway").active() > 0) return;
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as NonNullable<typeof gc>;
-  collect({ type: "major", flavor: "last-resort" });
 }
 
 const servingOf = ({ stop, plugins, hooks }: Gateway) => ({
