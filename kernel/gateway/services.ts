@@ -23,7 +23,7 @@ export interface GatewayState {
 }
 
 /** Why the configuration file on disk is not in force. */
-export interface ReloadProblem {
+interface ReloadProblem {
   message: string;
   line?: number;
 }

@@ -10,7 +10,7 @@ import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "../problem.ts";
 import { tickName } from "./loop-guard.ts";
 
-export interface Input {
+interface Input {
   /** Relative to the entry's directory: bundle and entry may move together. */
   path: string;
   size: number;
