@@ -1,6 +1,6 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
 import { isPorticoError, type Logger, PorticoError } from "portico";
-import { type ChatProvider, isUpstreamError, type UpstreamError, upstreamError } from "portico/chat";
+import { type ChatProvider, isUpstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
 import type { Release } from "./limits/places.ts";
@@ -9,7 +9,7 @@ import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import { providerFailure } from "../upstream/local/provider-failed.ts";
 import type { RunCounts } from "../upstream/run-counts.ts";
 import { judge } from "./judge.ts";
-import { cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
+import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
 import { AttemptTarget } from "../upstream/target.ts";
 import type { Masks } from "../secrets/masks.ts";
@@ -35,14 +35,17 @@ export interface Engine {
  * The beginning of a response from the first target that gives one. Throws the last target's error; `job.trace` says
  * where it came from and after how many attempts.
  */
-export async function converse(engine: Engine, job: Job): Promise<ChatResponse> {
-  const found = resolve(engine.routing, job.request.model, job.channel);
-  const own = found instanceof Promise ? await found : found;
-  const all = job.fallbacks.length === 0 ? own : await withFallbacks(engine.routing, own, job.fallbacks);
+export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
+  const own = resolve(engine.routing, job.request.model, job.channel);
+  // Nothing to wait for, as with nearly all requests: each promise on the way costs about as much as the routing.
+  if (!(own instanceof Promise) && job.fallbacks.length === 0) return askCached(engine, job, own);
+  return withFallbacks(engine.routing, own, job.fallbacks).then((all) => askCached(engine, job, all));
+}
+
+function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
   const shape = all[0]?.shape;
-  // Awaited: a promise that an async function returns as it is costs three turns of the queue.
-  if (shape?.cache === undefined || !job.cacheable) return await askTargets(engine, job, all);
-  return await shape.cache.answer(job, shape, () => askTargets(engine, job, all));
+  if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, all);
+  return shape.cache.answer(job, shape, () => askTargets(engine, job, all));
 }
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
@@ -285,15 +288,4 @@ function pause(ms: number, job: Job): Promise<void> {
       resolve();
     }
   });
-}
-
-function busy(channel: Channel): UpstreamError {
-  return upstreamError(
-    {
-      kind: "rate_limit",
-      message: `The channel \`${channel.name}\` is busy: all its ${channel.config.maxConcurrent} places are taken. Try again in a moment.`,
-      retryAfter: 1,
-    },
-    0,
-  );
 }

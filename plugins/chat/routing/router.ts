@@ -45,11 +45,13 @@ export function candidatesOf(routing: Routing, model: string): Candidate[] | Pro
 /** The candidates, and then those of further models; one that leads nowhere is passed over. */
 export async function withFallbacks(
   routing: Routing,
-  first: readonly Candidate[],
+  first: Candidate[] | Promise<Candidate[]>,
   models: readonly string[],
 ): Promise<Candidate[]> {
+  const own = await first;
+  if (models.length === 0) return own;
   const more = await Promise.all(models.map((model) => candidatesOf(routing, model)));
-  return unique([...first, ...more.flat()]);
+  return unique([...own, ...more.flat()]);
 }
 
 function finish(routing: Routing, model: string, found: Candidate[], only: string | undefined): Candidate[] {

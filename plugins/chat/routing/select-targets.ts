@@ -68,3 +68,15 @@ export function limited(channel: Channel, { name, until }: OverLimit): UpstreamE
 export function cooldownOf({ channel, model }: Candidate): number {
   return channel.cooldownUntil(model);
 }
+
+/** All its places are taken, and none came free. */
+export function busy(channel: Channel): UpstreamError {
+  return upstreamError(
+    {
+      kind: "rate_limit",
+      message: `The channel \`${channel.name}\` is busy: all its ${channel.config.maxConcurrent} places are taken. Try again in a moment.`,
+      retryAfter: 1,
+    },
+    0,
+  );
+}
