@@ -52,6 +52,10 @@ export default definePlugin({
           event.context.text = all.slice(0, all.length - keep);
           if (final) kept.delete(streamId);
         }));
+      const received = (handle) => undos.push(ctx.on("message:received", handle));
+      if (mode === "answer") received(() => ({ reply: "from a hook" }));
+      if (mode === "forbid") received(() => ({ block: "off topic" }));
+      if (mode === "rewrite") received((event) => { event.context.content = "rewritten"; });
       if (mode === "reply") undos.push(ctx.on("chat:request", () => ({ reply: "from a hook" })));
       if (mode === "refuse") undos.push(ctx.on("chat:request", () => ({ block: "off topic" })));
       return {};
@@ -168,6 +172,28 @@ test("who only looks on, as the event feed, holds no stream", async () => {
   finish();
   while (!(await reader.read()).done);
   await feed.body!.cancel();
+});
+
+test("message:received can be changed, answered and refused", async () => {
+  for (const [name, ask] of Object.entries(doors)) {
+    for (const streaming of [false, true]) {
+      const what = `${name}, ${streaming ? "stream" : "whole"}`;
+      secret(["fine"]);
+      up.seen.length = 0;
+      await mode("rewrite");
+      assert.match(await (await ask(streaming)).text(), /fine/, what);
+      assert.match(JSON.stringify(up.seen[0]!.body.messages.at(-1)), /rewritten/, what);
+      up.seen.length = 0;
+      await mode("answer");
+      assert.match(await (await ask(streaming)).text(), /from a hook|from.*a.*hook/s, what);
+      await mode("forbid");
+      const refused = await ask(streaming);
+      assert.is(refused.status, 403, what);
+      assert.match(await refused.text(), /off topic/, what);
+      assert.is(up.seen.length, 0, what);
+    }
+  }
+  await mode("");
 });
 
 test("chat:request can be answered and refused", async () => {
