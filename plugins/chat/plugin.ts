@@ -37,7 +37,7 @@ export default definePlugin({
     const { channelSurroundings } = await import("./routing/surroundings.ts");
     const { createChannelSet } = await import("./routing/channels.ts");
     const { createUpstreamClient } = await import("./upstream/http/upstream-client.ts");
-    const { createRunCounts } = await import("./upstream/run-counts.ts");
+    const { createRunCounts, offerRuns, runsEverywhere } = await import("./upstream/run-counts.ts");
     const { createBudgets } = await import("./routing/budget.ts");
     const { defaultModel } = await import("./routing/default-model.ts");
     const { createListings, listModels } = await import("./routing/models.ts");
@@ -137,7 +137,10 @@ export default definePlugin({
       listModels(aliases, channels.all().values(), { listings, provider: channels.provider, created });
 
     const workers = ctx.find("workers");
-    if (workers) ctx.defer(offerChannels(engine, workers));
+    if (workers) {
+      ctx.defer(offerChannels(engine, workers));
+      ctx.defer(offerRuns(runs, workers));
+    }
 
     ctx.errors("/v1", openaiForm);
     const endpoint = {
@@ -178,7 +181,7 @@ export default definePlugin({
     ctx.provide("channels", {
       list: () => describeChannels(engine).channels,
       targets: (model) => targetsOf(engine, model),
-      runs: runs.of,
+      runs: (provider) => runsEverywhere(runs, provider, workers),
     });
     ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
     const chat = createChatService(endpoint, (channel) =>

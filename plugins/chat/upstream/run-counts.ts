@@ -1,5 +1,5 @@
 /** How often each provider was asked, and how that went: for whoever writes one. */
-import { isPorticoError } from "portico";
+import { type Dispose, isPorticoError, type Workers } from "portico";
 import type { ProviderRuns } from "portico/chat";
 
 export interface RunCounts {
@@ -34,6 +34,30 @@ export function createRunCounts(now: () => Date = () => new Date()): RunCounts {
       runs.lastError = { at: now().toISOString(), message, stack: deepest(error) };
     },
   };
+}
+
+const TOPIC = "provider runs";
+
+/** The other workers answer with what they have counted. */
+export function offerRuns(counts: RunCounts, workers: Workers): Dispose {
+  return workers.on(TOPIC, (provider: string) => counts.of(provider));
+}
+
+/** What all workers have counted. */
+export async function runsEverywhere(
+  counts: RunCounts,
+  provider: string,
+  workers: Workers | undefined,
+): Promise<ProviderRuns | undefined> {
+  const others = (await workers?.askAll<ProviderRuns | undefined>(TOPIC, provider)) ?? [];
+  const all = [counts.of(provider), ...others].filter((one) => one !== undefined && one !== null);
+  if (all.length === 0) return undefined;
+  const [lastError] = all.flatMap((one) => one.lastError ?? []).sort((a, b) => b.at.localeCompare(a.at));
+  return { runs: sumOf(all, "runs"), failures: sumOf(all, "failures"), lastError };
+}
+
+function sumOf(all: readonly ProviderRuns[], count: "runs" | "failures"): number {
+  return all.reduce((sum, one) => sum + one[count], 0);
 }
 
 /** Where it was thrown first: our own error about it has a stack of ours. */

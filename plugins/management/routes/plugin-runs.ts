@@ -12,11 +12,11 @@ export interface ShownRuns {
 
 export type PluginInfo = PluginRecord & { runs?: Record<string, ShownRuns> | undefined };
 
-export function withRuns(record: PluginRecord, channels: ChannelsService | undefined): PluginInfo {
+export async function withRuns(record: PluginRecord, channels: ChannelsService | undefined): Promise<PluginInfo> {
   const shown: Record<string, ShownRuns> = {};
   for (const effect of record.effects) {
     const [, provider] = /^provider (.*)$/.exec(effect) ?? [];
-    const found = provider === undefined ? undefined : channels?.runs(provider);
+    const found = provider === undefined ? undefined : await channels?.runs(provider);
     if (found === undefined) continue;
     const { runs, failures, lastError } = found;
     const { at = "", message = "", stack = "" } = lastError ?? {};

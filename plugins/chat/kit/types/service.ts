@@ -96,8 +96,8 @@ export interface ChannelsService {
   list(): readonly ChannelStatus[];
   /** Where a name leads that a client may ask for: none where it leads nowhere. */
   targets(model: string): Promise<readonly ModelTarget[]>;
-  /** How the attempts at a provider have gone since the start; undefined where there were none. */
-  runs(provider: string): ProviderRuns | undefined;
+  /** How the attempts at a provider have gone since the start, in all workers; undefined where there were none. */
+  runs(provider: string): Promise<ProviderRuns | undefined>;
 }
 
 export interface ModelTarget {
