@@ -11,7 +11,7 @@ export class ResponseWriter {
   readonly #res: ServerResponse;
   readonly #drained: () => void;
   readonly #comments: KeepAlive | undefined;
-  /** Chunks are framed here. Else node:http knows better: HTTP/1.0, a length, or a response that waits for another. */
+  /** Chunks are framed here. Else node:http knows better: HTTP/1.0, HEAD, a length, or a response that waits for another. */
   readonly #frames: boolean;
   #waiting: (Buffer | string)[] = [];
   #scheduled = false;
@@ -24,7 +24,9 @@ export class ResponseWriter {
     this.#res = res;
     this.#drained = drained;
     this.#comments = alive ? keepAlive(res) : undefined;
-    this.#frames = res.req.httpVersion === "1.1" && res.socket !== null && !res.hasHeader("content-length");
+    const { httpVersion, method } = res.req;
+    this.#frames =
+      httpVersion === "1.1" && method !== "HEAD" && res.socket !== null && !res.hasHeader("content-length");
     if (!this.#frames) res.on("drain", drained);
   }
 

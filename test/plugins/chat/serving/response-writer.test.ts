@@ -68,6 +68,7 @@ test("an empty stream, a client of HTTP/1.0, a response with a length, and one t
     out.end("two");
   };
   assert.is(bodyOf(await sent("GET / HTTP/1.0\r\n\r\n")), "one two");
+  assert.is(bodyOf(await sent("HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")), "");
   answer = (res) => {
     res.setHeader("content-length", 7);
     res.writeHead(200);
