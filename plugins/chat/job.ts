@@ -26,7 +26,7 @@ export interface Trace {
   /** See `ChatProvider`. */
   composite: boolean;
   /** Its provider has had it judged. */
-  judged?: boolean;
+  judged: boolean;
   model: string;
   attempts: number;
   dropped: string[];
@@ -69,7 +69,15 @@ export class Job {
   mayPassRaw = false;
   /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
   metered = false;
-  readonly trace: Trace = { channel: "", provider: "", composite: false, model: "", attempts: 0, dropped: [] };
+  readonly trace: Trace = {
+    channel: "",
+    provider: "",
+    composite: false,
+    judged: false,
+    model: "",
+    attempts: 0,
+    dropped: [],
+  };
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */
   reply: string | undefined;

@@ -14,7 +14,7 @@ export function watchesSending(events: Emitter): boolean {
 
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
 export async function offerResponse(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
-  const sending = events.hasHandlers("message:sending") && job.trace.judged !== true;
+  const sending = events.hasHandlers("message:sending") && !job.trace.judged;
   const { stream } = response;
   if (stream === undefined) {
     if (!sending) return response;
