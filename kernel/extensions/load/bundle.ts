@@ -95,7 +95,8 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
       throw asLoadError(failure, entry);
     });
   const text = result.outputFiles[0]?.text ?? "";
-  const body = guarded ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
+  const mayLoop = guarded && /\b(?:while|for)\b/.test(text);
+  const body = mayLoop ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const wrapped = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
   // Only comments still hold such characters, for one of which the engine would keep the whole text in two bytes each.
   const code = wrapped.replace(/[^\0-\xff]/g, "?");

@@ -1,4 +1,4 @@
-/** Rewrites loops for the loop guard. The only importer of acorn, and itself loaded only where something is bundled. */
+/** Rewrites loops for the loop guard. The only importer of acorn, and itself loaded only where a bundle may have loops. */
 import { parse } from "acorn";
 
 interface Loop {
