@@ -10,7 +10,7 @@ interface AwsIdentity {
   sessionToken?: string | undefined;
   expiration?: Date | undefined;
 }
-export interface AwsChain {
+interface AwsChain {
   defaultProvider(options?: object): () => Promise<AwsIdentity>;
 }
 
