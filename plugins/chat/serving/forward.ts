@@ -41,6 +41,7 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
     }
   } catch (error) {
     job.cancel();
+    if (!call.res.headersSent) markFailure(call.res, job, error);
     throw await withNearest(endpoint, call.client, error);
   }
 }

@@ -6,6 +6,7 @@ import { MaskedBytes } from "../secrets/masked-bytes.ts";
 import { MaskedStream } from "../secrets/masked-stream.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";
 import { errorEvent } from "./ask.ts";
+import { beginningOf } from "../held-beginning.ts";
 import { traceOf } from "./open.ts";
 import { writeStream } from "./write-stream.ts";
 
@@ -29,11 +30,12 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
   }
   const type = headers["content-type"] ?? "application/octet-stream";
   const events = type.startsWith("text/event-stream");
-  const held = isText(type);
+  const held = !events && isText(type);
   const hiding = mask.watchesContent ? hidingIn(events, held, mask) : undefined;
   const passed = passedHeaders(headers, type, hiding !== undefined && held);
+  const source = held ? await beginningOf(res, stream, HELD_BYTES) : stream;
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  await writeStream(res, stream, events, (writer) => ({
+  await writeStream(res, source, events, (writer) => ({
     write(bytes) {
       const out = hiding === undefined ? bytes : hiding.push(bytes);
       return out === undefined || writer.write(out);

@@ -129,6 +129,45 @@ function unseenFiles(): number {
   }).length;
 }
 
+test("a response that is cut before it is passed on is an error, and one that its client leaves is cut", async () => {
+  const cut: { close: () => void; gone: Promise<void> }[] = [];
+  const upstream = createServer((req, res) => {
+    if (req.method === "GET") return void res.end('{"data":[]}');
+    const gone = new Promise<void>((resolve) => res.once("close", resolve));
+    res.writeHead(200, { "content-type": "application/json" });
+    res.write('{"created":1,"data":[');
+    cut.push({ close: () => res.destroy(), gone });
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
+  const other = await startGateway({ config: { channels: { cut: { provider: "openai", baseUrl } } } });
+  try {
+    const ask = (signal?: AbortSignal) =>
+      other.request("POST", "/v1/images/generations", { model: "cut/i", prompt: "x" }, signal && { signal });
+    const asked = ask();
+    await until("the upstream to answer", () => cut.length === 1);
+    cut[0]!.close();
+    const response = await asked;
+    assert.is(response.status, 502, await response.clone().text());
+    assert.is(((await response.json()) as any).error.code, "upstream_error");
+    assert.is(response.headers.get("x-portico-channel"), "cut");
+    const leaving = new AbortController();
+    const left = ask(leaving.signal).catch(() => "left");
+    await until("the upstream to answer again", () => cut.length === 2);
+    leaving.abort();
+    assert.is(await left, "left");
+    await cut[1]!.gone;
+    await until("the place to be free", async () => {
+      const { channels } = await other.json("GET", "/channels");
+      return channels.every((one: { inFlight: number }) => one.inFlight === 0);
+    });
+  } finally {
+    await other.stop();
+    upstream.closeAllConnections();
+    upstream.close();
+  }
+});
+
 test("an upload that is refused, too large or left behind keeps no file and no place", async () => {
   const upload = (chunks: number, token = gateway.token) => {
     const chunk = Buffer.alloc(65_536, 1);
