@@ -66,6 +66,9 @@ const schema = Type.Object({
 export type HookMeta = Static<typeof schema>;
 const fields: Readonly<Record<string, TSchema>> = schema.properties;
 
+/** Some ten times what a hook has to say of itself. */
+const MOST_CHARS = 10_000;
+
 type Values = Record<string, unknown>;
 /** A map that may carry fields, and where it stands. */
 type Layer = { at: readonly string[]; values: Values };
@@ -81,7 +84,10 @@ export function parseHookMd(source: string): FrontMatter {
     const message = `front matter of the kind "${kind}" is refused: HOOK.md takes YAML between two lines of ---`;
     throw new FrontMatterError(message, 1);
   }
-  if (!/\n---[ \t]*(\n|$)/.test(text))
+  const end = text.search(/\n---[ \t]*(\n|$)/);
+  // gray-matter takes a time in proportion to the square of the blank lines
+  if (end > MOST_CHARS) throw new FrontMatterError(`the front matter is longer than ${MOST_CHARS} characters`, 1);
+  if (end < 0)
     throw new FrontMatterError("the front matter is not closed: a second line --- is missing", text.split("\n").length);
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
