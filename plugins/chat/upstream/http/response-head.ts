@@ -30,11 +30,20 @@ export interface Head {
 const BROKEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
+/** Names as they came → in small letters: servers send the same ones in every response. */
+const known = new Map<string, string>();
+const MOST_KNOWN = 500;
+
 /** Of a header's or trailer's line, in small letters. */
 export function nameOf(line: string): string {
-  const name = line.slice(0, Math.max(0, line.indexOf(":"))).toLowerCase();
-  if (!TOKEN.test(name)) throw new ProtocolError("a response with a broken header line");
-  return name;
+  const given = line.slice(0, Math.max(0, line.indexOf(":")));
+  const name = known.get(given);
+  if (name !== undefined) return name;
+  const lower = given.toLowerCase();
+  if (!TOKEN.test(lower)) throw new ProtocolError("a response with a broken header line");
+  // A copy: a part of a string keeps the whole of it.
+  if (known.size < MOST_KNOWN) known.set(Buffer.from(given).toString(), Buffer.from(lower).toString());
+  return lower;
 }
 
 /** Lines without the empty one at the end. Throws `ProtocolError`. */
@@ -51,8 +60,8 @@ export function parseHead(text: string): Head {
     const field = text.slice(from, at === -1 ? text.length : at);
     const name = nameOf(field);
     const value = field.slice(name.length + 1).trim();
-    const known = headers[name];
-    headers[name] = known === undefined ? value : `${known}, ${value}`;
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
   }
   return { status: Number(found[2]), minor: Number(found[1]), headers: headers as IncomingHttpHeaders };
 }
