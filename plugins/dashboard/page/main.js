@@ -7,15 +7,33 @@ import { chat } from "./views/chat.js";
 import { deliveries } from "./views/deliveries.js";
 import { events } from "./views/events.js";
 import { hooks, plugins } from "./views/extensions.js";
+import { logs } from "./views/logs.js";
 import { overview } from "./views/overview.js";
 import { cron, polls } from "./views/schedules.js";
 import { sessions } from "./views/sessions.js";
+import { keys, usage } from "./views/usage.js";
+import { turns } from "./views/work.js";
 
 /**
  * A view either has `load(arg)` and `render(data, arg)`, asked again every `everyMs`, or `mount(root, signal, arg)` for
  * one that lives by itself.
  */
-const views = [overview, chat, events, hooks, plugins, sessions, cron, polls, deliveries, browser];
+const views = [
+  overview,
+  chat,
+  events,
+  hooks,
+  plugins,
+  sessions,
+  turns,
+  cron,
+  polls,
+  deliveries,
+  browser,
+  usage,
+  keys,
+  logs,
+];
 const ROUND_MS = 3000;
 
 const main = document.getElementById("main");

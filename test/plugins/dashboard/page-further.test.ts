@@ -37,6 +37,27 @@ test("the browser's tabs, with a live picture", async () => {
   await page.context().close();
 });
 
+test("turns, usage, keys and logs", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await gateway.json("POST", "/keys", { name: "ann" });
+  await gateway.json("POST", "/agent", { message: "work", wait: true, session: "a-session-of-work" });
+  await openSection(visitor, "Turns");
+  await page.getByRole("link", { name: "a-session-of-work" }).waitFor();
+  await openSection(visitor, "Usage");
+  await page.getByRole("cell", { name: "echo" }).first().waitFor();
+  await openSection(visitor, "Logs");
+  await page.getByRole("heading", { name: "Warnings and errors" }).waitFor();
+  await openSection(visitor, "Keys");
+  await page.getByRole("button", { name: "Revoke: ann" }).click();
+  await until("the key to go", async () => {
+    const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>("GET", "/keys");
+    return !keys.some(({ name, state }) => name === "ann" && state === "active");
+  });
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
 test("a section whose plugin is off says so, and the others work", async () => {
   const visitor = await signedIn();
   const { page } = visitor;

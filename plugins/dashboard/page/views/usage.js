@@ -1,0 +1,71 @@
+/** What models were asked and what that cost, by day and by model; and whose keys there are. */
+import { attempt, del, get } from "../api.js";
+import { bars } from "../chart.js";
+import { action, ago, badge, h, section, table } from "../dom.js";
+
+const number = (n) => Number(n).toLocaleString();
+/** What has no known price costs an unknown sum, not none. */
+const cost = ({ costUsd, requests, unpriced }) =>
+  unpriced > 0 && unpriced >= requests
+    ? "unknown"
+    : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
+
+const amounts = [
+  ["requests", ({ requests }) => number(requests), "number"],
+  ["errors", ({ errors }) => number(errors), "number"],
+  ["tokens", ({ totalTokens }) => number(totalTokens), "number"],
+  ["cost", cost, "number"],
+];
+
+export const usage = {
+  id: "usage",
+  title: "Usage",
+  async load() {
+    const [days, models] = await Promise.all([attempt(get("/usage?by=day")), attempt(get("/usage?by=model"))]);
+    return { days, models };
+  },
+  render({ days, models }) {
+    return h(
+      "div",
+      {},
+      section("The last 30 days", days, ({ rows }) => [
+        rows.length === 0
+          ? null
+          : bars(
+              rows.map(({ totalTokens }) => totalTokens),
+              "Tokens a day",
+            ),
+        table([["day", ({ day }) => day], ...amounts], rows, "No model was asked yet."),
+      ]),
+      section("Models", models, ({ rows }) => [
+        table([["model", ({ model }) => model], ...amounts], rows, "No model was asked yet."),
+      ]),
+    );
+  },
+};
+
+export const keys = {
+  id: "keys",
+  title: "Keys",
+  load: () => attempt(get("/keys")),
+  render: (list) =>
+    section("Client keys", list, ({ keys: rows }) => [
+      table(
+        [
+          ["name", ({ name }) => name],
+          ["state", ({ state }) => badge(state)],
+          ["models", ({ models }) => models?.join(" ") ?? "all but agents"],
+          ["made", ({ createdAt }) => (createdAt ? ago(createdAt) : "")],
+          [
+            "",
+            ({ name }) =>
+              action("Revoke", `revoke-${name}`, () => del(`/keys/${encodeURIComponent(name)}`), {
+                "aria-label": `Revoke: ${name}`,
+              }),
+          ],
+        ],
+        rows,
+        "There are no client keys. `portico keys add NAME` makes one, and shows it once.",
+      ),
+    ]),
+};

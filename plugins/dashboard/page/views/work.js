@@ -1,0 +1,56 @@
+/** What the agent has to do: turns, and the events that wait for the next heartbeat. */
+import { attempt, get, post } from "../api.js";
+import { action, ago, badge, h, problem, section, table } from "../dom.js";
+
+export const turns = {
+  id: "turns",
+  title: "Turns",
+  async load() {
+    const [list, beat] = await Promise.all([attempt(get("/turns?limit=100")), attempt(get("/heartbeat"))]);
+    return { list, beat };
+  },
+  render({ list, beat }) {
+    return h(
+      "div",
+      {},
+      section("Turns", list, ({ turns: rows }) => [
+        table(columns, rows, 'There are no turns yet. `portico agent "hello"` starts one.'),
+      ]),
+      section("Queued events", beat, ({ nextAt, queued, events }) => [
+        h("p", {}, `${queued} for the next heartbeat`, nextAt ? [", ", ago(nextAt)] : " (it is off)", "."),
+        table(
+          [
+            ["event", ({ eventId }) => eventId],
+            ["text", ({ text }) => String(text ?? "").slice(0, 300)],
+            ["came", ({ createdAt }) => ago(createdAt)],
+          ],
+          events,
+          "No event waits.",
+        ),
+      ]),
+    );
+  },
+};
+
+const columns = [
+  [
+    "session",
+    ({ sessionId, turnId }) => [
+      h("a", { href: `#/sessions/${encodeURIComponent(sessionId)}`, "data-key": `turn-${turnId}` }, sessionId),
+      h("div", { class: "muted small" }, turnId),
+    ],
+  ],
+  ["from", ({ source }) => source],
+  ["state", ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)]],
+  ["attempts", ({ attempts }) => String(attempts), "number"],
+  ["made", ({ createdAt }) => ago(createdAt)],
+  [
+    "",
+    ({ turnId, state }) => {
+      const at = `/turns/${encodeURIComponent(turnId)}`;
+      if (state === "dead") return action("Try again", `replay-${turnId}`, () => post(`${at}/replay`));
+      if (state === "done" || state === "cancelled") return "";
+      return action("Stop", `cancel-${turnId}`, () => post(`${at}/cancel`));
+    },
+  ],
+];
