@@ -19,6 +19,7 @@ interface NamedFinding extends Finding {
 }
 
 interface Status {
+  workers?: { count: number; running: readonly unknown[] };
   url: string;
   servers: Record<string, string>;
   plugins: { name: string; state: string; error?: string }[];
@@ -65,6 +66,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
       ),
     ),
     ...named("port", status ? runs(status) : isRight ? await checkPort(config.value) : []),
+    ...named("workers", status?.workers ? runAll(status.workers) : []),
     ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
     ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),
     ...(status?.notices ?? []).map(({ from, text }) => ({ about: from, level: "warning" as const, message: text })),
@@ -101,6 +103,12 @@ function named(about: string, findings: readonly Finding[]): NamedFinding[] {
 
 function runs({ url, servers }: Status): Finding[] {
   return [{ level: "ok", message: `a gateway runs: ${[url, ...Object.values(servers)].join(", ")}` }];
+}
+
+function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
+  const message = `${running.length} of ${count} run`;
+  if (running.length === count) return [{ level: "ok", message }];
+  return [{ level: "warning", message, mend: "one that has ended is replaced at once; the log says why it ended" }];
 }
 
 const FINE = new Set(["active", "disabled", "shadowed"]);

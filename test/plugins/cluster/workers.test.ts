@@ -1,11 +1,13 @@
 /** Two workers behind one address: changes reach all or none, and what is shown counts over both. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
 import { suite } from "../../support/suite.ts";
 import { until, untilRight } from "../../support/until.ts";
+import { knock } from "../nodes/support.ts";
 import { ask, chat, times, watch } from "./scene.ts";
 
 const test = suite("workers");
@@ -155,6 +157,31 @@ test("the browser's routes work from any connection", async () => {
   );
   const missing = await times(4, () => ask(gateway, "GET", "/dashboard/browser/tabs?profile=nobody"));
   assert.equal(new Set(missing.map(({ status, json }) => `${status} ${json.error.code}`)).size, 1);
+});
+
+test("a node is the first worker's, whichever it has knocked at", async () => {
+  const names = ["left", "right", "left"];
+  const sockets = names.slice(0, 2).map((name) => knock(gateway, name));
+  await Promise.all(
+    sockets.map(async (socket) => {
+      await once(socket, "message"); // the gateway's welcome
+      socket.send(
+        JSON.stringify({ t: "hello", version: "0.1.0", platform: "linux", browser: true, profiles: ["one"] }),
+      );
+    }),
+  );
+  for (const _ of names) {
+    const nodes = await untilRight(
+      async () => (await ask(gateway, "GET", "/nodes")).json.nodes as { name: string; state: string }[],
+      (all) => all.length === 2,
+    );
+    assert.equal(nodes.map(({ name, state }) => `${name} ${state}`).sort(), ["left connected", "right connected"]);
+  }
+  for (const socket of sockets) socket.terminate();
+  await untilRight(
+    async () => (await ask(gateway, "GET", "/nodes")).json.nodes as { state: string }[],
+    (all) => all.every(({ state }) => state === "gone"),
+  );
 });
 
 test("a cron tick fires once", async () => {

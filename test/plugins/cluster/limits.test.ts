@@ -1,0 +1,135 @@
+/** What a channel or a key may be asked counts over four workers, and over gateways that share a store. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import {
+  type InProcessGateway,
+  makeHome,
+  type SpawnedGateway,
+  spawnGateway,
+  startGateway,
+} from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import { untilRight } from "../../support/until.ts";
+import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+import { ask, chat, times, watch } from "./scene.ts";
+
+const test = suite("limits over processes");
+const home = makeHome();
+let up: Upstream;
+let four: SpawnedGateway;
+let pair: InProcessGateway[];
+let running = 0;
+let most = 0;
+
+const usage = { prompt_tokens: 50, completion_tokens: 50, total_tokens: 100 };
+const config = () => {
+  const to = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
+  return {
+    channels: {
+      rpm: { ...to, models: ["rpm"], requestsPerMinute: 7 },
+      tpm: { ...to, models: ["tpm"], tokensPerMinute: 500 },
+      places: { ...to, models: ["slow"], maxConcurrent: 2, queueTimeoutMs: 20_000 },
+      frail: { ...to, models: ["broken"] },
+    },
+    gateway: {
+      keys: {
+        five: { hash: hashOf("pk_five"), requestsPerMinute: 5 },
+        poor: { hash: hashOf("pk_poor"), budget: { usd: 1, per: "month" } },
+      },
+    },
+    usage: { prices: { "*": { input: 1000, output: 1000 } } },
+  };
+};
+
+test.before(async () => {
+  up = await startUpstream(async ({ body }, res) => {
+    if (body.model === "broken") return json(res, { error: { message: "no" } }, 500);
+    if (body.model !== "slow") return json(res, completion("Hello", { usage }));
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    running--;
+    json(res, completion("Hello", { usage }));
+  });
+  const shared = { ...config(), store: { url: `file:${join(home, "shared.db")}`, shared: true } };
+  const one = config();
+  const start = spawnGateway({ config: { ...one, gateway: { ...one.gateway, workers: 4 } } });
+  pair = [await startGateway({ config: shared }), await startGateway({ config: shared })];
+  four = await start;
+});
+test.after(async () => {
+  await Promise.all([four?.stop(), ...(pair ?? []).map((gateway) => gateway.stop())]);
+  await up?.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** In turn at both gateways of the pair, or at the workers. */
+const doors = () => [
+  { name: "four workers", at: () => four },
+  { name: "two gateways", at: (i: number) => pair[i % 2] as InProcessGateway },
+];
+const statuses = (all: { status: number }[]) => all.map(({ status }) => status).sort();
+const filled = (ok: number, refused: number) => [...Array(ok).fill(200), ...Array(refused).fill(429)];
+
+test("requests per minute of a channel and of a key are exact", async () => {
+  for (const { name, at } of doors()) {
+    const all = await times(16, (i) => chat(at(i), "rpm"));
+    assert.equal(statuses(all), filled(7, 9), name);
+    assert.ok(all.every(({ status, headers }) => status === 200 || Number(headers["retry-after"]) > 30));
+    assert.equal(statuses(await times(12, (i) => chat(at(i), "echo", "hi", "pk_five"))), filled(5, 7), name);
+  }
+});
+
+test("tokens and budgets are exceeded by no more than what is in flight", async () => {
+  for (const { name, at } of doors()) {
+    const spend = async (model: string, token?: string) => {
+      let ok = 0;
+      for (let i = 0; i < 14; i++) if ((await chat(at(i), model, "hi", token)).status === 200) ok++;
+      return ok;
+    };
+    // 100 tokens each, of 500; $0.1 each, of $1: more where responses are not counted yet as the next request comes
+    const tokens = await spend("tpm");
+    assert.ok(tokens >= 5 && tokens <= 7, `${name}: ${tokens} of 5`);
+    const cost = await spend("places/slow", "pk_poor");
+    assert.ok(cost >= 10 && cost <= 12, `${name}: ${cost} of 10`);
+  }
+});
+
+test("places are shared by all workers", async () => {
+  most = 0;
+  assert.equal(statuses(await times(12, () => chat(four, "slow"))), filled(12, 0));
+  assert.is(most, 2);
+});
+
+test("a cooldown that one has learned is soon known to all", async () => {
+  const resting = async (i: number, at: (i: number) => { url: string; token: string }) => {
+    const { channels } = (await ask(at(i), "GET", "/channels")).json;
+    return channels.find(({ name }: { name: string }) => name === "frail").state;
+  };
+  for (const { at } of doors()) {
+    for (let i = 0; i < 12; i++) await chat(at(0), "broken");
+    const began = Date.now();
+    await untilRight(
+      () => times(8, (i) => resting(i, at)),
+      (states) => states.every((state) => state === "resting"),
+    );
+    assert.ok(Date.now() - began < 3_000);
+  }
+});
+
+test("the feed shows the events of other gateways", async () => {
+  const [one, other] = pair as [InProcessGateway, InProcessGateway];
+  const feed = watch(one, "GET", "/events?name=message:received");
+  await feed.opened;
+  await untilRight(
+    async () => {
+      await chat(other, "echo", "from the other");
+      return feed.text();
+    },
+    (text) => text.includes("from the other"),
+  );
+  feed.close();
+});
+
+test.run();
