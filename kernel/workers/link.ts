@@ -103,7 +103,10 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   }
 
   process.on("message", (message: ToWorker, socket?: Socket) => {
-    if (message.type === "connection" && socket) connected(socket);
+    if (message.type === "connection") {
+      send({ type: "taken", ref: message.ref });
+      if (socket) connected(socket);
+    }
     if (message.type === "post") void answer(message.from, message.post);
     if (message.type === "answer") {
       const { ref, value, error } = message.answer;

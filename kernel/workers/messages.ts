@@ -21,6 +21,7 @@ export interface Answer {
 export type ToPrimary =
   | { type: "hello" }
   | { type: "ready"; banner: string }
+  | { type: "taken"; ref: number }
   | { type: "leaving" }
   | { type: "post"; to: number; post: Post }
   | { type: "answer"; to: number; answer: Answer }
@@ -30,7 +31,7 @@ export type ToPrimary =
 
 export type ToWorker =
   | { type: "begin"; index: number; count: number; gateway: string; port: number; tokenIsNew: boolean }
-  | { type: "connection" }
+  | { type: "connection"; ref: number }
   | { type: "ready"; workers: readonly number[] }
   | { type: "post"; from: number; post: Post }
   | { type: "answer"; from: number; answer: Answer }

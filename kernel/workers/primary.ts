@@ -39,7 +39,7 @@ interface Worker {
   ready: boolean;
   since: number;
   /** Connections on their way to it. */
-  handing: Set<Socket>;
+  handing: Map<number, Socket>;
 }
 
 export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
@@ -57,6 +57,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   let isStarted = false;
   let stopping: Promise<number> | undefined;
   let turn = 0;
+  let connections = 0;
 
   const send = (to: number, message: ToWorker) => void workers.get(to)?.child.send(message, () => {});
   const ready = () => [...workers].flatMap(([index, worker]) => (worker.ready ? [index] : [])).sort((a, b) => a - b);
@@ -67,11 +68,15 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     tell: (worker, vote) => send(worker, { type: "decided", vote }),
   });
 
-  const server = createServer({ pauseOnConnect: true, noDelay: true }, hand);
+  const server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => {
+    socket.on("error", () => socket.destroy()); // of one that is still ours
+    hand(socket);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error) => reject(listenError(error, options.host, options.port)));
     server.listen(options.port, options.host, resolve);
   });
+  server.on("error", (error) => log(`a connection could not be accepted: ${error.message}`));
   const { port } = server.address() as AddressInfo;
 
   function hand(socket: Socket): void {
@@ -82,11 +87,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     }
     const index = able[turn++ % able.length] as number;
     const { child, handing } = workers.get(index) as Worker;
-    handing.add(socket);
-    child.send({ type: "connection" } satisfies ToWorker, socket, (error) => {
-      handing.delete(socket);
-      if (error) socket.destroy();
-    });
+    const ref = ++connections;
+    handing.set(ref, socket);
+    // kept until the worker has it: a worker that dies before that loses nothing
+    child.send({ type: "connection", ref } satisfies ToWorker, socket, { keepOpen: true }, () => {});
   }
 
   function tellReady(): void {
@@ -98,7 +102,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   function start(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
-    const worker = { child, ready: false, since: performance.now(), handing: new Set<Socket>() };
+    const worker = { child, ready: false, since: performance.now(), handing: new Map<number, Socket>() };
     workers.set(index, worker);
     child.on("message", (message: ToPrimary) => take(index, message));
     child.on("error", () => {}); // a message that finds it dead
@@ -109,6 +113,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     if (message.type === "hello")
       send(index, { type: "begin", index, count, gateway, port, tokenIsNew: tokenIsNew && !isStarted });
     if (message.type === "ready") arrived(index, message.banner);
+    if (message.type === "taken") handedOver(index, message.ref);
     if (message.type === "leaving") leave(index);
     if (message.type === "post") send(message.to, { type: "post", from: index, post: message.post });
     if (message.type === "answer") send(message.to, { type: "answer", from: index, answer: message.answer });
@@ -131,6 +136,13 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     options.started(banner);
   }
 
+  /** Our copy is closed; the connection is the worker's. */
+  function handedOver(index: number, ref: number): void {
+    const { handing } = workers.get(index) as Worker;
+    handing.get(ref)?.destroy();
+    handing.delete(ref);
+  }
+
   function leave(index: number): void {
     (workers.get(index) as Worker).ready = false;
     tellReady();
@@ -147,7 +159,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     ballots.forget(index);
     tellReady();
     if (stopping) return;
-    for (const socket of handing) if (!socket.destroyed) hand(socket);
+    for (const socket of handing.values()) if (!socket.destroyed) hand(socket);
     // Whatever keeps the first one from starting keeps all of them from it, and it has said what it is.
     if (banner === undefined) {
       end(code ?? 1);
@@ -155,7 +167,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     }
     const failures = was && performance.now() - since > SOUND_MS ? 0 : (deaths.get(index) ?? 0) + 1;
     deaths.set(index, failures);
-    const pause = failures < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures);
+    const pause = failures < 3 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures);
     log(`worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`);
     setTimeout(() => stopping ?? start(index), pause);
   }
