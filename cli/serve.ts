@@ -35,7 +35,9 @@ export async function serve(io: CommandIO, part: ServePart = {}): Promise<void> 
     only: part.only,
     link,
     loader: createPackageLoader(packageDir, join(paths.state, "cache")),
-    write: process.stdout.isTTY ? (line) => io.print(...prettyLine(line)) : writeTogether(process.stdout),
+    write: process.stdout.isTTY
+      ? (line) => io.print(...prettyLine(line))
+      : writeTogether(process.stdout, link !== undefined),
   });
   if (part.started === undefined) {
     if (link) link.ready(bannerOf(gateway), gateway.accept);
@@ -80,8 +82,11 @@ function placesOf(paths: Paths, part: ServePart): Paths {
   return { ...paths, tmp: join(paths.state, "tmp") };
 }
 
+/** What a pipe takes in one piece, whoever else writes to it. */
+const PIPE_BYTES = 4096;
+
 /** The lines of one turn of the event loop leave in one write: under load that is a tenth of the cost. */
-function writeTogether(out: NodeJS.WriteStream): (line: string) => void {
+function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {
   let lines = "";
   const flush = () => {
     const all = lines;
@@ -89,7 +94,9 @@ function writeTogether(out: NodeJS.WriteStream): (line: string) => void {
     out.write(all);
   };
   return (line) => {
-    if (lines === "") setImmediate(flush);
+    // lines of several workers must not run into each other
+    if (isShared && lines !== "" && Buffer.byteLength(lines) + Buffer.byteLength(line) > PIPE_BYTES) flush();
+    if (lines === "") setImmediate(() => lines !== "" && flush());
     lines += line;
   };
 }

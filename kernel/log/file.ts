@@ -1,11 +1,13 @@
 /** The log's file: written in the background, kept small, and taken up again after an error. */
 import { mkdirSync } from "node:fs";
-import { type FileHandle, open, rename } from "node:fs/promises";
+import { type FileHandle, open, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 const MAX_BYTES = 10 * 1024 * 1024;
 /** Lines may wait this long for others: each write takes a thread of the pool. */
 const DELAY_MS = 20;
+/** How long lines may go on into a file that somebody has moved away. */
+const LOOK_MS = 1_000;
 /** An error is told once in this time: a full disk has one for every write. */
 const SILENCE_MS = 60_000;
 
@@ -32,6 +34,7 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
   let scheduled: NodeJS.Timeout | undefined;
   let writing: Promise<void> = Promise.resolve();
   let torn = false;
+  let lookedAt = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
 
   function flush(): Promise<void> {
@@ -47,7 +50,7 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
     waiting = "";
     try {
       handle ??= await reopen();
-      if (bytes >= maxBytes) handle = await turn(handle);
+      if (bytes >= maxBytes || performance.now() - lookedAt > LOOK_MS) handle = await look(handle);
       torn = true;
       await handle.appendFile(lines);
       torn = false;
@@ -59,9 +62,23 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
     }
   }
 
+  /** Others may write to it too, and move it away: then what is at its place is meant. */
+  async function look(open: FileHandle): Promise<FileHandle> {
+    lookedAt = performance.now();
+    const [own, there] = await Promise.all([open.stat(), stat(file).catch(() => undefined)]);
+    bytes = own.size;
+    if (own.ino !== there?.ino || own.dev !== there.dev) {
+      handle = undefined;
+      await open.close();
+      return reopen();
+    }
+    return bytes >= maxBytes ? turn(open) : open;
+  }
+
   async function reopen(): Promise<FileHandle> {
     const opened = await open(file, "a", 0o600);
     bytes = (await opened.stat()).size;
+    lookedAt = performance.now();
     return opened;
   }
 

@@ -27,6 +27,20 @@ test("a file that has grown moves away while the log goes on", async () => {
   assert.is(statSync(file).mode & 0o777, 0o600);
 });
 
+test("of several that write to it one moves it away, and the others follow", async () => {
+  const file = join(root, "shared.log");
+  const open = () => openLogFile({ file, maxBytes: 100, onError: (error) => assert.unreachable(String(error)) });
+  const [one, other] = [open(), open()];
+  const line = (n: number) => `${n} ${"x".repeat(60)}\n`;
+  for (const [n, log] of [one, other, one, other, one].entries()) {
+    log.write(line(n));
+    await until(`line ${n}`, () => read(file).includes(`${n} x`) || read(`${file}.1`).includes(`${n} x`));
+  }
+  await Promise.all([one.close(), other.close()]);
+  const all = read(`${file}.1`) + read(file);
+  for (const n of [0, 1, 2, 3, 4]) assert.ok(all.includes(line(n)), all);
+});
+
 test("after an error, told once, lines reach the file again", async () => {
   const file = join(root, "logs", "portico.log");
   mkdirSync(file, { recursive: true });
