@@ -7,6 +7,7 @@ import { takesEffectAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
+import { maskSecrets } from "../config/secrets.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
@@ -110,6 +111,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       problem: () => config.problem,
       refresh: () => config.refresh(),
       set: async (path, value) => void (await config.set(path, value)),
+      unset: async (path) => void (await config.unset(path)),
+      schema: () => config.composed,
+      shown: () => maskSecrets(config.current, config.composed),
     },
     log: { recent: () => logBook.recent(), follow: (line) => logBook.follow(line) },
     plugins,

@@ -1,4 +1,5 @@
 /** The services that the gateway itself provides. */
+import type { TSchema } from "@sinclair/typebox";
 import type { Dispose, Paths } from "../contract/common.ts";
 import type { Workers } from "../contract/workers.ts";
 import type { EventSpec } from "../contract/events.ts";
@@ -43,7 +44,11 @@ export interface Management {
     problem(): ReloadProblem | undefined;
     /** Applies the file now. */
     refresh(): Promise<void>;
-    set(path: readonly (string | number)[], value: unknown): Promise<void>;
+    set(path: string | readonly (string | number)[], value: unknown): Promise<void>;
+    unset(path: string): Promise<void>;
+    schema(): TSchema;
+    /** What is active, secrets masked. */
+    shown(): unknown;
   };
   readonly log: {
     /** The last lines, oldest first, as JSON. */

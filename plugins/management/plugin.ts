@@ -2,6 +2,7 @@
 import { definePlugin } from "portico";
 import type {} from "portico/chat";
 import { createEverywhere } from "./everywhere.ts";
+import { mountConfigRoutes } from "./routes/config.ts";
 import { mountGatewayRoutes } from "./routes/gateway.ts";
 import { mountHookRoutes } from "./routes/hooks.ts";
 import { mountPluginRoutes } from "./routes/plugins.ts";
@@ -23,6 +24,7 @@ export default definePlugin({
     const everywhere = createEverywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
     ctx.defer(everywhere.answer());
     mountGatewayRoutes(ctx, management, everywhere);
+    mountConfigRoutes(ctx, management);
     mountHookRoutes(ctx, management, everywhere);
     mountPluginRoutes(ctx, management, everywhere, () => ctx.find("channels"));
   },

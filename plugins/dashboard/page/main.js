@@ -4,6 +4,7 @@ import { fill, h, notice, tick } from "./dom.js";
 import { follow } from "./feed.js";
 import { browser } from "./views/browser.js";
 import { chat } from "./views/chat.js";
+import { configuration } from "./views/configuration.js";
 import { deliveries } from "./views/deliveries.js";
 import { events } from "./views/events.js";
 import { hooks, plugins } from "./views/extensions.js";
@@ -32,6 +33,7 @@ const views = [
   browser,
   usage,
   keys,
+  configuration,
   logs,
 ];
 const ROUND_MS = 3000;

@@ -1,4 +1,6 @@
 /** The dashboard beside its usual ways: the browser's picture, a part that is off, a narrow and dark screen. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -54,6 +56,31 @@ test("turns, usage, keys and logs", async () => {
     const { keys } = await gateway.json<{ keys: { name: string; state: string }[] }>("GET", "/keys");
     return !keys.some(({ name, state }) => name === "ann" && state === "active");
   });
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
+test("the configuration is a form, which shows no secret", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await openSection(visitor, "Configuration");
+  const steps = page.getByLabel("agents.defaults.maxSteps", { exact: true });
+  await steps.fill("7");
+  await page.getByRole("button", { name: "Save: agents.defaults.maxSteps" }).click();
+  await until(
+    "the file",
+    () =>
+      readFileSync(join(gateway.home, "portico.json"), "utf8").includes('"maxSteps": 7') ||
+      readFileSync(join(gateway.home, "portico.json"), "utf8").includes("maxSteps: 7"),
+  );
+  assert.is(await page.getByLabel("gateway.auth.token", { exact: true }).inputValue(), "");
+  const shown = await gateway.request("GET", "/kernel/config");
+  assert.not.match(await shown.text(), gateway.token);
+  const refused = await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps", value: -1 });
+  assert.is(refused.status < 500 && refused.status >= 400, true, String(refused.status));
+  const masked = await gateway.request("POST", "/kernel/config", { key: "gateway.auth.token", value: "********" });
+  assert.is(masked.status, 400);
+  assert.is((await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps" })).status, 200);
   assert.equal(visitor.complaints, []);
   await page.context().close();
 });

@@ -1,0 +1,85 @@
+/** The configuration as a form, made from its schema. Each field is written by itself, and applied at once. */
+import { attempt, get, post } from "../api.js";
+import { action, h, notice, problem } from "../dom.js";
+
+export const configuration = {
+  id: "configuration",
+  title: "Configuration",
+  async mount(root, left) {
+    const { value, error } = await attempt(get("/kernel/config"));
+    if (left.aborted) return;
+    root.replaceChildren(...(error ? [notice(error)] : page(value)));
+  },
+};
+
+function page({ schema, value, problem: wrong }) {
+  const rows = fieldsOf(schema, value, []).map(row);
+  const search = h("input", {
+    type: "search",
+    "aria-label": "Filter",
+    placeholder: "Filter",
+    oninput: () => {
+      for (const each of rows) each.hidden = !each.dataset.key.toLowerCase().includes(search.value.toLowerCase());
+    },
+  });
+  return [h("h2", {}, "Configuration"), problem(wrong?.message), h("p", {}, search), ...rows].filter(Boolean);
+}
+
+/** Maps and lists are one field each, as JSON. */
+function fieldsOf(schema, value, path) {
+  const inner = schema.type === "object" ? Object.entries(schema.properties ?? {}) : [];
+  if (inner.length === 0) return [{ key: path.join("."), schema, value }];
+  return inner.flatMap(([name, below]) => fieldsOf(below, value?.[name], [...path, name]));
+}
+
+function row({ key, schema, value }) {
+  const { element, read } = control(key, schema, value);
+  const save = action(
+    "Save",
+    `save-${key}`,
+    () => post("/kernel/config", { key, value: read() }).then(() => `${key} is written`),
+    {
+      "aria-label": `Save: ${key}`,
+    },
+  );
+  return h(
+    "div",
+    { class: "field", "data-key": key },
+    h("label", { for: `config-${key}` }, key),
+    h("div", { class: "muted small" }, schema.description ?? ""),
+    h("div", { class: "row" }, element, save),
+  );
+}
+
+function control(key, schema, value) {
+  const id = `config-${key}`;
+  const choices = schema.type === "boolean" ? [true, false] : (schema.anyOf ?? []).map((one) => one.const);
+  if (choices.length > 0 && choices.every((one) => one !== undefined)) {
+    const element = h(
+      "select",
+      { id },
+      ["", ...choices].map((one) =>
+        h("option", { value: String(one), selected: String(one) === String(value ?? "") }, String(one)),
+      ),
+    );
+    return { element, read: () => choices.find((one) => String(one) === element.value) };
+  }
+  const isNumber = schema.type === "number" || schema.type === "integer";
+  // some texts are parts of a union
+  const isPlain = isNumber || schema.type === "string" || typeof value === "string";
+  if (!isPlain) {
+    const element = h("textarea", { id, rows: "3" }, value === undefined ? "" : JSON.stringify(value, null, 2));
+    return { element, read: () => (element.value.trim() === "" ? undefined : JSON.parse(element.value)) };
+  }
+  const isMasked = value === "********";
+  const element = h("input", {
+    id,
+    type: isMasked ? "password" : isNumber ? "number" : "text",
+    step: "any",
+    autocomplete: "off",
+    placeholder: isMasked ? "it is set; a new value takes its place" : "",
+    value: isMasked ? "" : value,
+  });
+  const read = () => (element.value === "" ? undefined : isNumber ? Number(element.value) : element.value);
+  return { element, read };
+}
