@@ -7,7 +7,7 @@ export interface Problem {
   path: (string | number)[];
   /** What is wrong, to be read after the name of the path: `must be a string, not a number`. */
   message: string;
-  kind: "unknown" | "missing" | "value";
+  kind: "unknown" | "missing" | "type" | "value";
   /** Where only certain values are allowed: these, as they are written. */
   oneOf?: string[];
 }
@@ -50,7 +50,9 @@ function describeUnion(error: ValueError, path: (string | number)[], root: unkno
   const entered = variants.filter(
     (problems) => problems.length > 0 && problems.every((p) => p.path.length > path.length),
   );
-  if (entered.length === 0) return [demand(error, path)];
+  // of the right type, but against that variant's rule
+  const ruled = variants.flat().find((p) => p.kind === "value" && !p.oneOf && p.path.length === path.length);
+  if (entered.length === 0) return [ruled ?? demand(error, path)];
   const misfit = (problems: Problem[]) => problems.find((p) => p.oneOf && p.path.length === path.length + 1);
   const fitting = entered.filter((problems) => !misfit(problems));
   if (fitting.length === 0 && entered.length > 1) {
@@ -68,7 +70,7 @@ function describeUnion(error: ValueError, path: (string | number)[], root: unkno
 
 function demand(error: ValueError, path: (string | number)[]): Problem {
   const literals = literalsOf(error.schema);
-  if (!literals) return { path, message: rule(error), kind: "value" };
+  if (!literals) return { path, message: rule(error), kind: TYPES.has(error.type) ? "type" : "value" };
   return { path, message: `must be ${orList(literals)}, not ${shown(error.value)}`, kind: "value", oneOf: literals };
 }
 

@@ -39,6 +39,7 @@ const condition = Type.Union([
 /** Not blank, and no key that says what it is (`whsec_`, `whpk_`) and then has fewer than 16 or 32 bytes. */
 const signingSecret = Type.String({
   pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
+  expected: "what the sender signs with: not empty, and with 16 bytes at least after whsec_, 32 after whpk_",
   secret: true,
   description: "What the sender signs with: not empty; the key of a whsec_ has 16 bytes at least.",
 });

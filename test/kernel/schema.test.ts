@@ -22,6 +22,10 @@ const schema = Type.Object({
     ]),
   ),
   tags: Type.Optional(Type.Record(Type.String(), Type.Object({ weight: Type.Number({ default: 1 }) }))),
+  key: Type.Optional(
+    Type.Union([Type.String({ minLength: 4 }), Type.Array(Type.String({ minLength: 4 }), { minItems: 1 })]),
+  ),
+  workers: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Literal("auto")])),
   url: Type.Optional(Type.String({ format: "uri" })),
   at: Type.Optional(Type.String({ format: "date-time" })),
 });
@@ -70,6 +74,16 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
     { model: "m", messages: [{ ...message, content: [{}] }] },
     "messages[0].content[0].type",
     "messages[0].content[0].type is missing.",
+  ],
+  [{ model: "m", messages: [message], key: "abc" }, "key", "key must have at least 4 characters."],
+  [{ model: "m", messages: [message], key: [] }, "key", "key must not be empty."],
+  [{ model: "m", messages: [message], key: ["abc"] }, "key[0]", "key[0] must have at least 4 characters."],
+  [{ model: "m", messages: [message], key: 5 }, "key", "key must be a string or a list, not a number."],
+  [{ model: "m", messages: [message], workers: 0 }, "workers", "workers must be 1 or more."],
+  [
+    { model: "m", messages: [message], workers: "all" },
+    "workers",
+    'workers must be a whole number or "auto", not a string.',
   ],
   [{ model: "m", messages: [message], temperature: 3 }, "temperature", "temperature must be 2 or less."],
   [{ model: "m", messages: [message], temperature: null }, "temperature", "temperature must be a number, not null."],
