@@ -1,6 +1,4 @@
-/** What a channel or a key may be asked counts over four workers, and over gateways that share a store. */
-import { rmSync } from "node:fs";
-import { join } from "node:path";
+/** What a channel or a key may be asked counts over four workers (on one file), and over gateways that share a PostgreSQL. */
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import {
@@ -10,14 +8,15 @@ import {
   spawnGateway,
   startGateway,
 } from "../../support/gateway.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import { untilRight } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 import { ask, chat, times, watch } from "./scene.ts";
 
 const test = suite("limits over processes");
-const home = makeHome();
 let up: Upstream;
+let postgres: TestPostgres;
 let four: SpawnedGateway;
 let pair: InProcessGateway[];
 let running = 0;
@@ -52,7 +51,8 @@ test.before(async () => {
     running--;
     json(res, completion("Hello", { usage }));
   });
-  const shared = { ...config(), store: { url: `file:${join(home, "shared.db")}`, shared: true } };
+  postgres = await startPostgres();
+  const shared = { ...config(), store: { url: postgres.emptyUrl() } };
   const one = config();
   const start = spawnGateway({ config: { ...one, gateway: { ...one.gateway, workers: 4 } } });
   pair = [await startGateway({ config: shared }), await startGateway({ config: shared })];
@@ -61,7 +61,7 @@ test.before(async () => {
 test.after(async () => {
   await Promise.all([four?.stop(), ...(pair ?? []).map((gateway) => gateway.stop())]);
   await up?.close();
-  rmSync(home, { recursive: true, force: true });
+  await postgres?.stop();
 });
 
 /** In turn at both gateways of the pair, or at the workers. */
