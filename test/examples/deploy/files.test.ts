@@ -6,13 +6,24 @@ import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
 import { program } from "../../support/bundle.ts";
-import { makeHome, packageDir, spawnGateway } from "../../support/gateway.ts";
+import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 import { deployDir, readExample, writeExample } from "./example.ts";
 
 const test = suite("deployment");
 const run = promisify(execFile);
+const gateways: SpawnedGateway[] = [];
+// also where a test has failed before it came to that
+test.after.each(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.stop();
+});
+
+async function start(options?: Parameters<typeof spawnGateway>[0]): Promise<SpawnedGateway> {
+  const gateway = await spawnGateway(options);
+  gateways.push(gateway);
+  return gateway;
+}
 
 /** Instructions with their words, continued lines joined. */
 function instructions(): { name: string; words: string }[] {
@@ -47,7 +58,7 @@ test("the image's health check tells a gateway that is ready from one that is no
   const words =
     instructions().find(({ name, words }) => name === "HEALTHCHECK" || words.includes("/ready"))?.words ?? "";
   const [, flag = "", script = ""] = JSON.parse(words.slice(words.indexOf("["))) as string[];
-  const gateway = await spawnGateway();
+  const gateway = await start();
   const check = () => run(process.execPath, [flag, script.replace("18789", String(gateway.port))]);
   await check();
   await gateway.stop();
@@ -75,7 +86,7 @@ test("the compose file's services have what they name, and its configuration sta
     assert.ok(services[host as string], host);
   const dir = temporaryDir("portico-deploy-");
   const environment = services["gateway-1"].environment as Record<string, string>;
-  const gateway = await spawnGateway({
+  const gateway = await start({
     home: makeHome(),
     config: {},
     args: [
@@ -120,7 +131,7 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const words = [process.execPath, ...program(join(packageDir, "cli/main.ts"))].map((word) => `'${word}'`).join(" ");
   writeFileSync(command, `#!/bin/sh\nexec ${words} "$@"\n`);
   chmodSync(command, 0o755);
-  const gateway = await spawnGateway({
+  const gateway = await start({
     home: makeHome(),
     config: { agents: { defaults: { model: "echo" } } },
     files: { "workspace/AGENTS.md": "Be kind." },
@@ -132,7 +143,7 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   const home = join(dir, "restored");
   await run(join(deployDir, "restore.sh"), [archive, home]);
   assert.is(readFileSync(join(home, "workspace/AGENTS.md"), "utf8"), "Be kind.");
-  const restored = await spawnGateway({ home });
+  const restored = await start({ home });
   const { messages } = await restored.json("GET", "/sessions/kept");
   assert.is(messages[0].content, "remember this");
   await restored.stop();

@@ -109,12 +109,12 @@ for (const count of [2, 4]) {
     let running = Array.from({ length: count }, (_, n) => start(`m${n}`));
     await until("all at work", () => running.every((member) => member.said("finished").length > 0));
     for (let kills = 0; kills < 3; kills++) {
-      await progress(40 + Math.floor(next() * 100));
+      await progress(20 + Math.floor(next() * 60));
       const [victim] = running.splice(Math.floor(next() * running.length), 1) as [Member];
       await victim.kill();
       running = [...running, start(`k${kills}`)];
     }
-    await progress(100);
+    await progress(50);
     await until("the limit to be used up", () => allSaid("denied").length > 0);
     await expectAllWell();
     // what a killed process was not told any more counts too: it was written
@@ -130,13 +130,13 @@ test("connections that are cut and a server that crashes under two: nothing ackn
   const running = [start("m0"), start("m1")];
   await until("both at work", () => running.every((member) => member.said("finished").length > 0));
   for (let cuts = 0; cuts < 3; cuts++) {
-    await progress(20 + Math.floor(next() * 100));
+    await progress(20 + Math.floor(next() * 60));
     server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
   }
-  await progress(100);
+  await progress(50);
   await server.stop("immediate");
   await server.start();
-  await progress(100);
+  await progress(50);
   await expectAllWell();
 });
 
