@@ -12,7 +12,7 @@ export interface Post {
   data?: unknown;
 }
 
-export interface Answer {
+interface Answer {
   ref: number;
   value?: unknown;
   error?: Portable;

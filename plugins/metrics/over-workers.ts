@@ -19,7 +19,7 @@ export async function familiesOfAll(workers: Workers, own: readonly MetricFamily
   return mergeFamilies([own, ...others]);
 }
 
-export function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[] {
+function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[] {
   const families = new Map<string, { family: MetricFamily; samples: Map<string, MetricSample> }>();
   for (const family of all.flat()) {
     const merged = families.get(family.name) ?? { family, samples: new Map<string, MetricSample>() };

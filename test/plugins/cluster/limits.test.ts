@@ -1,13 +1,7 @@
 /** What a channel or a key may be asked counts over four workers (on one file), and over gateways that share a PostgreSQL. */
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
-import {
-  type InProcessGateway,
-  makeHome,
-  type SpawnedGateway,
-  spawnGateway,
-  startGateway,
-} from "../../support/gateway.ts";
+import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import { untilRight } from "../../support/until.ts";
