@@ -154,10 +154,17 @@ function entriesOf(root: string): string[] {
   }
 }
 
-/** Tells a directory, be it behind a link, from another one under its name; undefined for what is no directory. */
+/**
+ * Tells a directory, be it behind a link, from another one under its name; undefined for what is no directory. The
+ * number of one that has gone is given to the next that is made: what tells these apart is when they were.
+ */
 function identityOf(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
-  return stat?.isDirectory() ? `${stat.dev}:${stat.ino}` : undefined;
+  try {
+    const stat = statSync(path, { bigint: true });
+    return stat.isDirectory() ? `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` : undefined;
+  } catch {
+    return undefined; // gone, a link to itself, not ours to look at
+  }
 }
 
 function nearestExisting(dir: string): string {

@@ -70,7 +70,7 @@ async function serveLog(call: Call, { find }: Mounting, { log }: Management, { l
   for (const entry of recent) send(entry);
   const follow = (line: unknown) => void send(read(line as string));
   const unfollow = [log.follow(follow), find("cluster")?.watch("log", follow)];
-  call.signal.addEventListener("abort", () => unfollow.forEach((undo) => void undo?.()), { once: true });
+  sse.onClose(() => unfollow.forEach((undo) => void undo?.()));
   return undefined;
 }
 

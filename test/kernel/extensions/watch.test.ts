@@ -129,6 +129,19 @@ test("a root that is removed, comes back, and is replaced", async ({ root, base,
   await until(() => put(root, "b/x.ts"), join(root, "b"));
 });
 
+test("a root, and a directory there, removed and made again within a moment", async ({ root, open, after, until }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  await open();
+  for (const dir of [join(root, "a"), root]) {
+    // The file system gives a new directory the number of one that has just gone.
+    await after(() => {
+      rmSync(dir, { recursive: true });
+      mkdirSync(join(root, "a"), { recursive: true });
+    });
+    for (let n = 0; n < 3; n++) await until(() => put(root, "a/x.ts"), join(root, "a"));
+  }
+});
+
 test("linked directories: edits behind the link, and the link pointed elsewhere", async ({
   root,
   base,
@@ -148,6 +161,13 @@ test("linked directories: edits behind the link, and the link pointed elsewhere"
     renameSync(join(root, "link.new"), join(root, "link"));
   });
   await until(() => put(base, "v2/x.ts"), join(root, "link"));
+});
+
+test("a link to itself among the entries", async ({ root, open, until }) => {
+  mkdirSync(join(root, "a"), { recursive: true });
+  symlinkSync("loop", join(root, "loop"));
+  await open();
+  await until(() => put(root, "a/x.ts"), join(root, "a"));
 });
 
 test("a rescan comes without any hint", async ({ root, open, after }) => {
