@@ -38,6 +38,8 @@ export interface Tool<P extends TSchema = TSchema> {
   handler(args: Static<P>, call: ToolCall): unknown | Promise<unknown>;
   /** Deadline in ms; default 60000. */
   timeoutMs?: number;
+  /** It acts in the owner's name: turns of client keys do not have it. */
+  ownerOnly?: boolean;
 }
 
 export interface ToolCall {

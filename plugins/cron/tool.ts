@@ -21,6 +21,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     name: "cron",
     description: "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
+    ownerOnly: true,
     async handler(args) {
       const jobs = await operations();
       if (args.action === "list") return jobs.list();

@@ -32,6 +32,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
     description:
       "Watches feeds, JSON lists and web pages for something new: lists, adds, tests, runs and removes polls.",
     parameters,
+    ownerOnly: true,
     async handler(args) {
       const polls = await operations();
       const { action, id, name, every, message, text, kind, url, items, key, selector } = args;

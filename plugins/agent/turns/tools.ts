@@ -6,11 +6,16 @@ import type { ChatMessage, ChatTool, ContentPart, ToolCallPart } from "portico/c
 /** Longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;
 
-/** Those whose name is allowed and not denied; of two with one name, the first. */
-export function allowedTools(tools: readonly Tool[], rules: { allow: string[]; deny: string[] }): Map<string, Tool> {
+/** Those whose name is allowed and not denied, and that the session may have; of two with one name, the first. */
+export function allowedTools(
+  tools: readonly Tool[],
+  rules: { allow: string[]; deny: string[] },
+  sessionKey: string,
+): Map<string, Tool> {
+  const isClients = sessionKey.startsWith("key:");
   const found = new Map<string, Tool>();
   for (const tool of tools) {
-    if (found.has(tool.name)) continue;
+    if (found.has(tool.name) || (isClients && tool.ownerOnly)) continue;
     if (matchesAny(rules.allow, tool.name) && !matchesAny(rules.deny, tool.name)) found.set(tool.name, tool);
   }
   return found;

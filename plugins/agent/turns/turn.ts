@@ -71,7 +71,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
       channel: channelOf(body, settings),
       client: input.client,
     },
-    tools: allowedTools(ctx.list("tool"), settings.tools),
+    tools: allowedTools(ctx.list("tool"), settings.tools, input.sessionId),
     maxSteps: settings.maxSteps,
     maxTurnTokens: settings.maxTurnTokens,
     signal,

@@ -87,6 +87,16 @@ test("whatever a key names, its session is its own", async () => {
 
 const make = async (name: string, models: string[]) =>
   (await call("POST", "/keys", { name, models })).json.key as string;
+test("a key's session neither sees nor plans the owner's jobs and polls", async () => {
+  for (const tool of ["cron", "polls"]) {
+    const messages = [{ role: "user", content: `Call ${tool}` }];
+    const own = await ask("pk_agent", { messages });
+    assert.is(own.json.choices[0].message.content, `Call ${tool}`, "echo finds no tool of that name");
+    const owners = await ask(gateway.token, { messages });
+    assert.is.not(owners.json.choices[0].message.content, `Call ${tool}`);
+  }
+});
+
 const respond = (key: string, body: object) =>
   call("POST", "/v1/responses", { model: "echo", ...body }, { token: key });
 const read = async (key: string, id: string) =>
