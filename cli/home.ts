@@ -5,10 +5,11 @@ import { type Environment, envFileIn, withVariables } from "../kernel/config/env
 import { type ConfigStore, openConfig } from "../kernel/config/config.ts";
 import { ConfigError } from "../kernel/config/error.ts";
 import { readConfigFile } from "../kernel/config/read.ts";
+import { expandReferences } from "../kernel/config/references.ts";
 import { discover } from "../kernel/extensions/discover.ts";
 import type { Loader } from "../kernel/extensions/load/load.ts";
 import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
-import { rootsOf, type Trust } from "../kernel/extensions/roots.ts";
+import { isTrust, rootsOf, type Trust } from "../kernel/extensions/roots.ts";
 import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
 import { withWorkspace } from "../kernel/files/workspace.ts";
 import { valueAt } from "../kernel/text/key-path.ts";
@@ -29,9 +30,11 @@ export function homeOf(options: PathOptions, given: Environment): Home {
   const paths = resolvePaths(options, given);
   try {
     const raw = readConfigFile(paths.config);
-    const trust = valueAt(raw, ["plugins", "trust"]) as Trust | undefined;
     const env = withVariables(given, envFileIn(paths.home));
-    return { paths: withWorkspace(paths, raw, env), trust: trust ?? "managed", env };
+    const trust = valueAt(expandReferences(raw, env).value, ["plugins", "trust"]) ?? "managed";
+    // For plugins there is no `approved`; whom any other word trusts is not known.
+    const isClear = isTrust(trust) && trust !== "approved";
+    return { paths: withWorkspace(paths, raw, env), trust: isClear ? trust : "bundled", env };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed", env: given };

@@ -2,6 +2,7 @@
 import { basename, dirname } from "node:path";
 import { ConfigError } from "../kernel/config/error.ts";
 import { readConfigFile } from "../kernel/config/read.ts";
+import { expandReferences } from "../kernel/config/references.ts";
 import { discover } from "../kernel/extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../kernel/extensions/hooks/candidate.ts";
 import { createPermission } from "../kernel/extensions/hooks/permission.ts";
@@ -9,7 +10,7 @@ import { describeHook, type HookInfo, type HooksOnDisk } from "../kernel/extensi
 import type { HookSettings } from "../kernel/extensions/hooks/settings.ts";
 import { newHealth } from "../kernel/extensions/hooks/version.ts";
 import type { Loader } from "../kernel/extensions/load/load.ts";
-import { type Root, rootsOf } from "../kernel/extensions/roots.ts";
+import { isTrust, type Root, rootsOf } from "../kernel/extensions/roots.ts";
 import { groupByName } from "../kernel/extensions/slot.ts";
 import { lookUp } from "../kernel/text/key-path.ts";
 import type { Paths } from "../kernel/types.ts";
@@ -22,8 +23,10 @@ export interface HooksOptions {
 
 export function openHooks({ paths, env, loader }: HooksOptions): HooksOnDisk {
   process.setSourceMapsEnabled(true);
-  const raw = readSettings(paths.config);
+  const raw = readSettings(paths.config, env);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
+  // Whom another word trusts is not known.
+  if (!isTrust(settings.trust)) settings.trust = "approved";
   const lookup = (key: string) => lookUp(raw, key);
   const permission = createPermission({ paths, env: () => env, loader, settings: () => settings, lookup });
   const read = (roots: readonly Root[]) => Promise.all(discover(roots, hookEntryNames).map(permission.read));
@@ -48,9 +51,9 @@ export function openHooks({ paths, env, loader }: HooksOptions): HooksOnDisk {
 }
 
 /** Whom a broken configuration trusts is not known: nobody who needs approval. */
-function readSettings(file: string): { hooks?: Partial<HookSettings> } {
+function readSettings(file: string, env: HooksOptions["env"]): { hooks?: Partial<HookSettings> } {
   try {
-    return readConfigFile(file);
+    return expandReferences(readConfigFile(file), env).value as { hooks?: Partial<HookSettings> };
   } catch (error) {
     if (error instanceof ConfigError) return { hooks: { trust: "approved" } };
     throw error;

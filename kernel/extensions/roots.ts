@@ -11,8 +11,14 @@ export interface Root {
   rank: number;
 }
 
+const trusts = ["bundled", "builtin", "managed", "home", "approved", "workspace", "all"] as const;
 /** How far up extensions are loaded. `builtin`, `home` and `all` are older words for `bundled`, `managed`, `workspace`. */
-export type Trust = "bundled" | "builtin" | "managed" | "home" | "approved" | "workspace" | "all";
+export type Trust = (typeof trusts)[number];
+
+/** False for what a file may say before anybody has checked it. */
+export function isTrust(value: unknown): value is Trust {
+  return trusts.some((trust) => trust === value);
+}
 
 const untrusted: Partial<Record<Trust, readonly string[]>> = {
   bundled: ["extra", "managed", "workspace"],

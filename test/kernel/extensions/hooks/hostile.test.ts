@@ -160,12 +160,29 @@ test("no command evaluates what is not approved", async ({ make }) => {
 test("a check without a gateway evaluates nothing that is not approved", async ({ make }) => {
   g.evil = undefined;
   const home = await make({ files: workspace(evil("evil")) });
-  writeFileSync(home.paths.config, '{ hooks: { trust: "approved" } }');
-  for (const name of ["w", join(home.dir, "workspace/hooks/w")]) {
-    const { code, stdout } = await porticoHere(home.dir, ["hooks", "check", name]);
-    assert.equal([code, /its content is not approved/.test(stdout)], [1, true], stdout);
+  writeFileSync(join(home.dir, ".env"), "TRUST=approved\n", { mode: 0o600 });
+  for (const trust of ["approved", "${TRUST}", "${UNSET}", "aproved"]) {
+    writeFileSync(home.paths.config, JSON.stringify({ hooks: { trust } }));
+    for (const name of ["w", join(home.dir, "workspace/hooks/w")]) {
+      const { code, stdout } = await porticoHere(home.dir, ["hooks", "check", name]);
+      // whom an unknown word trusts is not known: what lies in the workspace may not even be looked for
+      assert.equal([code, /its content is not approved/.test(stdout)], [1, true], `${trust}: ${stdout}`);
+    }
   }
   assert.is(g.evil, undefined);
+});
+
+test("no command evaluates a plugin of the workspace where a variable, or nothing clear, says who is trusted", async ({
+  make,
+}) => {
+  g.evil = undefined;
+  const home = await make({ files: { "workspace/plugins/w/plugin.ts": evil("evil") } });
+  writeFileSync(join(home.dir, ".env"), "TRUST=managed\n", { mode: 0o600 });
+  for (const trust of ["managed", "${TRUST}", "${UNSET}", "mangaed"]) {
+    writeFileSync(home.paths.config, JSON.stringify({ plugins: { trust } }));
+    await porticoHere(home.dir, ["hooks", "events"]);
+    assert.is(g.evil, undefined, trust);
+  }
 });
 
 test("every hook that does not run says why, whatever becomes of the others", async ({ make }) => {
