@@ -166,7 +166,18 @@ export default defineCommand({
           const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
           const why = one.error ? ` (${one.error.message})` : "";
           io.show(one, () =>
-            [one.at, one.id, one.source, one.outcome, one.status ?? "", one.itemId ?? "", why].join("  ").trimEnd(),
+            [
+              one.at,
+              one.id,
+              one.source,
+              one.outcome,
+              one.status ?? "",
+              one.itemId ?? "",
+              one.replayOf ? `replay of ${one.replayOf}` : "",
+              why,
+            ]
+              .join("  ")
+              .trimEnd(),
           );
         }
       },

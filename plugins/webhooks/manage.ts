@@ -71,19 +71,16 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     const { job, source } = await planner.plan(target, request);
     const id = newId("del");
     const { credential: _credential, error: _error, missing: _missing, ...meta } = delivery.meta;
-    await store().enqueue({
-      items: job.items,
-      deliveries: [
-        {
-          id,
-          source,
-          outcome: job.action === "none" ? "skipped" : "accepted",
-          itemId: job.itemId,
-          meta: { ...meta, status: job.status, action: job.action, replayOf: delivery.id, requestId: call.id },
-          payload: delivery.payload,
-        },
-      ],
-    });
+    const row = {
+      id,
+      source,
+      outcome: job.action === "none" ? "skipped" : "accepted",
+      itemId: job.itemId,
+      meta: { ...meta, status: job.status, action: job.action, replayOf: delivery.id, requestId: call.id },
+      payload: delivery.payload,
+    };
+    await store().enqueue({ items: job.items, deliveries: [row] });
+    log.written(row);
     announceDelivery(ctx, { id, job, source, request, address: call.address, secrets: settings().secrets });
     const { eventId, turnId, sessionId } = job;
     return { ok: true, deliveryId: id, replayOf: delivery.id, action: job.action, eventId, turnId, sessionId };

@@ -9,6 +9,7 @@ import { admitted, identify } from "./admission.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
 import { presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
+import { withoutSecrets } from "../log/mask.ts";
 import type { Job } from "../jobs.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Request } from "../mappings/paths.ts";
@@ -218,12 +219,15 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
 
   /** The request as mappings see it, read once; `peek` answers `undefined` for a body that cannot be read. */
   function lazyRequest(visit: Visit) {
+    const { secrets } = visit.settings;
     let reading: Promise<Request> | undefined;
     return {
       read: () =>
-        (reading ??= planner
-          .read(visit.target, visit.call)
-          .then((body) => ({ body, headers: visit.headers, query: visit.query }))),
+        (reading ??= planner.read(visit.target, visit.call).then((body) => ({
+          body,
+          headers: withoutSecrets(visit.headers, secrets),
+          query: withoutSecrets(visit.query, secrets),
+        }))),
       peek: (): unknown => {
         try {
           return JSON.parse(visit.raw?.toString("utf8") ?? "");

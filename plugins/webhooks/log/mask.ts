@@ -13,6 +13,16 @@ export function maskFields(
   return masked;
 }
 
+/** A copy without the known secrets: what a sender signs in with is nothing for a template. */
+export function withoutSecrets(
+  fields: Readonly<Record<string, string>>,
+  secrets: readonly string[],
+): Record<string, string> {
+  const clean: Record<string, string> = {};
+  for (const name of Object.keys(fields)) clean[name] = maskText(fields[name] as string, secrets);
+  return clean;
+}
+
 export function maskText(text: string, secrets: readonly string[]): string {
   let masked = text;
   for (const secret of secrets) if (masked.includes(secret)) masked = masked.replaceAll(secret, MASK);

@@ -1,5 +1,5 @@
 /** Dotted paths into a request: `body.items[0].id`, `headers.x-github-event`, `query.team`. */
-import { PorticoError } from "portico";
+import { MASK, PorticoError } from "portico";
 
 /** What mappings look at. Header names are in lower case. */
 export interface Request {
@@ -69,7 +69,8 @@ export function pathsOf({ body, headers, query }: Request): string[] {
         visit(item, /^[^\s.[\]{}"']+$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`);
   };
   visit(body, "body");
-  for (const name of Object.keys(headers)) paths.push(`headers.${name}`);
+  // what is masked has no value for a template either
+  for (const [name, value] of Object.entries(headers)) if (value !== MASK) paths.push(`headers.${name}`);
   for (const name of Object.keys(query)) paths.push(`query.${name}`);
   return paths;
 }

@@ -168,6 +168,8 @@ test("deliveries can be watched as they come", async () => {
   const { body } = await gateway.send("/hooks/agent", { message: "watched" });
   await gateway.send("/hooks/wake", { text: "x" }, {});
   await until("both", () => seen.length === 2);
+  const { deliveryId, turnId } = await gateway.json("POST", `/webhooks/deliveries/${seen[0]?.id}/replay`);
+  await until("the replay", () => seen.length === 3);
   stop.abort();
   await reading;
   assert.equal(
@@ -175,8 +177,10 @@ test("deliveries can be watched as they come", async () => {
     [
       ["agent", "accepted", 200, body.turnId],
       ["wake", "unauthorized", 401, undefined],
+      ["agent", "accepted", 200, turnId],
     ],
   );
+  assert.is(seen[2]?.id, deliveryId);
 });
 
 test("a mapping's next request is kept as its sample", async () => {
@@ -192,6 +196,7 @@ test("a mapping's next request is kept as its sample", async () => {
   const { sample, paths } = JSON.parse(stdout);
   assert.equal(sample.body, { build: 12, token: "********" });
   for (const path of ["body.build", "headers.x-ci", "query.team"]) assert.ok(paths.includes(path), path);
+  assert.not(paths.includes("headers.authorization"));
   assert.not.match(JSON.stringify(sample), TOKEN);
   const dry = await porticoHere(gateway.home, ["webhooks", "test", "ci"]);
   assert.match(dry.stdout, /Build 12 of green/);

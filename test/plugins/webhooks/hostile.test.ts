@@ -20,11 +20,18 @@ let gateway: Receiver;
 test.before(async () => {
   gateway = await startReceiver({
     keys: {
-      ci: { token: "ci-token", paths: ["wake", "agent", "grouped"] },
+      ci: { token: "ci-token", paths: ["wake", "agent", "grouped", "echo"] },
       shop: { token: "shop-token" },
     },
     log: { keep: 50, keepRefused: 20 },
-    mappings: { grouped: { message: "{body.x}", coalesce: { key: "{body.x}", windowMs: 60_000, maxWaitMs: 60_000 } } },
+    mappings: {
+      echo: {
+        message: "{headers.authorization} {headers.x-service-token} {headers.x-team} {query.t}",
+        wait: true,
+        respond: { headers: { "x-echo": "{headers.authorization}" }, body: "{headers.authorization} {result}" },
+      },
+      grouped: { message: "{body.x}", coalesce: { key: "{body.x}", windowMs: 60_000, maxWaitMs: 60_000 } },
+    },
   });
 });
 test.after(() => gateway.stop());
@@ -46,6 +53,15 @@ test("a key sees what it has started itself, and nothing of another sender's", a
   // what no webhook has started is no webhook's business, not even the main token's
   const { turnId } = await gateway.json("POST", "/agent", { message: "the owner's" });
   for (const token of [TOKEN, "ci-token", "shop-token"]) assert.is(await statusOf(`turns/${turnId}`, token), 404);
+});
+
+test("the caller's token is in no message, session or response, however a mapping is written", async () => {
+  for (const headers of [withToken({ "x-team": "red" }), { "x-service-token": "ci-token", "x-team": "red" }]) {
+    const answer = await gateway.send(`/hooks/echo?t=shop-token`, {}, headers);
+    assert.is(answer.status, 200, answer.text);
+    assert.match(answer.text, / red \*/);
+    assert.not.match(answer.text + answer.headers.get("x-echo"), /hook-token|ci-token|shop-token/);
+  }
 });
 
 test("refused requests push no accepted delivery out of the log, and leave next to nothing", async () => {
