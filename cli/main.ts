@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { runCli } from "./run.ts";
 import type { Loader } from "../kernel/extensions/load/load.ts";
 
-/** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
+/** `cli/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
 const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
 const interrupted = new AbortController();

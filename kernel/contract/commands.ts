@@ -3,7 +3,7 @@ import type { Dispose, Paths } from "./common.ts";
 import type { EventOutline } from "./events.ts";
 import type { ServiceName, Services } from "./services.ts";
 
-/** What a subcommand of `portico` is made of. The kernel parses, prints help and reports errors; a command says what it does. */
+/** What a subcommand of `portico` is made of: the command line parses, prints help and reports errors by it. */
 export interface OptionSpec {
   type: "string" | "number" | "boolean" | "list";
   description: string;

@@ -82,10 +82,11 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   async function updateOne(slot: S, agree: WorkerLink["agree"] | undefined): Promise<void> {
     const top = slot.top as Candidate;
-    const { active } = slot;
+    const { active, renew } = slot;
+    slot.renew = false;
     const id = idOf(top);
     if (top.problem) return keepOld(slot, top, top.problem);
-    if (active && !slot.renew && idOf(active.version.candidate) === id) {
+    if (active && !renew && idOf(active.version.candidate) === id) {
       slot.error = undefined;
       slot.tried = id;
       active.version.candidate = top;
@@ -95,7 +96,6 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     if (slot.tried === id) return;
     slot.tried = id;
     const subject = `${kind.section}.${slot.name}`;
-    slot.renew = false;
     let hasVoted = false;
     const vote =
       agree &&

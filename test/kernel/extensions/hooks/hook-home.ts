@@ -51,6 +51,8 @@ export interface HookHomeOptions {
   files?: Record<string, string>;
   env?: Record<string, string>;
   config?: Record<string, unknown>;
+  /** As in a worker: asks whether the others take up a version too. */
+  agree?: (subject: string, id: string, refusal?: Error) => Promise<void>;
   /** Do not start (the test does). */
   idle?: boolean;
 }
@@ -110,6 +112,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     settings: () => settings,
     lookup: (key) => config[key],
     secrets: () => ["the-token-of-the-gateway"],
+    agree: options.agree,
   });
   const host = withManagement(hooks, bus, settings);
   if (!options.idle) await host.start();

@@ -34,6 +34,21 @@ test("a save is live, and only the new version answers", async ({ home }) => {
   assert.is((await home.ask("q")).outcomes.length, 1);
 });
 
+test("after a reload that failed, the mended version is taken up by all workers or by none", async () => {
+  const asked: string[] = [];
+  const home = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    agree: async (subject, _id, refusal) => void asked.push(refusal ? `${subject} refused` : subject),
+  });
+  home.write("hooks/a/handler.ts", "export default (");
+  await home.host.reload("a");
+  home.write("hooks/a/handler.ts", answering("two"));
+  await home.host.rescan();
+  assert.is((await home.ask("q")).reply, "two");
+  assert.equal(asked, ["hooks.a"]);
+  await home.stop();
+});
+
 test("what the handler imports from its own directory reloads too", async ({ home }) => {
   home.write("hooks/a/lib/words.ts", 'export const word = "first";');
   home.write("hooks/a/handler.ts", 'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });');
