@@ -84,14 +84,16 @@ async function search(place: Place, query: string, signal: AbortSignal): Promise
   return shown.join("\n\n") || "(nothing found)";
 }
 
+/** Notes of days have names in their order: of too many the first are left out. */
 async function notesOf(place: Place, signal: AbortSignal): Promise<string[]> {
   const ground = await groundOf(place);
   const notes: string[] = [];
   const dir = await existing(place, DIR).catch(() => undefined);
   if (dir !== undefined && (await stat(dir)).isDirectory())
     for await (const { path, kind } of walk(dir, ground, { depth: 8, signal })) {
-      if (kind === "file") notes.push(path);
-      if (notes.length === MOST_FILES) break;
+      if (kind !== "file") continue;
+      notes.push(path);
+      if (notes.length > MOST_FILES) notes.shift();
     }
   const main = await existing(place, MAIN).catch(() => undefined);
   return [...(main === undefined ? [] : [main]), ...notes.reverse()];

@@ -1,6 +1,7 @@
 /** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
 import { clip, type PluginContext, PorticoError, type ToolCall, Type } from "portico";
 import type { ChatMessage } from "portico/chat";
+import type { Session } from "portico/store";
 import { needed } from "./files/tool.ts";
 
 const SOURCE = "sessions";
@@ -21,22 +22,31 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
       "Conversations of this agent. list: which there are, last used first. history: what was said in one. send: starts a turn in another one, whose answer shows in its history.",
     parameters,
     async handler(args, call) {
-      const prefix = reachOf(call, isSandboxed());
+      const reach = reachOf(call, isSandboxed());
       const { limit = 20 } = args;
       if (args.action === "list") {
-        const sessions = (await store().sessions.list({ limit, prefix })).filter(({ id }) => reaches(prefix, id));
-        return sessions.map(({ id, messages, updatedAt }) => ({
+        return (await within(reach, limit)).map(({ id, messages, updatedAt }) => ({
           session: id,
           messages,
           usedAt: new Date(updatedAt).toISOString(),
         }));
       }
       const session = needed(args.session, "session", args.action);
-      if (!reaches(prefix, session)) throw noSession(session);
+      if (!reaches(reach, session)) throw noSession(session);
       if (args.action === "history") return history(session, limit);
       return send(session, needed(args.message, "message", "send"), call);
     },
   });
+
+  /** Last used first. */
+  async function within({ own, below }: Reach, limit: number): Promise<Session[]> {
+    const { sessions } = store();
+    if (own === undefined) return sessions.list({ limit });
+    const one = await sessions.get(own);
+    const more = below === undefined ? [] : await sessions.list({ limit, prefix: below });
+    const all = one ? [one, ...more] : more;
+    return all.sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
+  }
 
   async function history(session: string, last: number) {
     if ((await store().sessions.get(session)) === undefined) throw noSession(session);
@@ -75,12 +85,18 @@ const noSession = (session: string) => new PorticoError("not_found", `There is n
 /** A client key's (`key:<name>:…`), or one that something from outside runs in. */
 const isOthers = (session: string): boolean => /^(key|webhook|poll):/.test(session);
 
-/** How the names begin of the sessions that a call may see: a client's or sender's sees its own, a sandboxed one only itself. */
-function reachOf({ sessionKey }: ToolCall, sandboxed: boolean): string {
-  if (sandboxed) return sessionKey;
-  return isOthers(sessionKey) ? sessionKey.split(":").slice(0, 2).join(":") : "";
+/** What a call may see: the session of this name and those whose names begin so; without a name, all. */
+interface Reach {
+  own?: string;
+  below?: string;
 }
 
-/** `key:ann` reaches `key:ann` and `key:ann:…`, not `key:anna:…`. */
-const reaches = (prefix: string, session: string): boolean =>
-  prefix === "" || session === prefix || session.startsWith(`${prefix}:`);
+/** A client's or sender's call sees its own kind: `key:ann` and `key:ann:…`, not `key:anna:…`; a sandboxed one only itself. */
+function reachOf({ sessionKey }: ToolCall, sandboxed: boolean): Reach {
+  if (sandboxed) return { own: sessionKey };
+  const kind = sessionKey.split(":").slice(0, 2).join(":");
+  return isOthers(sessionKey) ? { own: kind, below: `${kind}:` } : {};
+}
+
+const reaches = ({ own, below }: Reach, session: string): boolean =>
+  own === undefined || session === own || (below !== undefined && session.startsWith(below));

@@ -77,8 +77,8 @@ export async function search(
   let files = 0;
   let bytes = 0;
   const inFile = async (path: string): Promise<void> => {
-    const { size } = await stat(path);
-    bytes += size;
+    // what has gone meanwhile holds nothing
+    bytes += (await stat(path).catch(() => undefined))?.size ?? 0;
     const content = await readText(path).catch(() => "");
     for (const [index, line] of content.split("\n").entries())
       if (hits.length <= MOST_HITS && line.toLowerCase().includes(text))

@@ -108,6 +108,11 @@ test("a client's, sender's or poll's session sees its own kind alone, and sends 
     assert.match(await use({ action: "send", session: "main", message: "x" }), /^Error: /);
     assert.match(await use({ action: "send", session: `${session}:more`, message: "x" }), "starts no turns elsewhere");
   }
+  // however many of another's are newer
+  const last = await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann:1" });
+  assert.match(last, '"key:ann:1"');
+  await g.json("POST", "/agent", { message: "newer", wait: true, session: "key:ann2:1" });
+  assert.match(await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann" }), '"key:ann:1"');
 });
 
 test("private addresses, metadata and our own ports are not fetched", async () => {

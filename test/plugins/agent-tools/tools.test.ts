@@ -139,7 +139,7 @@ test("a sandboxed session has files of its own, which go with it", async () => {
     assert.match(await use("files", { action: "read", path: "secret.md" }), "There is no");
     await use("files", { action: "write", path: "hooks/x.txt", content: "mine" });
     await use("memory", { action: "append", text: "mine too" });
-    assert.is(await use("files", { action: "list" }, "b"), "(empty)");
+    for (const other of ["b", "a:b"]) assert.is(await use("files", { action: "list" }, other), "(empty)");
     assert.is(await use("files", { action: "list", depth: 2 }), "MEMORY.md\nhooks/\nhooks/x.txt");
     assert.is(await use("memory", { action: "search", query: "host" }), "(nothing found)");
     assert.match(await use("web", { url: `${site}/page` }), /^Error: /);
@@ -147,7 +147,8 @@ test("a sandboxed session has files of its own, which go with it", async () => {
       JSON.parse(await use("sessions", { action: "list" })).map((one: { session: string }) => one.session),
       ["a"],
     );
-    assert.match(await use("sessions", { action: "history", session: "b" }), "no session");
+    for (const session of ["b", "a:b"])
+      assert.match(await use("sessions", { action: "history", session }), "no session");
     const dirs = join(sandboxed.home, "state/sandboxes");
     assert.ok(existsSync(dirs));
     await sandboxed.json("DELETE", "/sessions/a");
