@@ -1,6 +1,6 @@
 /**
- * Bundles a plugin or a hook with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once, and what was read is what is
- * hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
+ * Bundles a plugin or a hook with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
+ * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -40,7 +40,7 @@ export interface BundleOptions {
 }
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 9;
+const cacheVersion = 10;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
@@ -98,14 +98,19 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
   const mayLoop = guarded && /\b(?:while|for)\b/.test(text);
   const body = mayLoop ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const wrapped = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
-  // Only comments still hold such characters, for one of which the engine would keep the whole text in two bytes each.
-  const code = wrapped.replace(/[^\0-\xff]/g, "?");
+  // For one such character the engine would keep the whole text in two bytes each. Comments and patterns still have them,
+  // and the raw texts of templates, to which an escape is something else: ours have none.
+  const code = isOwn ? wrapped.replace(/[^\0-\xff]/g, escaped) : wrapped;
   const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
   // Packages that are named change with an installation, which builds anew.
   const counts = ({ path }: Input) => packages === "all" || !path.includes("node_modules/");
   const counted = [...inputs.values()].filter(counts).sort((a, b) => (a.path < b.path ? -1 : 1));
   return { code, codeHash: sha(code).slice(0, 32), host, inputs: counted };
+}
+
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 const loaders: Record<string, EsbuildLoader> = { ".mts": "ts", ".cts": "ts", ".mjs": "js", ".cjs": "js" };

@@ -46,6 +46,28 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   assert.equal(inputs.map((input) => input.slice(dir.length + 1)).sort(), ["data.json", "handler.ts", "lib/twice.ts"]);
 });
 
+test("letters of any script, wherever they stand", async () => {
+  const words = `
+      /*! → */
+      export default () => [/[一-龥]+/.exec("x漢字")?.[0], /(?<名>[→😀])/u.exec("a😀")?.groups?.名, "→".length, \`é→\`];
+      export const raw = String.raw\`→\\n\`;`;
+  const entry = write({ "handler.ts": words });
+  for (const guarded of [undefined, 1000]) {
+    const { exports } = await loader().load(entry, guarded);
+    assert.equal((exports["default"] as () => unknown)(), ["漢字", "😀", 1, "é→"]);
+    assert.is(exports["raw"], "→\\n");
+  }
+  const own = createLoader({
+    host: async () => ({}),
+    cacheFile: () => join(dir, "cache/own.cjs"),
+    own: () => ({ packages: [] }),
+  });
+  for (const _ of ["built", "kept"]) {
+    const { exports } = await own.load(entry);
+    assert.equal((exports["default"] as () => unknown)(), ["漢字", "😀", 1, "é→"]);
+  }
+});
+
 test("the usual ways of finding one's own directory", async () => {
   const entry = write({
     "handler.ts": `
