@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "../kernel/extensions/discover.ts";
 import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
+import { indexFile } from "../kernel/home/command-index.ts";
 import { createPackageLoader } from "../kernel/package-loader.ts";
 
 const packageDir = dirname(import.meta.dirname);
@@ -24,7 +25,7 @@ pruneForeignBinaries();
 async function buildKernel(): Promise<void> {
   await build({
     entryPoints: {
-      portico: join(packageDir, "cli/main.ts"),
+      portico: join(packageDir, "kernel/main.ts"),
       index: join(packageDir, "kernel/index.ts"),
       ...faces(),
     },
@@ -46,12 +47,14 @@ async function buildKernel(): Promise<void> {
   });
 }
 
-/** Which built-in plugin has a command word: a command then loads that one's definition only. */
+/** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
 async function indexCommands(): Promise<void> {
   const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
   const plugins = await readPlugins(found, createPackageLoader(packageDir));
-  const words = plugins.flatMap(({ name, meta }) => Object.keys(meta?.commands ?? {}).map((word) => [word, name]));
-  writeFileSync(join(outdir, "commands.json"), JSON.stringify(Object.fromEntries(words)));
+  const words = plugins.flatMap(({ name, meta }) =>
+    [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [word, name]),
+  );
+  writeFileSync(indexFile(packageDir), JSON.stringify(Object.fromEntries(words)));
 }
 
 /** What plugins publish as `portico/<plugin>`. */

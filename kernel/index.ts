@@ -21,6 +21,8 @@ export type {
   HomeOnDisk,
   OptionSpec,
   PluginTemplate,
+  RequestOptions,
+  ServePart,
 } from "./contract/commands.ts";
 export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
@@ -34,7 +36,7 @@ export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
-export { type Networks, parseNetworks } from "./http/address.ts";
+export { listenError, type Networks, parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";

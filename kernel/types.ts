@@ -10,4 +10,5 @@ export type * from "./contract/services.ts";
 export type * from "./http/types.ts";
 export type * from "./contract/plugins.ts";
 export type * from "./contract/hooks.ts";
+export type * from "./contract/program.ts";
 export type * from "./contract/workers.ts";

@@ -8,7 +8,7 @@ import { ConfigError } from "./error.ts";
 import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
 import { expandReferences } from "./references.ts";
-import type { WorkerLink } from "../workers/link.ts";
+import type { WorkerLink } from "../contract/workers.ts";
 
 export interface ConfigOptions {
   /** The file; one that is not there counts as empty. */

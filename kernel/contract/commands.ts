@@ -88,12 +88,28 @@ export interface ConfigFile {
   unset(key: string): Promise<Dispose | undefined>;
 }
 
+/** `gateway.json` of a home, where it is true. */
+export interface RunningGateway {
+  pid: number;
+  port: number;
+  url: string;
+  /** The file with its certificate, where it speaks TLS. */
+  cert?: string;
+}
+
 /** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
 export interface HomeOnDisk {
   /** The workspace is the configured one; a gateway may have been started with another. */
   readonly paths: Paths;
-  /** A gateway runs from this home. */
-  isRunning(): boolean;
+  /** The gateway that runs from this home. */
+  running(): RunningGateway | undefined;
+  /** The port of its gateway and the secret that it takes, by what the configuration says now. */
+  access(): Promise<{ port: number | string; secret: string | undefined }>;
+  /** Command word → its definition, and lines for newcomers: of the plugin that is known to have the word, or of all. */
+  commands(word?: string): Promise<{
+    byWord: ReadonlyMap<string, () => Promise<{ default: Command }>>;
+    firstSteps: readonly (readonly [line: string, what: string])[];
+  }>;
   /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
   config(file?: string): Promise<ConfigFile>;
   /** The plugins that do not load. */
@@ -108,7 +124,7 @@ export interface HomeOnDisk {
 
 /** A gateway of a few plugins, on loopback, for a command that works by itself. */
 export interface ServePart {
-  /** Names of the plugins that run. */
+  /** Names of the plugins that run; without, it is the home's gateway, with its banner. */
   only?: readonly string[];
   /** 0: any free one. */
   port?: number;

@@ -24,3 +24,21 @@ export interface Workers {
    */
   place(name: string, max: number): { granted: Promise<void>; leave(): void };
 }
+
+/** How one of several processes of a gateway is tied to the others. */
+export interface WorkerLink {
+  readonly workers: Workers;
+  /** Of the server that all share. */
+  readonly port: number;
+  readonly tokenIsNew: boolean;
+  /** Resolves once every worker has this version ready; rejects with why one of them refuses it. */
+  agree(subject: string, id: string, refusal?: Error): Promise<void>;
+  /** Called where another worker has a version that this one has not voted for yet: resolves when it has looked. */
+  onLook(look: (subject: string) => Promise<SeenVersion>): void;
+}
+
+/** Which version a worker has, and why it has no newer one. */
+export interface SeenVersion {
+  id?: string | undefined;
+  problem?: string | undefined;
+}

@@ -13,7 +13,7 @@ import { createScan } from "./scan.ts";
 import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
 import { createSwap } from "./swap.ts";
 import { type Watch, watchRoots } from "./watch.ts";
-import type { WorkerLink } from "../workers/link.ts";
+import type { WorkerLink } from "../contract/workers.ts";
 
 /** A broken file is reported only when it still is broken after this: editors write in steps. */
 const reportAfterMs = 100;

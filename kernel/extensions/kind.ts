@@ -2,7 +2,7 @@
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
-import type { WorkerLink } from "../workers/link.ts";
+import type { WorkerLink } from "../contract/workers.ts";
 import type { Root } from "./roots.ts";
 import type { DisabledReason, Slot, Version } from "./slot.ts";
 

@@ -4,21 +4,14 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PorticoError } from "../errors.ts";
-import type { Paths } from "../types.ts";
+import type { HomeOptions, Paths } from "../types.ts";
 import { reasonOf } from "./reason.ts";
-
-/** The options of the command line that say where things lie. */
-export interface PathOptions {
-  home?: string | undefined;
-  workspace?: string | undefined;
-  config?: string | undefined;
-}
 
 /**
  * Where everything lies: by option, else by environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below `~/.portico`.
  * Touches no file; `createHome` does.
  */
-export function resolvePaths(options: PathOptions = {}, env: Record<string, string | undefined> = process.env): Paths {
+export function resolvePaths(options: HomeOptions = {}, env: Record<string, string | undefined> = process.env): Paths {
   const home = absolutePath(options.home || env["PORTICO_HOME"] || join(env["HOME"] || homedir(), ".portico"), env);
   return {
     home,

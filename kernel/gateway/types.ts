@@ -6,7 +6,7 @@ import type { Loader } from "../extensions/load/load.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
-import type { WorkerLink } from "../workers/link.ts";
+import type { WorkerLink } from "../contract/workers.ts";
 import type { Banner, Paths, ServiceName, Services } from "../types.ts";
 
 export interface GatewayOptions {

@@ -43,8 +43,6 @@ export class Ledger {
   #pending: Pending[] = [];
   readonly #requests: RequestLog;
   #sums = new Map<string, Required<UsageRecord>>();
-  /** Of them, the one that was last added to: most often the next one too. */
-  #lastSum: Required<UsageRecord> | undefined;
   #spent = new Map<string, Spent>();
   #costOf: CostOf;
   #list: Promise<void> | undefined;
@@ -161,7 +159,7 @@ export class Ledger {
       sum.completionTokens += count(usage.completion_tokens);
       sum.cachedTokens += count(usage.prompt_tokens_details?.cached_tokens);
     } else if (answered && !composite && record.cached !== true) sum.unmetered++;
-    if (!cost || this.#spent.size === 0) return;
+    if (!cost) return;
     for (const spender of key === "" ? [{ channel: sum.channel }] : [{ channel: sum.channel }, { key }]) {
       const spent = this.#spent.get(spenderId(spender));
       if (spent === undefined) continue;
@@ -177,19 +175,17 @@ export class Ledger {
 
   /** Undefined where there is no room for another one. */
   #sumOf(at: number, key: string, channel: string, model: string): Required<UsageRecord> | undefined {
-    const last = this.#lastSum;
-    if (last?.at === at && last.key === key && last.channel === channel && last.model === model) return last;
     // the model comes last: of these names it alone may hold a line break
     const id = `${at}\n${key}\n${channel}\n${model}`;
     let sum = this.#sums.get(id);
-    if (sum !== undefined) return (this.#lastSum = sum);
+    if (sum !== undefined) return sum;
     if (this.#sums.size >= MOST_SUMS) {
       if (this.#lost++ === 0) this.#services.log.error("usage is lost: the store has not taken any for too long");
       return undefined;
     }
     sum = { at, key, channel, model, ...NOTHING };
     this.#sums.set(id, sum);
-    return (this.#lastSum = sum);
+    return sum;
   }
 
   async #write(): Promise<void> {
@@ -197,7 +193,6 @@ export class Ledger {
     if (this.#sums.size === 0 && blocks.length === 0) return;
     const batch = this.#sums;
     this.#sums = new Map();
-    this.#lastSum = undefined;
     try {
       await this.#services.store().usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
       if (this.#failing)
@@ -208,7 +203,6 @@ export class Ledger {
     } catch (error) {
       const newer = this.#sums;
       this.#sums = batch;
-      this.#lastSum = undefined;
       for (const record of newer.values()) {
         const sum = this.#sumOf(record.at, record.key, record.channel, record.model);
         if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];

@@ -9,7 +9,7 @@ import { build, type Plugin } from "esbuild";
 
 const root = dirname(dirname(import.meta.dirname));
 const testDir = join(root, "test");
-const main = join(root, "cli/main.ts");
+const main = join(root, "kernel/main.ts");
 const loader = join(root, "kernel/package-loader.ts");
 
 /** Compiles these test files (paths below `test/`) into `outdir`, which must lie in the package, as `.build` does. */

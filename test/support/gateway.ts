@@ -93,7 +93,7 @@ export async function spawnGateway(options: TestOptions & { args?: string[] } = 
   const home = prepareHome(options);
   const child = spawn(
     process.execPath,
-    [...program(join(packageDir, "cli/main.ts")), "start", "--home", home, ...(options.args ?? [])],
+    [...program(join(packageDir, "kernel/main.ts")), "start", "--home", home, ...(options.args ?? [])],
     {
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],

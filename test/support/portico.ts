@@ -1,8 +1,8 @@
 /** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { runCli } from "../../cli/run.ts";
 import { createPackageLoader } from "../../kernel/package-loader.ts";
+import { runProgram } from "../../kernel/program.ts";
 import { program } from "./bundle.ts";
 import { packageDir } from "./gateway.ts";
 
@@ -19,7 +19,7 @@ export function portico(
   options: { input?: string; cwd?: string; env?: Record<string, string> } = {},
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...program(join(packageDir, "cli/main.ts")), ...words], {
+    const child = spawn(process.execPath, [...program(join(packageDir, "kernel/main.ts")), ...words], {
       cwd: options.cwd ?? packageDir,
       env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
       stdio: ["pipe", "pipe", "pipe"],
@@ -42,7 +42,7 @@ export async function porticoHere(
 ): Promise<CommandResult> {
   let stdout = "";
   let stderr = "";
-  const code = await runCli({
+  const code = await runProgram({
     argv: [...words],
     env: { ...env, PORTICO_HOME: home },
     cwd: home,
@@ -50,7 +50,7 @@ export async function porticoHere(
     signal: new AbortController().signal,
     stdout: { write: (text) => void (stdout += text) },
     stderr: { write: (text) => void (stderr += text) },
-    loader: async () => createPackageLoader(packageDir, join(home, "state", "cache")),
+    loader: createPackageLoader(packageDir, join(home, "state", "cache")),
   });
   return { code, stdout, stderr };
 }

@@ -3,7 +3,7 @@ import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { endOrLate, withDeadline } from "../../timing/deadline.ts";
 import { undoLimitMs } from "../../timing/scope.ts";
 import type { ServiceName } from "../../types.ts";
-import type { WorkerLink } from "../../workers/link.ts";
+import type { WorkerLink } from "../../contract/workers.ts";
 import { createExtensionHost } from "../host.ts";
 import type { Loader } from "../load/load.ts";
 import type { Root } from "../roots.ts";

@@ -47,7 +47,7 @@ async function run(io: CommandIO): Promise<void> {
   const place = await stateOf(io, "hooks", hook);
   // a gateway elsewhere may have one of that name
   const state = place && isSamePlace(place.dir, dir) ? place.state : undefined;
-  const later = home.isRunning()
+  const later = home.running()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";
   io.show({ hook, dir, events: wanted, state }, () => [

@@ -79,7 +79,7 @@ async function unset(io: CommandIO): Promise<void> {
  * it has the file back as it was, unless there was something wrong with it before: one of two faults may be mended.
  */
 async function underGateway<T extends { undo: Dispose | undefined }>(io: CommandIO, change: () => Promise<T>) {
-  if (!io.home().isRunning()) return change();
+  if (!io.home().running()) return change();
   const problemBefore = await problemOf(io);
   const changed = await change();
   const problem = await problemOf(io);

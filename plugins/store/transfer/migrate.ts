@@ -10,7 +10,7 @@ export async function migrate(io: CommandIO): Promise<void> {
   if (typeof to !== "string" || typeof from !== "string") throw wrong("say where to: --to URL");
   if (to === from) throw wrong("the source and the target are the same");
   const home = io.home();
-  if (home.isRunning()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
+  if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
   const source = openEngine({ url: from, log: silent });
   const target = openEngine({ url: to, log: silent });
   try {

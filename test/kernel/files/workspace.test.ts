@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as assert from "uvu/assert";
-import { runCli } from "../../../cli/run.ts";
+import { runProgram } from "../../../kernel/program.ts";
 import { createPackageLoader } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { withWorkspace } from "../../../kernel/files/workspace.ts";
@@ -79,7 +79,7 @@ test("gateway, agent and command line agree on it", async () => {
 async function portico(home: string, variables: Record<string, string>, ...argv: string[]): Promise<string> {
   let output = "";
   const write = (text: string) => void (output += text);
-  await runCli({
+  await runProgram({
     argv,
     env: { ...variables, PORTICO_HOME: home },
     cwd: home,
@@ -87,7 +87,7 @@ async function portico(home: string, variables: Record<string, string>, ...argv:
     signal: new AbortController().signal,
     stdout: { write },
     stderr: { write },
-    loader: async () => createPackageLoader(packageDir),
+    loader: createPackageLoader(packageDir),
   });
   return output;
 }

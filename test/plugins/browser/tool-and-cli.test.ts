@@ -186,7 +186,7 @@ async function assert_rejects(work: Promise<unknown>, words: string): Promise<vo
 }
 
 function portico(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const args = [...program(join(packageDir, "cli/main.ts")), ...words];
+  const args = [...program(join(packageDir, "kernel/main.ts")), ...words];
   const env = { ...process.env, PORTICO_HOME: browser.gateway.home, PORTICO_URL: browser.gateway.url };
   return new Promise((resolve) =>
     execFile(process.execPath, args, { env, cwd: packageDir }, (error, stdout, stderr) =>

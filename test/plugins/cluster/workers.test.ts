@@ -196,7 +196,8 @@ test("a cron tick fires once", async () => {
 });
 
 test("a worker that is killed is replaced; the other goes on, its own stream is cut", async () => {
-  const streams = [watch(gateway, "GET", "/events"), watch(gateway, "GET", "/events")];
+  // in turn, and others connect as well: with six, each worker has one
+  const streams = await times(6, async () => watch(gateway, "GET", "/events"));
   await Promise.all(streams.map(({ opened }) => opened));
   process.kill(Number(pids[1]), "SIGKILL");
   assert.is(await Promise.race(streams.map(({ end }) => end)), "cut");

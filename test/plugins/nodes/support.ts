@@ -41,7 +41,7 @@ export function spawnNode(options: NodeOptions): NodeProcess {
   const config = { browser: CONTAINER, ...options.config };
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
-  const words = [...program(join(packageDir, "cli/main.ts")), "node", "--port", "0", "--home", home];
+  const words = [...program(join(packageDir, "kernel/main.ts")), "node", "--port", "0", "--home", home];
   if (options.gateway !== undefined) words.push("--gateway", options.gateway);
   if (options.name !== undefined) words.push("--name", options.name);
   const [command = process.execPath, ...before] = [...(options.wrap ?? []), process.execPath];

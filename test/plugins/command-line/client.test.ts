@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createClient } from "../../cli/client.ts";
+import { createClient } from "../../../plugins/command-line/client.ts";
 
 const test = suite("client of the command line");
 let server: Server;

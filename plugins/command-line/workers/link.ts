@@ -1,37 +1,23 @@
 /** A worker's side: the connections it is handed, what it says to the others, and what all decide together. */
 import type { Socket } from "node:net";
-import { PorticoError } from "../errors.ts";
-import type { Workers } from "../types.ts";
+import { PorticoError, type SeenVersion, type WorkerLink, type Workers } from "portico";
 import type { Vote } from "./ballots.ts";
 import { portable, type Post, type ToPrimary, type ToWorker, unpacked, WORKER_VARIABLE } from "./messages.ts";
 
 const ANSWER_MS = 5_000;
 
-export interface WorkerLink {
-  readonly workers: Workers;
-  /** Of the server that all share. */
-  readonly port: number;
-  readonly tokenIsNew: boolean;
+/** What the process has of it, beside what its gateway has. */
+export interface ProcessLink extends WorkerLink {
   /** From now on connections come. */
   ready(banner: string, take: (socket: Socket) => void): void;
   /** Further connections go to the others. */
   leave(): void;
-  /** Resolves once every worker has this version ready; rejects with why one of them refuses it. */
-  agree(subject: string, id: string, refusal?: Error): Promise<void>;
-  /** Called where another worker has a version that this one has not voted for yet: resolves when it has looked. */
-  onLook(look: (subject: string) => Promise<Seen>): void;
   /** Called once. */
   onStop(stop: (reason: string) => void): void;
 }
 
-/** Which version a worker has, and why it has no newer one. */
-interface Seen {
-  id?: string | undefined;
-  problem?: string | undefined;
-}
-
 /** Undefined in a process that is no worker. */
-export async function joinWorkers(env: Record<string, string | undefined>): Promise<WorkerLink | undefined> {
+export async function joinWorkers(env: Record<string, string | undefined>): Promise<ProcessLink | undefined> {
   if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
   delete env[WORKER_VARIABLE];
   return new Promise((resolve) => {
@@ -42,7 +28,7 @@ export async function joinWorkers(env: Record<string, string | undefined>): Prom
   });
 }
 
-function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorker, { type: "begin" }>): WorkerLink {
+function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorker, { type: "begin" }>): ProcessLink {
   const takers = new Map<string, (data: never, from: number) => unknown>();
   const asked = new Map<number, { to: number; done(value: unknown, error?: Error): void }>();
   const places = new Map<number, () => void>();
@@ -51,7 +37,7 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
   let ready: readonly number[] = [];
   let refs = 0;
   let connected = (socket: Socket): void => void socket.destroy();
-  let look = async (_subject: string): Promise<Seen> => ({});
+  let look = async (_subject: string): Promise<SeenVersion> => ({});
   let stop = (_reason: string): void => process.exit(0);
 
   function send(message: ToPrimary): void {
@@ -96,7 +82,7 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
 
   /** One that has it already says so; one that still does not see it does not have it. */
   async function lookFor({ subject, id }: Vote): Promise<void> {
-    const seen = await look(subject).catch((error: Error): Seen => ({ problem: error.message }));
+    const seen = await look(subject).catch((error: Error): SeenVersion => ({ problem: error.message }));
     if (votes.has(`${subject} ${id}`)) return;
     const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;
     send({ type: "vote", vote: { subject, id, error: seen.id === id ? undefined : why, isAnswer: true } });

@@ -3,9 +3,8 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { join } from "node:path";
 import tls, { type ConnectionOptions } from "node:tls";
-import type { GatewayClient, RequestOptions } from "../kernel/contract/commands.ts";
+import type { GatewayClient, RequestOptions } from "portico";
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
 class GatewayError extends Error {
@@ -16,32 +15,6 @@ class GatewayError extends Error {
     readonly body?: unknown,
   ) {
     super(message);
-  }
-}
-
-/** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
-export interface RunningGateway {
-  pid: number;
-  port: number;
-  url: string;
-  /** The file with its certificate, where it speaks TLS. */
-  cert?: string;
-}
-
-export function readRunning(stateDir: string): RunningGateway | undefined {
-  try {
-    const running = JSON.parse(readFileSync(join(stateDir, "gateway.json"), "utf8")) as RunningGateway;
-    return isAlive(running.pid) ? running : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // it runs as somebody else
   }
 }
 

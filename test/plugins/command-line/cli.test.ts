@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../support/gateway.ts";
-import { portico } from "../support/portico.ts";
-import { until } from "../support/until.ts";
+import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { until } from "../../support/until.ts";
 
 const test = suite("command line");
 let home = "";

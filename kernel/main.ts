@@ -1,22 +1,21 @@
-/** The process: arguments, signals, stray errors, exit codes. Everything else is handed in from here. */
+/** The process: its words, its streams, its interrupt. Everything else is handed in from here. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { runCli } from "./run.ts";
-import type { Loader } from "../kernel/extensions/load/load.ts";
+import { createPackageLoader } from "./package-loader.ts";
+import { runProgram } from "./program.ts";
 
-/** `cli/` in a checkout, `.build/` when built: the package is the directory above. */
+/** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
 const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as { version: string };
 const interrupted = new AbortController();
 
-/** `start` takes the signals over; any other command is simply ended by them. */
+/** A gateway takes the signals over; any other command is simply ended by them. */
 process.once("SIGINT", () => interrupted.abort());
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
 
-let loader: Promise<Loader> | undefined;
-process.exitCode = await runCli({
+process.exitCode = await runProgram({
   argv: process.argv.slice(2),
   env: process.env,
   cwd: process.cwd(),
@@ -24,5 +23,5 @@ process.exitCode = await runCli({
   signal: interrupted.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  loader: () => (loader ??= import("../kernel/package-loader.ts").then((made) => made.createPackageLoader(packageDir))),
+  loader: createPackageLoader(packageDir),
 });

@@ -1,24 +1,24 @@
 /** What a command gets. */
-import type { PathOptions } from "../kernel/files/paths.ts";
-import { openHome } from "./home.ts";
+import type { CommandIO, GatewayClient, HomeOptions, Program } from "portico";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";
-import type { CommandIO, GatewayClient } from "../kernel/contract/commands.ts";
 
-export interface IoOptions {
+interface IoOptions {
+  program: Program;
   parsed: Parsed;
   gateway: GatewayClient;
-  signal: AbortSignal;
-  cwd: string;
-  env: Record<string, string | undefined>;
   terminal: Terminal;
 }
 
-export function createIo({ parsed, terminal, ...given }: IoOptions): CommandIO {
+export function createIo({ program, parsed, gateway, terminal }: IoOptions): CommandIO {
+  const { signal, cwd, env } = program;
   const json = parsed.options["json"] === true;
   const io: CommandIO = {
-    ...given,
     ...parsed,
+    gateway,
+    signal,
+    cwd,
+    env,
     json,
     print: terminal.print,
     show(value, human) {
@@ -29,14 +29,16 @@ export function createIo({ parsed, terminal, ...given }: IoOptions): CommandIO {
     progress(text) {
       if (!json) terminal.progress(text);
     },
-    home() {
-      const { home, config, workspace } = parsed.options as PathOptions;
-      // A command may have a flag --workspace of its own.
-      return openHome({ home, config, workspace: typeof workspace === "string" ? workspace : undefined }, given.env);
-    },
-    serve: async (part) => (await import("./serve.ts")).serve(io, part),
+    home: () => program.home(placeOf(parsed)),
+    serve: async (part) => (await import("./start/serve.ts")).serve(program, io, placeOf(parsed), part),
   };
   return io;
+}
+
+/** Which home the options mean. A command may have a flag --workspace of its own. */
+export function placeOf({ options }: Parsed): HomeOptions {
+  const { home, config, workspace } = options as HomeOptions;
+  return { home, config, workspace: typeof workspace === "string" ? workspace : undefined };
 }
 
 function table(head: readonly string[], rows: readonly (readonly (string | number | undefined)[])[]): string[] {

@@ -1,24 +1,28 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Environment, envFileIn, withVariables } from "../kernel/config/environment.ts";
-import { type ConfigStore, openConfig } from "../kernel/config/config.ts";
-import { ConfigError } from "../kernel/config/error.ts";
-import { readConfigFile } from "../kernel/config/read.ts";
-import { expandReferences } from "../kernel/config/references.ts";
-import { discover } from "../kernel/extensions/discover.ts";
-import type { Loader } from "../kernel/extensions/load/load.ts";
-import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
-import { isTrust, rootsOf, type Trust } from "../kernel/extensions/roots.ts";
-import { type PathOptions, resolvePaths } from "../kernel/files/paths.ts";
-import { withWorkspace } from "../kernel/files/workspace.ts";
-import { valueAt } from "../kernel/text/key-path.ts";
-import type { EventOutline, Paths } from "../kernel/types.ts";
-import { readRunning } from "./client.ts";
-import type { HomeOnDisk } from "../kernel/contract/commands.ts";
+import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
+import { type ConfigStore, openConfig } from "../config/config.ts";
+import type { Command, HomeOnDisk } from "../contract/commands.ts";
+import type { HomeOptions } from "../contract/program.ts";
+import { ConfigError } from "../config/error.ts";
+import { readConfigFile, withoutReferences } from "../config/read.ts";
+import { expandReferences } from "../config/references.ts";
+import { discover } from "../extensions/discover.ts";
+import type { Loader } from "../extensions/load/load.ts";
+import { pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
+import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
+import { resolvePaths } from "../files/paths.ts";
+import { withWorkspace } from "../files/workspace.ts";
+import { valueAt } from "../text/key-path.ts";
+import type { EventOutline, Paths } from "../types.ts";
+import { pluginWithWord } from "./command-index.ts";
+import { readRunning } from "./running.ts";
+
+type LazyCommand = () => Promise<{ default: Command }>;
 
 /** Where a home's things lie, and whose plugins it loads. */
-export interface Home {
+interface Home {
   paths: Paths;
   trust: Trust;
   /** The process's variables, and those of its `.env`. */
@@ -26,7 +30,7 @@ export interface Home {
 }
 
 /** A broken configuration stops no command: it is told by those that need what it says. */
-export function homeOf(options: PathOptions, given: Environment): Home {
+function homeOf(options: HomeOptions, given: Environment): Home {
   const paths = resolvePaths(options, given);
   try {
     const raw = readConfigFile(paths.config);
@@ -49,22 +53,12 @@ function speaksOfTrust(file: string): boolean {
   }
 }
 
-/** The name of the built-in plugin that has a command word, as the build has noted it; undefined where it has not. */
-export function pluginWithCommand(word: string, packageDir: string): string | undefined {
-  try {
-    const index = JSON.parse(readFileSync(join(packageDir, ".build", "commands.json"), "utf8")) as object;
-    return new Map<string, string>(Object.entries(index)).get(word);
-  } catch {
-    return undefined;
-  }
-}
-
 async function loaderOf(paths: Paths): Promise<Loader> {
-  const { createPackageLoader } = await import("../kernel/package-loader.ts");
+  const { createPackageLoader } = await import("../package-loader.ts");
   return createPackageLoader(paths.package, join(paths.state, "cache"));
 }
 
-export async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
+async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
   const loader = given ?? (await loaderOf(paths));
   const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
   return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
@@ -82,7 +76,7 @@ async function openHomeConfig(home: Home, env: Environment, file = home.paths.co
 }
 
 /** What commands get of it. */
-export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
+export function openHome(options: HomeOptions, env: Environment, commandLoader: Loader): HomeOnDisk {
   const home = homeOf(options, env);
   const { paths } = home;
   const definitions = async () => (await definitionsOf(home)).flatMap(({ meta }) => (meta ? [meta] : []));
@@ -99,11 +93,27 @@ export function openHome(options: PathOptions, env: Environment): HomeOnDisk {
         return reason === undefined ? [] : [{ name, entry, reason }];
       });
     },
-    isRunning: () => readRunning(paths.state) !== undefined,
+    running: () => readRunning(paths.state),
+    async access() {
+      const { gateway } = readConfigFile(paths.config) as {
+        gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
+      };
+      const all = withVariables(env, envFileIn(paths.home));
+      const secret = withoutReferences(gateway?.auth?.token ?? gateway?.auth?.password, all) as string | undefined;
+      return { port: withoutReferences(gateway?.port ?? 18789, all) as number | string, secret };
+    },
+    async commands(word) {
+      const only = word === undefined ? undefined : (pluginWithWord(word, paths.package) ?? word);
+      const all = (await definitionsOf(home, commandLoader, only)).map(({ meta }) => meta);
+      return {
+        byWord: new Map(all.flatMap((one): [string, LazyCommand][] => Object.entries(one?.commands ?? {}))),
+        firstSteps: all.flatMap((one) => one?.firstSteps ?? []),
+      };
+    },
     templates: async () => new Map((await definitions()).flatMap(({ templates }) => Object.entries(templates ?? {}))),
     checks: async () => new Map((await definitions()).flatMap(({ checks }) => Object.entries(checks ?? {}))),
     async events(): Promise<Record<string, EventOutline>> {
-      const { kernelEvents } = await import("../kernel/gateway/events.ts");
+      const { kernelEvents } = await import("../gateway/events.ts");
       return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));
     },
     async hooks(workspace) {

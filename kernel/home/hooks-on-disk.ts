@@ -1,19 +1,19 @@
 /** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
 import { basename, dirname } from "node:path";
-import { ConfigError } from "../kernel/config/error.ts";
-import { readConfigFile } from "../kernel/config/read.ts";
-import { expandReferences } from "../kernel/config/references.ts";
-import { discover } from "../kernel/extensions/discover.ts";
-import { type HookCandidate, hookEntryNames } from "../kernel/extensions/hooks/candidate.ts";
-import { createPermission } from "../kernel/extensions/hooks/permission.ts";
-import { describeHook, type HookInfo, type HooksOnDisk } from "../kernel/extensions/hooks/record.ts";
-import type { HookSettings } from "../kernel/extensions/hooks/settings.ts";
-import { newHealth } from "../kernel/extensions/hooks/version.ts";
-import type { Loader } from "../kernel/extensions/load/load.ts";
-import { isTrust, type Root, rootsOf } from "../kernel/extensions/roots.ts";
-import { groupByName } from "../kernel/extensions/slot.ts";
-import { lookUp } from "../kernel/text/key-path.ts";
-import type { Paths } from "../kernel/types.ts";
+import { ConfigError } from "../config/error.ts";
+import { readConfigFile } from "../config/read.ts";
+import { expandReferences } from "../config/references.ts";
+import { discover } from "../extensions/discover.ts";
+import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
+import { createPermission } from "../extensions/hooks/permission.ts";
+import { describeHook, type HookInfo, type HooksOnDisk } from "../extensions/hooks/record.ts";
+import type { HookSettings } from "../extensions/hooks/settings.ts";
+import { newHealth } from "../extensions/hooks/version.ts";
+import type { Loader } from "../extensions/load/load.ts";
+import { isTrust, type Root, rootsOf } from "../extensions/roots.ts";
+import { groupByName } from "../extensions/slot.ts";
+import { lookUp } from "../text/key-path.ts";
+import type { Paths } from "../types.ts";
 
 export interface HooksOptions {
   loader: Loader;

@@ -1,8 +1,8 @@
 /** What the command line says of events without a gateway is what a gateway says of them. */
-import { test } from "../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { startGateway } from "../support/gateway.ts";
-import { declaredEvents } from "../support/declared-events.ts";
+import { startGateway } from "../../support/gateway.ts";
+import { declaredEvents } from "../../support/declared-events.ts";
 
 test("the events that are known without a gateway are those that one declares", async () => {
   const gateway = await startGateway();

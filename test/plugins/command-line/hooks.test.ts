@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { suite } from "../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../support/gateway.ts";
-import { type CommandResult, porticoHere } from "../support/portico.ts";
-import { untilRight } from "../support/until.ts";
-import { temporaryDir } from "../support/temporary.ts";
+import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { type CommandResult, porticoHere } from "../../support/portico.ts";
+import { untilRight } from "../../support/until.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite<{ gateway: InProcessGateway; run: (...argv: string[]) => Promise<CommandResult> }>("portico hooks");
 test.before(async (context) => {

@@ -1,7 +1,6 @@
 /** Turns words of the command line into a command with its options and arguments. */
 import { parseArgs } from "node:util";
-import { didYouMean } from "../kernel/text/nearest.ts";
-import type { ArgSpec, Command, OptionSpec } from "../kernel/contract/commands.ts";
+import { type ArgSpec, type Command, didYouMean, type OptionSpec } from "portico";
 
 /** Wrong use of the command line: shown in one line, exit code 2. */
 export class UsageError extends Error {

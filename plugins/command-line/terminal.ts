@@ -1,9 +1,5 @@
 /** What the command line writes, all of it: the one place through which text from outside reaches a terminal. */
-
-export interface OutputStream {
-  write(text: string): unknown;
-  isTTY?: boolean;
-}
+import type { OutputStream } from "portico";
 
 export interface Terminal {
   /** A line on stdout; the tone colours it where stdout is a terminal. */

@@ -1,5 +1,5 @@
 /** What a worker and the process that runs it say to each other, over the channel that Node opens for a fork. */
-import { isPorticoError, PorticoError } from "../errors.ts";
+import { isPorticoError, PorticoError } from "portico";
 import type { Vote } from "./ballots.ts";
 
 /** Tells a worker that it is one; taken out of its environment at once. */

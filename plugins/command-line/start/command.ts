@@ -1,7 +1,7 @@
-import type { Command } from "../kernel/contract/commands.ts";
+import { defineCommand } from "portico";
 
 /** The foreground gateway. It is the only command that does not talk to a running one. */
-const start: Command = {
+export default defineCommand({
   name: "start",
   summary: "Run the gateway in the foreground",
   description:
@@ -12,11 +12,5 @@ const start: Command = {
     workspace: { type: "string", value: "DIR", description: "The agent's workspace (default: <home>/workspace)" },
   },
   examples: ["portico start", "portico start --port 8080 --home /srv/portico"],
-  async run(io) {
-    const { startWorkers } = await import("./workers.ts");
-    if (await startWorkers(io)) return;
-    const { serve } = await import("./serve.ts");
-    await serve(io);
-  },
-};
-export default start;
+  run: (io) => io.serve({}),
+});

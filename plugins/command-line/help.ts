@@ -1,6 +1,6 @@
 /** Help that teaches: what a command is for, how it is written, and a line to copy. */
+import type { Command, OptionSpec } from "portico";
 import { commonOptions } from "./parse.ts";
-import type { Command, OptionSpec } from "../kernel/contract/commands.ts";
 
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];

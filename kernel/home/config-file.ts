@@ -1,13 +1,13 @@
 /** The configuration of a home in the words of the command line: keys as `a.b[0]`, values as JSON5 or text. */
-import { takesEffectAtNextStart } from "../kernel/config/compose.ts";
-import type { ConfigStore } from "../kernel/config/config.ts";
-import { ConfigError, problemText } from "../kernel/config/error.ts";
-import { explainUnknown } from "../kernel/config/evaluate.ts";
-import { parse, plainValue, SyntaxFault } from "../kernel/config/json5/parse.ts";
-import { maskSecrets } from "../kernel/config/secrets.ts";
-import { type KeyPath, parseKeyPath, valueAt } from "../kernel/text/key-path.ts";
-import type { Dispose } from "../kernel/types.ts";
-import type { ConfigFile } from "../kernel/contract/commands.ts";
+import { takesEffectAtNextStart } from "../config/compose.ts";
+import type { ConfigStore } from "../config/config.ts";
+import { ConfigError, problemText } from "../config/error.ts";
+import { explainUnknown } from "../config/evaluate.ts";
+import { parse, plainValue, SyntaxFault } from "../config/json5/parse.ts";
+import { maskSecrets } from "../config/secrets.ts";
+import { type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
+import type { Dispose } from "../types.ts";
+import type { ConfigFile } from "../contract/commands.ts";
 
 export function configFileOf(config: ConfigStore): ConfigFile {
   const masked = (value: unknown, path: KeyPath) => maskSecrets(value, config.composed, path);

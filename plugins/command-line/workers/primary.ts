@@ -3,9 +3,9 @@
  * and passes messages on. It loads no gateway, so nothing in it can fail for long.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import { listenError } from "../http/address.ts";
 import { randomUUID } from "node:crypto";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { listenError } from "portico";
 import { createBallots } from "./ballots.ts";
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 import { createPlaces } from "./places.ts";

@@ -1,0 +1,107 @@
+/** Runs one subcommand: finds it among the plugins', prints help or its output, reports its failure. */
+import type { Command, CommandLine, GatewayClient, HomeOnDisk, HomeOptions, Program } from "portico";
+import { createClient } from "./client.ts";
+import { helpFor, overview } from "./help.ts";
+import { createIo, placeOf } from "./io.ts";
+import { findCommand, parseWords, UsageError, unknownWord } from "./parse.ts";
+import { createTerminal, type Terminal } from "./terminal.ts";
+
+type LazyCommand = () => Promise<{ default: Command }>;
+
+/** The only one that is no plugin's. */
+const start: LazyCommand = () => import("./start/command.ts");
+
+/** Resolves with the exit code. */
+const run: CommandLine = async (program) => {
+  const terminal = createTerminal(program.stdout, program.stderr);
+  try {
+    const first = program.argv[0];
+    if (first === undefined || first === "help" || first === "--help" || first === "-h") {
+      terminal.print(await overviewOf(program));
+      return 0;
+    }
+    if (first === "--version" || first === "-v" || first === "version") {
+      terminal.print(program.version);
+      return 0;
+    }
+    return await runCommand(await findTopCommand(first, program), program, terminal);
+  } catch (error) {
+    if (program.signal.aborted) return 130;
+    const message = error instanceof Error ? error.message : String(error);
+    terminal.complain(`portico: ${message.replace(/\s*\n\s*/g, " ")}`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+};
+export default run;
+
+async function runCommand(top: Command, program: Program, terminal: Terminal): Promise<number> {
+  const { command, path, words } = findCommand(top, program.argv.slice(1));
+  const fullPath = ["portico", ...path];
+  const wantsHelp = words.includes("--help") || words.includes("-h");
+  if (wantsHelp || !command.run) {
+    terminal.print(helpFor(command, fullPath));
+    return wantsHelp || words.length === 0 ? 0 : 2;
+  }
+  const parsed = parseWords(command, fullPath, words);
+  const { token } = parsed.options;
+  if (typeof token === "string" && token.trim() === "") throw new UsageError("--token must not be empty.");
+  const { signal, env } = program;
+  const gateway = lazyClient(async () => {
+    // A command may have a --url of its own (a page to wait for): that is not the gateway's address.
+    const url = command.options?.["url"] === undefined ? parsed.options["url"] : undefined;
+    const home = program.home(placeOf(parsed));
+    return createClient({ ...(await addressOf(home, { ...parsed.options, url }, env)), signal });
+  });
+  await command.run(createIo({ program, parsed, gateway, terminal }));
+  return 0;
+}
+
+/** `start` needs no plugin; else the plugin that is known to have the word, or has its name; then any plugin. */
+async function findTopCommand(word: string, program: Program): Promise<Command> {
+  if (word === "start") return (await start()).default;
+  const home = program.home(optionsIn(program.argv));
+  const near = (await home.commands(word)).byWord.get(word);
+  if (near) return (await near()).default;
+  const { byWord } = await home.commands();
+  const far = byWord.get(word);
+  if (far) return (await far()).default;
+  throw unknownWord(word, ["start", ...byWord.keys()], ["portico"]);
+}
+
+async function overviewOf(program: Program): Promise<string> {
+  const { byWord, firstSteps } = await program.home(optionsIn(program.argv)).commands();
+  const all = [start, ...byWord.values()].map(async (lazy) => (await lazy()).default);
+  return overview(program.version, await Promise.all(all), firstSteps);
+}
+
+/** `--home` and `--config` wherever they stand: they decide which plugins there are. */
+function optionsIn(argv: readonly string[]): HomeOptions {
+  const found: Record<string, string> = {};
+  for (const name of ["home", "config", "workspace"]) {
+    const at = argv.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
+    const word = argv[at];
+    const value = word?.includes("=") ? word.slice(word.indexOf("=") + 1) : argv[at + 1];
+    if (at >= 0 && value) found[name] = value;
+  }
+  return found;
+}
+
+async function addressOf(home: HomeOnDisk, options: Record<string, unknown>, env: Program["env"]) {
+  const running = home.running();
+  const url = (options["url"] as string | undefined) ?? env["PORTICO_URL"] ?? running?.url;
+  const cert = url === running?.url ? running?.cert : undefined;
+  const token = (options["token"] as string | undefined) ?? env["PORTICO_TOKEN"]?.trim();
+  if (url && token) return { url, token, cert };
+  const { port, secret } = await home.access();
+  return { url: url ?? `http://127.0.0.1:${port}`, token: token || secret, cert };
+}
+
+/** Most commands that fail do so before they need the gateway: its address is looked up at the first request. */
+function lazyClient(make: () => Promise<GatewayClient>): GatewayClient {
+  let made: Promise<GatewayClient> | undefined;
+  const client = () => (made ??= make());
+  return {
+    request: async (...args) => (await client()).request(...args) as never,
+    stream: async (...args) => (await client()).stream(...args),
+  };
+}

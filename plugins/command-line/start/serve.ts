@@ -1,0 +1,91 @@
+/** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
+import {
+  type CommandIO,
+  type HomeOptions,
+  type Program,
+  prettyLine,
+  type ServePart,
+  type StartedGateway,
+} from "portico";
+import { checkPort } from "../parse.ts";
+import { joinWorkers, type ProcessLink } from "../workers/link.ts";
+import { bannerOf } from "./banner.ts";
+import { handleSignals } from "./signals.ts";
+import { startWorkers } from "./start-workers.ts";
+
+/** Does not return. */
+export async function serve(program: Program, io: CommandIO, place: HomeOptions, part: ServePart): Promise<void> {
+  const { only } = part;
+  const port = checkPort(part.port ?? (io.options["port"] as number | undefined));
+  if (only === undefined) await startWorkers(program, io, place, port);
+
+  let gateway: StartedGateway | undefined;
+  const link = only === undefined ? await joinWorkers(process.env) : undefined;
+  catchStrayErrors(() => gateway, link);
+  const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
+  gateway = await program.start({
+    ...place,
+    only,
+    port,
+    link,
+    write: process.stdout.isTTY
+      ? (line) => io.print(...prettyLine(line))
+      : writeTogether(process.stdout, link !== undefined),
+  });
+  if (part.started === undefined) {
+    if (link) link.ready(bannerOf(gateway), gateway.accept);
+    else io.print(bannerOf(gateway));
+    process.exit(await ended);
+  }
+  try {
+    const never = new Promise<never>(() => {});
+    process.exit(await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]));
+  } catch (error) {
+    await gateway.stop("it could not begin its work");
+    throw error;
+  }
+}
+
+/** The process that runs the workers decides when one ends: a Ctrl-C reaches them all. */
+async function endOf(link: ProcessLink, gateway: () => StartedGateway | undefined): Promise<number> {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
+  process.on("SIGHUP", () => gateway()?.rescan());
+  const reason = await new Promise<string>((resolve) => link.onStop(resolve));
+  await gateway()?.stop(reason);
+  return 0;
+}
+
+/** What a pipe takes in one piece, whoever else writes to it. */
+const PIPE_BYTES = 4096;
+
+/** The lines of one turn of the event loop leave in one write: under load that is a tenth of the cost. */
+function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {
+  let lines = "";
+  const flush = () => {
+    const all = lines;
+    lines = "";
+    out.write(all);
+  };
+  return (line) => {
+    // lines of several workers must not run into each other
+    if (isShared && lines !== "" && Buffer.byteLength(lines) + Buffer.byteLength(line) > PIPE_BYTES) flush();
+    if (lines === "") setImmediate(() => lines !== "" && flush());
+    lines += line;
+  };
+}
+
+/** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
+function catchStrayErrors(gateway: () => StartedGateway | undefined, link?: ProcessLink): void {
+  const handle = (kind: string) => (thrown: unknown) => {
+    const one = gateway();
+    if (!one) {
+      process.stderr.write(`portico: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+      process.exit(1);
+    }
+    if (one.strayError(kind, thrown) || kind === "unhandled rejection") return;
+    link?.leave();
+    void one.stop(kind).finally(() => process.exit(1));
+  };
+  process.on("uncaughtException", handle("uncaught exception"));
+  process.on("unhandledRejection", handle("unhandled rejection"));
+}

@@ -1,0 +1,37 @@
+/** `portico start` where `gateway.workers` is above 1: this process runs the workers, each of which is a gateway. */
+import { type CommandIO, type HomeOptions, type Program, prettyLine } from "portico";
+import { WORKER_VARIABLE } from "../workers/messages.ts";
+import { handleSignals } from "./signals.ts";
+
+/** Returns where this process is to be the gateway itself. Otherwise it ends with the workers. */
+export async function startWorkers(
+  program: Program,
+  io: CommandIO,
+  place: HomeOptions,
+  given: number | undefined,
+): Promise<void> {
+  const setup = program.env[WORKER_VARIABLE] === undefined ? await program.workers(place) : undefined;
+  if (!setup) return;
+  const { count, host, port, stopMs } = setup;
+  const tokenIsNew = await setup.prepare();
+  const { runWorkers } = await import("../workers/primary.ts");
+  const say = process.stdout.isTTY
+    ? (line: string) => io.print(...prettyLine(line))
+    : (line: string) => void process.stdout.write(line);
+  const primary = await runWorkers({
+    count,
+    host,
+    port: given ?? port,
+    tokenIsNew,
+    stopMs,
+    started: (banner) => io.print(banner),
+    log: (msg) => say(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`),
+  });
+  const stop = (reason: string) => primary.stop(reason);
+  const signalled = handleSignals(() => ({
+    stop,
+    rescan: () => primary.signal("SIGHUP"),
+    cut: () => primary.signal("SIGKILL"),
+  }));
+  process.exit(await Promise.race([primary.ended, signalled]));
+}
