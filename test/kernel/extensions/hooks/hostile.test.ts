@@ -1,5 +1,15 @@
 /** What runs of a user's code: only what its owner approved, only what is the gateway's user's alone, and nothing early. */
-import { chmodSync, chownSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -83,6 +93,33 @@ test("of contents that change places all the time, only the approved one is ever
   } finally {
     await worker.terminate();
   }
+  assert.is(g.evil, undefined);
+});
+
+test("a kept bundle that somebody exchanged, or another version of Portico made, runs nothing else", async ({
+  make,
+}) => {
+  g.evil = undefined;
+  const home = await make({ files: workspace() });
+  await home.host.approve("w");
+  const kept = readdirSync(join(home.dir, "cache")).find((name) => name.includes(".whole."));
+  const file = join(home.dir, "cache", kept ?? "");
+  const text = readFileSync(file, "utf8");
+  const end = text.indexOf("\n");
+  const head = JSON.parse(text.slice(2, end)) as { version: number; codeHash: string };
+  const body = text.slice(end + 1).replace("globalThis.good", "globalThis.evil");
+  assert.is.not(body, text.slice(end + 1));
+  const codeHash = createHash("sha256").update(body).digest("hex").slice(0, 32);
+  const exchange = (changed: object) => writeFileSync(file, `//${JSON.stringify({ ...head, ...changed })}\n${body}`);
+  for (const changed of [{}, { version: head.version - 1, codeHash }]) {
+    exchange(changed);
+    await home.host.reload("w");
+    assert.equal([(await home.ask("q")).reply, g.evil], ["good", undefined]);
+  }
+  exchange({ codeHash });
+  await isUnapproved(home);
+  await home.host.reload("w");
+  await isUnapproved(home);
   assert.is(g.evil, undefined);
 });
 
