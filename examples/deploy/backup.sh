@@ -5,9 +5,11 @@
 set -euo pipefail
 umask 077
 home=${1:?the home} archive=${2:?the archive to write}
+home=$(cd "$home" && pwd)
+[[ $archive == /* ]] || archive=$PWD/$archive
 
 copy=$(PORTICO_HOME=$home ${PORTICO:-portico} store backup --json | sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
-trap 'rm -f "$home/state/backups/$copy"' EXIT
+trap 'rm -f "$home/state/backups/$copy" "$archive.part"' EXIT
 cd "$home"
 parts=("state/backups/$copy")
 for part in portico.json .env hooks plugins transforms workspace; do

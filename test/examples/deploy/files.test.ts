@@ -1,7 +1,7 @@
 /** The files of `examples/deploy` that need an engine for containers or a supervisor are checked as far as that goes. */
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
@@ -138,7 +138,8 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
   });
   await gateway.json("POST", "/agent", { message: "remember this", session: "kept", wait: true });
   const archive = join(dir, "home.tar.gz");
-  await run(join(deployDir, "backup.sh"), [gateway.home, archive], { env: { ...process.env, PORTICO: command } });
+  const relativeTo = { cwd: dir, env: { ...process.env, PORTICO: command } };
+  await run(join(deployDir, "backup.sh"), [relative(dir, gateway.home), "home.tar.gz"], relativeTo);
   await gateway.stop();
   const home = join(dir, "restored");
   await run(join(deployDir, "restore.sh"), [archive, home]);
