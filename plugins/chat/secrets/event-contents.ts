@@ -18,7 +18,7 @@ const BESIDE = new Set(["role", "type"]);
 
 interface Contents {
   leaves: Leaf[];
-  /** Choices in which something goes on or ends: what they hold back of other strings is complete. */
+  /** Choices in which something goes on or ends. */
   goesOn: ReadonlySet<string> | "nothing";
   ended: ReadonlySet<string>;
 }

@@ -12,9 +12,12 @@ import type { SecretMask } from "./secret-mask.ts";
 
 const LF = 10;
 const NOTHING = Buffer.alloc(0);
+const NONE: ReadonlySet<string> = new Set();
 /** In bytes. */
 const LARGEST_EVENT = 1024 * 1024;
 const MOST_HELD = 64;
+/** So much of a secret goes out in its place where another text of its choice goes on: it may be any word. */
+const ASIDE = 6;
 const QUOTE = 34;
 const SLASH = 47;
 const BACKSLASH = 92;
@@ -172,7 +175,7 @@ export class MaskedStream {
     let changed = hidden !== value;
     const { leaves, goesOn, ended } = contentsOf(hidden);
     const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
-    const before = this.#release(goesOn, new Set(leaves.map(({ id }) => id)));
+    const before = this.#release(goesOn, ended, new Set(leaves.map(({ id }) => id)));
     for (const { id, of, holder, key } of leaves) {
       const growing = this.#grown(id, of);
       const given = holder[key] as string;
@@ -221,7 +224,8 @@ export class MaskedStream {
         continue;
       }
       held += text[i];
-      const free = held.length - Math.max(0, automaton.depth[state]! - LEAD);
+      // Less is held than may be a secret where its beginning has gone out.
+      const free = Math.max(0, held.length - Math.max(0, automaton.depth[state]! - LEAD));
       out += held.slice(0, free);
       held = held.slice(free);
     }
@@ -230,15 +234,25 @@ export class MaskedStream {
     return out;
   }
 
-  /** What other texts hold back goes out before an event behind which they do not go on. */
-  #release(goesOn: ReadonlySet<string> | "nothing" = "nothing", except: ReadonlySet<string> = new Set()): Buffer[] {
+  /**
+   * What other texts hold back goes out before an event behind which they do not go on. One of the same choice may go on,
+   * and then only what is hardly a secret goes out.
+   */
+  #release(
+    goesOn: ReadonlySet<string> | "nothing" = "nothing",
+    ended: ReadonlySet<string> = NONE,
+    except: ReadonlySet<string> = NONE,
+  ): Buffer[] {
     const out: Buffer[] = [];
     for (const [id, growing] of this.#holding) {
-      if (except.has(id) || (goesOn !== "nothing" && !goesOn.has(growing.of))) continue;
+      if (except.has(id)) continue;
+      const over = goesOn === "nothing" || ended.has(growing.of);
+      const aside = !over && goesOn.has(growing.of) && this.#automaton.depth[growing.state]! <= ASIDE;
+      if (!over && !aside) continue;
       out.push(growing.event(growing.held));
       this.#holding.delete(id);
       growing.held = "";
-      growing.state = 0;
+      if (over) growing.state = 0;
     }
     return out;
   }

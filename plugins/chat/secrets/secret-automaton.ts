@@ -1,70 +1,87 @@
-/** Finds texts in a stream of characters, one step a character (Aho and Corasick 1975), however the stream is cut. */
+/**
+ * Finds texts in a stream of characters, a step a character (Aho and Corasick 1975), however the stream is cut. A state has
+ * a list of the states behind it, mostly of one: a table of all characters would take a hundred times the memory, and
+ * tokens have thousands of them.
+ */
 
 /** So much of a secret may go out before it is told from other text: it is no secret yet. */
 export const LEAD = 3;
 
 export class SecretAutomaton {
   /** State → how many characters of a text have come. */
-  readonly depth: Uint16Array;
+  readonly depth: Uint32Array;
   /** State → a text is complete. */
   readonly complete: Uint8Array;
-  /** Code of a character → its column; 0 for all that stand in no text. */
-  readonly #columns = new Uint8Array(128);
-  readonly #width: number;
-  readonly #next: Uint16Array;
+  /** Code of a character → the state behind it at the beginning. */
+  readonly #first = new Uint32Array(128);
+  /** State → the code that leads to it. */
+  readonly #code: Uint8Array;
+  /** State → the first of the states behind it; 0: there is none. */
+  readonly #child: Uint32Array;
+  /** State → the next one behind the same state; 0: there is none. */
+  readonly #sibling: Uint32Array;
+  /** State → that of the longest beginning of a text that the end of this one is. */
+  readonly #fallback: Uint32Array;
 
   constructor(texts: readonly string[]) {
     const ascii = texts.filter((text) => /^[\x20-\x7e]+$/.test(text));
-    let width = 1;
-    for (const text of ascii) {
-      for (let i = 0; i < text.length; i++) {
-        const code = text.charCodeAt(i);
-        if (this.#columns[code] === 0) this.#columns[code] = width++;
-      }
-    }
-    this.#width = width;
     const most = 1 + ascii.reduce((sum, text) => sum + text.length, 0);
-    this.#next = new Uint16Array(most * width);
-    this.depth = new Uint16Array(most);
+    this.depth = new Uint32Array(most);
     this.complete = new Uint8Array(most);
+    this.#code = new Uint8Array(most);
+    this.#child = new Uint32Array(most);
+    this.#sibling = new Uint32Array(most);
+    this.#fallback = new Uint32Array(most);
     this.#grow(ascii);
+    this.#link();
   }
 
   /** From one state to the next; 0 is the first. */
   step(state: number, code: number): number {
-    return code > 127 ? 0 : this.#next[state * this.#width + this.#columns[code]!]!;
+    if (code > 127) return 0;
+    for (let from = state; from !== 0; from = this.#fallback[from]!) {
+      const to = this.#behind(from, code);
+      if (to !== 0) return to;
+    }
+    return this.#first[code]!;
+  }
+
+  #behind(state: number, code: number): number {
+    if (state === 0) return this.#first[code]!;
+    let to = this.#child[state]!;
+    while (to !== 0 && this.#code[to] !== code) to = this.#sibling[to]!;
+    return to;
   }
 
   #grow(texts: readonly string[]): void {
-    const width = this.#width;
-    const next = this.#next;
     let states = 1;
     for (const text of texts) {
       let state = 0;
       for (let i = 0; i < text.length; i++) {
-        const at = state * width + this.#columns[text.charCodeAt(i)]!;
-        if (next[at] === 0) {
-          this.depth[states] = i + 1;
-          next[at] = states++;
+        const code = text.charCodeAt(i);
+        let to = this.#behind(state, code);
+        if (to === 0) {
+          to = states++;
+          this.depth[to] = i + 1;
+          this.#code[to] = code;
+          this.#sibling[to] = this.#child[state]!;
+          this.#child[state] = to;
+          if (state === 0) this.#first[code] = to;
         }
-        state = next[at]!;
+        state = to;
       }
       this.complete[state] = 1;
     }
-    // Where no text goes on, the longest beginning of another that the end of this one is goes on instead.
-    const fallback = new Uint16Array(states);
+  }
+
+  /** Shorter texts first: what a state falls back to is linked before it. */
+  #link(): void {
     const queue = [0];
     for (const state of queue) {
-      const other = fallback[state]!;
-      if (this.complete[other] === 1) this.complete[state] = 1;
-      for (let column = 1; column < width; column++) {
-        const to = next[state * width + column]!;
-        const elsewhere = state === 0 ? 0 : next[other * width + column]!;
-        if (to === 0) next[state * width + column] = elsewhere;
-        else {
-          fallback[to] = elsewhere;
-          queue.push(to);
-        }
+      if (this.complete[this.#fallback[state]!] === 1) this.complete[state] = 1;
+      for (let to = this.#child[state]!; to !== 0; to = this.#sibling[to]!) {
+        if (state !== 0) this.#fallback[to] = this.step(this.#fallback[state]!, this.#code[to]!);
+        queue.push(to);
       }
     }
   }

@@ -4,6 +4,7 @@
  */
 import { MASK } from "portico";
 import { SecretAutomaton } from "./secret-automaton.ts";
+import { SecretFinder } from "./secret-finder.ts";
 
 /** Anything shorter would be found where it is no secret. */
 const SHORTEST = 6;
@@ -13,7 +14,7 @@ const SHORTEST_IN_CONTENT = 8;
 const DEPTH = 5;
 
 export class SecretMask {
-  readonly #pattern: RegExp | undefined;
+  readonly #finder: SecretFinder | undefined;
   /** The longest run of letters and digits of each secret: every usual way of writing it leaves those as they are. */
   readonly #needles: string[];
   #automaton: SecretAutomaton | undefined;
@@ -23,11 +24,7 @@ export class SecretMask {
     const all = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST);
     this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
     this.#needles = [...new Set(this.#inContent.map(longestRun))];
-    // A longer one first: it may begin with another.
-    const written = all
-      .sort((a, b) => b.length - a.length)
-      .flatMap((secret) => [Array.from(secret, anyWriting).join(""), ...inBase64(secret)]);
-    this.#pattern = written.length === 0 ? undefined : new RegExp(written.join("|"), "g");
+    this.#finder = all.length === 0 ? undefined : new SecretFinder(all);
   }
 
   /** There is something to hide in what models say. */
@@ -43,12 +40,20 @@ export class SecretMask {
 
   /** The text with each secret as `********`; the same text where there is none. */
   text(text: string): string {
-    return this.#pattern === undefined ? text : text.replace(this.#pattern, MASK);
+    const found = this.#finder?.find(text) ?? [];
+    if (found.length === 0) return text;
+    let out = "";
+    let from = 0;
+    for (const [start, end] of found) {
+      out += text.slice(from, start) + MASK;
+      from = end;
+    }
+    return out + text.slice(from);
   }
 
   /** A copy with all strings masked; the very same value where there was nothing to mask. */
   value<T>(value: T): T {
-    return this.#pattern === undefined ? value : (this.#masked(value) as T);
+    return this.#finder === undefined ? value : (this.#masked(value) as T);
   }
 
   /** JSON that came from an upstream; the very same bytes where there was nothing to mask. */
@@ -77,7 +82,7 @@ export class SecretMask {
 
   /** The same error, without secrets in whatever of it may be shown or logged. */
   error<E>(error: E): E {
-    if (this.#pattern !== undefined) this.#maskError(error, DEPTH);
+    if (this.#finder !== undefined) this.#maskError(error, DEPTH);
     return error;
   }
 
@@ -105,39 +110,6 @@ export class SecretMask {
     const same = hidden.every(([key, item], i) => key === entries[i]![0] && item === entries[i]![1]);
     return same ? value : Object.fromEntries(hidden);
   }
-}
-
-/** One character as a pattern of all its writings. */
-function anyWriting(char: string): string {
-  const code = char.charCodeAt(0);
-  const plain = char.replace(/[^A-Za-z0-9]/, "\\$&");
-  if (code > 126 || code < 32) return plain;
-  const hex = Array.from(code.toString(16), (digit) =>
-    /[a-f]/.test(digit) ? `[${digit}${digit.toUpperCase()}]` : digit,
-  ).join("");
-  // The counts are bounded: an endless run of backslashes must not be gone through again from each of them.
-  const escaped = /["\\/]/.test(char) ? `\\\\{1,4}${plain}|` : "";
-  const named = NAMED.get(char);
-  const html = `${named === undefined ? "" : `&(?:amp;)?${named};|`}&(?:amp;)?#(?:0{0,4}${code}|[xX]0{0,4}${hex});`;
-  return `(?:${escaped}${plain}|%(?:25)?${hex}|\\\\{1,4}(?:u00|x)${hex}|${html})`;
-}
-
-/** Characters that HTML has names for. */
-const NAMED = new Map([
-  ["&", "amp"],
-  ["<", "lt"],
-  [">", "gt"],
-  ['"', "quot"],
-  ["'", "apos"],
-]);
-
-/** What base64 makes of the secret wherever in a text it stands: the characters that hold nothing of its neighbours. */
-function inBase64(secret: string): string[] {
-  return [0, 1, 2].map((before) => {
-    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
-    const whole = bytes.toString("base64").slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
-    return whole.replace(/[+/]/g, (char) => (char === "+" ? "[+-]" : "[/_]"));
-  });
 }
 
 /** The secret percent-encoded, and as in JSON where slashes are escaped or not. */

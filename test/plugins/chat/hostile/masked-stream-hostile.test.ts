@@ -1,4 +1,5 @@
 /** A secret spread over the events of a stream, in every way of cutting and writing it. */
+import { randomBytes } from "node:crypto";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
@@ -78,7 +79,7 @@ test("everything else arrives as it was said, and byte for byte where nothing wa
 test("what is held back goes out before the finish reason, and before another field goes on", () => {
   const events = [
     chunk({ role: "assistant", content: "" }),
-    chunk({ content: "sk-proj/A1b2" }),
+    chunk({ content: "sk-pro" }),
     chunk({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "" } }] }),
     ...pieces(`{"k":"${key}"}`, 3).map((piece) =>
       chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }),
@@ -87,7 +88,7 @@ test("what is held back goes out before the finish reason, and before another fi
     DONE,
   ];
   const out = shown(events);
-  assert.ok(out.indexOf("proj/A1b2") < out.indexOf('"name":"f"'), out);
+  assert.ok(out.indexOf('"pro"') < out.indexOf('"name":"f"'), out);
   assert.not.ok(/C3d4/.test(out), out);
   assert.ok(out.indexOf("********") < out.indexOf('"finish_reason":"tool_calls"'), out);
 });
@@ -136,6 +137,15 @@ test("nothing between its pieces lets a key out: comments, pings, empty deltas, 
     const swapped = letters.flatMap((content) => [choice(0, { content }), choice(1, { content })]);
     const out = shown([...swapped, DONE], 99, through);
     for (const index of [0, 1]) assert.is(ofChoice(index, out), "sk-********", `choice ${index}`);
+  }
+  for (const field of ["reasoning_content", "refusal"]) {
+    for (const size of [1, 2, 5, 12]) {
+      const events = pieces(key, size).flatMap((content) => [chunk({ content }), chunk({ [field]: "z" })]);
+      const out = shown([...events, chunk({}, "stop"), DONE], 99);
+      assert.ok(/^sk-p?r?o?\*{8}$/.test(contentOf(out)), `${field} ${size}: ${contentOf(out)}`);
+      const begun = shown([chunk({ content: key.slice(0, 12) }), chunk({ [field]: "z" }), chunk({}, "stop"), DONE]);
+      assert.is(contentOf(begun), key.slice(0, 12));
+    }
   }
   const blocks = letters.map(
     (text) => data({ type: "ping" }) + data({ index: 0, delta: { type: "text_delta", text } }),
@@ -212,6 +222,19 @@ test("many texts that may be about to say a key cost no more than they are", () 
     (n) => chunk({ content: "\\".repeat(n) }),
     (text) => shown([text], 100),
   );
+});
+
+test("tokens of thousands of characters, as many as a day brings", () => {
+  const tokens = Array.from({ length: 64 }, (_, i) => `eyJ${i}.${randomBytes(1500).toString("base64url")}`);
+  const long = new SecretMask(tokens);
+  for (const one of [tokens[0]!, tokens[63]!]) {
+    const written = [one, encodeURIComponent(one), Buffer.from(`x:${one}`).toString("base64"), `&#101;${one.slice(1)}`];
+    for (const form of written) assert.not.ok(long.text(`bad token ${form}.`).includes(form.slice(40, -10)));
+    assert.is(long.text(`bad token ${one}.`), "bad token ********.");
+    const bytes = new MaskedBytes(long);
+    const out = Buffer.concat([bytes.push(Buffer.from(`a ${one} b`)), bytes.end() ?? Buffer.alloc(0)]).toString();
+    assert.is(out, `a ${"*".repeat(one.length)} b`);
+  }
 });
 
 test("a text of one letter, or of backslashes, takes a time in proportion to its length", () => {
