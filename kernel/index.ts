@@ -40,7 +40,7 @@ export { listenError, type Networks, parseNetworks } from "./http/address.ts";
 export { bearerOf, occursTwice } from "./http/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";
-export { parseJson } from "./http/body/json.ts";
+export { checkJsonType, parseJson } from "./http/body/json.ts";
 export { openSse } from "./http/response/sse.ts";
 export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";

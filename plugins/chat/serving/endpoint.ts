@@ -1,6 +1,6 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
 import type { ServerResponse } from "node:http";
-import { type Call, type ErrorForm, reply } from "portico";
+import { type Call, checkJsonType, type ErrorForm, parseJson, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import type { Endpoint } from "./access.ts";
@@ -27,9 +27,10 @@ function typeOf(status: number): string {
 
 /** Throws before anything was written. */
 export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
-  const value = await call.json();
+  // `call.json()` would be a promise more of the few that a request has.
+  checkJsonType(call.req);
   const raw = await call.body();
-  const { request, fallbacks, same } = readRequest(value, raw);
+  const { request, fallbacks, same } = readRequest(parseJson(raw), raw);
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
   return await openChat(endpoint, call, incoming, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });

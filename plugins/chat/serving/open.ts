@@ -51,46 +51,53 @@ export async function openChat<T>(
   const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
   job.cacheable = !/(?:^|[,\s])no-store(?:[,\s]|$)/i.test(call.req.headers["cache-control"] ?? "");
   call.onLeave(() => job.cancel());
+  let asking = false;
   try {
-    return write({ job, response: await begin(endpoint, call, incoming, job) });
+    const admitted = admit(endpoint, call, request.model);
+    if (admitted !== undefined) {
+      await admitted;
+      job.fallbacks = await usable(endpoint, call.client, job.fallbacks);
+    }
+    const offered = isOffered(endpoint.events) ? await offer(endpoint.events, job) : NONE;
+    if (job.cancelled) throw clientDisconnected();
+    const replied = typeof offered === "string";
+    if (!replied) prepare(job, incoming, offered);
+    asking = !replied;
+    const talk = replied ? async () => replyResponse(job, offered) : () => converse(endpoint.engine, job);
+    const response = await deliver(endpoint, job, talk, asking);
+    asking = false;
+    if (!replied) finish(response, job, incoming, offered);
+    return write({ job, response });
   } catch (error) {
+    if (asking) markFailure(call.res, job, error);
     job.cancel();
     throw await withNearest(endpoint, call.client, error);
   }
 }
 
-async function begin(endpoint: Endpoint, call: Call, incoming: Incoming, job: Job): Promise<ChatResponse> {
-  const { engine, events } = endpoint;
-  const { request, stream } = incoming;
-  const admitted = admit(endpoint, call, request.model);
-  if (admitted !== undefined) {
-    await admitted;
-    job.fallbacks = await usable(endpoint, call.client, job.fallbacks);
-  }
+function isOffered(events: Emitter): boolean {
+  return events.hasListeners("message:received") || events.hasListeners("chat:request");
+}
+
+/** A text where a hook has answered, else what hooks pushed. */
+async function offer(events: Emitter, job: Job): Promise<string | string[]> {
   const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
   if (job.cancelled) throw clientDisconnected();
-  if (typeof pushed === "string") {
-    return deliver(endpoint, job, async () => replyResponse(job, pushed), false);
-  }
-  const replied = events.hasListeners("chat:request") ? await offerRequest(events, job) : undefined;
-  if (replied !== undefined) return deliver(endpoint, job, async () => replyResponse(job, replied), false);
+  if (typeof pushed === "string" || !events.hasListeners("chat:request")) return pushed;
+  return (await offerRequest(events, job)) ?? pushed;
+}
+
+function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
   // What hooks pushed goes into the response, which must then be in our own form.
   if (pushed.length > 0) job.native = undefined;
   job.capture = incoming.translated === true;
   // Where nobody has to look into the response.
-  job.mayPassRaw = !stream && pushed.length === 0;
+  job.mayPassRaw = !incoming.stream && pushed.length === 0;
+}
 
-  let response: ChatResponse;
-  try {
-    response = await deliver(endpoint, job, () => converse(engine, job), true);
-  } catch (error) {
-    markFailure(call.res, job, error);
-    throw error;
-  }
-  if (response.native !== true && incoming.dropped !== undefined)
-    job.trace.dropped = [...incoming.dropped, ...job.trace.dropped];
+function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed: string[]): void {
+  if (response.native !== true && dropped !== undefined) job.trace.dropped = [...dropped, ...job.trace.dropped];
   if (pushed.length > 0) prefix(response, pushed, job.request);
-  return response;
 }
 
 /** The response as it leaves, after all handlers. `asked`: a model was, and so there is something to report and to count. */
