@@ -4,7 +4,7 @@
  * The only importer of chokidar, which is loaded after the start because nobody needs it before.
  */
 import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import type { Logger } from "../types.ts";
 
 export interface WatchOptions {
@@ -79,8 +79,9 @@ function watchRoot(root: string, add: Add, log: Logger) {
   /** Compares what is watched with what is there. Resolves once that is watched. */
   function verify(): Promise<void> {
     const before = { own, above };
+    const dir = nearestExisting(dirname(root));
     own = identityOf(root);
-    above = nearestExisting(dirname(root));
+    above = `${dir} ${identityOf(dir)}`;
     const exchanged = entriesOf(root).filter((path) => {
       const [was, is] = [entries.get(path), identityOf(path)];
       if (is !== undefined) entries.set(path, is);
@@ -89,10 +90,11 @@ function watchRoot(root: string, add: Add, log: Logger) {
     if (own === before.own && above === before.above && exchanged.length === 0) return ready;
     close();
     // Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters.
-    const step = relative(above, root).split(sep)[0];
-    watchPlainly(above, (name) => (name === null || name === step) && add(undefined));
+    // Its own name is told when it goes itself.
+    const told = [null, relative(dir, root).split(sep)[0], basename(dir)];
+    watchPlainly(dir, (name) => told.includes(name) && add(undefined));
     // It may have appeared between looking and watching.
-    if (nearestExisting(dirname(root)) !== above) add(undefined);
+    if (nearestExisting(dirname(root)) !== dir) add(undefined);
     if (own !== undefined) {
       watchPlainly(root, (name) => add(name === null ? undefined : join(root, name)));
       ready = watchInside();

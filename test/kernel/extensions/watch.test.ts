@@ -129,6 +129,19 @@ test("a root that is removed, comes back, and is replaced", async ({ root, base,
   await until(() => put(root, "b/x.ts"), join(root, "b"));
 });
 
+test("a root that is not there yet, whose parent is made again", async (context) => {
+  const parent = join(context.base, "one");
+  context.root = join(parent, "root");
+  mkdirSync(parent);
+  await context.open({ rescanMs: 3_600_000 });
+  await context.after(() => {
+    rmSync(parent, { recursive: true });
+    mkdirSync(parent);
+  });
+  await context.after(() => mkdirSync(join(context.root, "a"), { recursive: true }));
+  await context.until(() => put(context.root, "a/x.ts"), join(context.root, "a"));
+});
+
 test("a root, and a directory there, removed and made again within a moment", async ({ root, open, after, until }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open();
@@ -140,6 +153,21 @@ test("a root, and a directory there, removed and made again within a moment", as
     });
     for (let n = 0; n < 3; n++) await until(() => put(root, "a/x.ts"), join(root, "a"));
   }
+});
+
+test("a directory that is renamed, and two that change places", async ({ root, open, after, until }) => {
+  mkdirSync(join(root, "a/lib"), { recursive: true });
+  await open();
+  const rename = (from: string, to: string) => renameSync(join(root, from), join(root, to));
+  await after(() => rename("a", "b"));
+  for (let n = 0; n < 2; n++) await until(() => put(root, "b/lib/x.ts"), join(root, "b"));
+  await after(() => mkdirSync(join(root, "a/lib"), { recursive: true }));
+  await after(() => {
+    rename("a", "c");
+    rename("b", "a");
+    rename("c", "b");
+  });
+  for (const name of ["a", "b", "a"]) await until(() => put(root, name, "lib/x.ts"), join(root, name));
 });
 
 test("linked directories: edits behind the link, and the link pointed elsewhere", async ({
