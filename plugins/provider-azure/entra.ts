@@ -22,19 +22,19 @@ export interface Surroundings {
 
 /** For channels without a key; what stands in front of Azure under another name may want none. */
 export function createEntraCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
-  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }>>>();
+  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
     if (!wantsEntra(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
     let token = tokens.get(target.channel);
     if (token === undefined) {
-      token = createRenewed(async () => {
-        const { value, expiresAt } = await fetchToken(target);
+      token = createRenewed(async (by) => {
+        const { value, expiresAt } = await fetchToken(by);
         return { value: { token: value }, expiresAt };
       }, now);
       tokens.set(target.channel, token);
     }
-    return token();
+    return token(target);
   };
 
   function wantsEntra({ baseUrl, options }: Target): boolean {

@@ -24,10 +24,8 @@ export interface ChainOptions {
 /** For channels without a key, where the environment holds none either. The chain is the process's: one for all of them. */
 export function createAwsCredential({ env, now, chain }: ChainOptions): NonNullable<WireProvider["credential"]> {
   const load = chain ?? ((missing: string) => optionalPackage<AwsChain>(PACKAGE, missing));
-  let asking: Target | undefined;
-  const fetched = createRenewed<Credential>(
-    async () => {
-      const { channel } = asking!;
+  const fetched = createRenewed<Credential, Target>(
+    async ({ channel }) => {
       const missing = `The channel ${channel} has no credentials: set its apiKey, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. AWS's default chain (profiles, SSO, roles of containers and machines) needs a package`;
       const { defaultProvider } = await load(missing);
       const { accessKeyId, secretAccessKey, sessionToken, expiration } = await defaultProvider()().catch((error) =>
@@ -42,8 +40,7 @@ export function createAwsCredential({ env, now, chain }: ChainOptions): NonNulla
   return (target) => {
     if (env.AWS_ACCESS_KEY_ID !== undefined && env.AWS_SECRET_ACCESS_KEY !== undefined) return environmentKeys(env);
     if (env.AWS_BEARER_TOKEN_BEDROCK !== undefined) return undefined;
-    asking = target;
-    return fetched();
+    return fetched(target);
   };
 }
 

@@ -31,7 +31,7 @@ type File = Record<string, unknown>;
 
 /** For channels with a `project` and without a key. One token for each channel and file. */
 export function createGoogleCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
-  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }>>>();
+  const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
     if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
@@ -43,13 +43,13 @@ export function createGoogleCredential({ env, now }: Surroundings): NonNullable<
     const id = JSON.stringify([target.channel, path]);
     let token = tokens.get(id);
     if (token === undefined) {
-      token = createRenewed(async () => {
-        const { value, expiresAt } = await fetchToken(target, path);
+      token = createRenewed(async (by) => {
+        const { value, expiresAt } = await fetchToken(by, path);
         return { value: { token: value }, expiresAt };
       }, now);
       tokens.set(id, token);
     }
-    return token();
+    return token(target);
   };
 
   async function fetchToken(target: Target, path: string | undefined): Promise<Expiring<string>> {

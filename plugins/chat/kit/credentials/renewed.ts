@@ -15,18 +15,18 @@ const RETRY_MS = 10_000;
 
 /**
  * Gives the value at once while it is good, else a promise of the one that is being fetched. A failure reaches those who
- * need the value by then, and nobody else.
+ * need the value by then, and nobody else. `fetch` is told by whom it is asked: a channel's settings may have changed.
  */
-export function createRenewed<T>(
-  fetch: () => Promise<Expiring<T>>,
+export function createRenewed<T, By = void>(
+  fetch: (by: By) => Promise<Expiring<T>>,
   now: () => number = Date.now,
-): () => T | Promise<T> {
+): (by: By) => T | Promise<T> {
   let held: { value: T; renewAt: number; usableUntil: number } | undefined;
   let fetching: Promise<T> | undefined;
   let retryAt = 0;
 
-  const renew = (): Promise<T> => {
-    fetching ??= fetch()
+  const renew = (by: By): Promise<T> => {
+    fetching ??= fetch(by)
       .then(({ value, expiresAt = Infinity }) => {
         const life = Math.max(0, expiresAt - now());
         held = {
@@ -42,12 +42,12 @@ export function createRenewed<T>(
     return fetching;
   };
 
-  return () => {
+  return (by) => {
     const time = now();
-    if (held === undefined || time >= held.usableUntil) return renew();
+    if (held === undefined || time >= held.usableUntil) return renew(by);
     if (time >= held.renewAt && time >= retryAt) {
       retryAt = time + RETRY_MS;
-      renew().catch(() => {});
+      renew(by).catch(() => {});
     }
     return held.value;
   };
