@@ -1,0 +1,168 @@
+/**
+ * Every command of every README is run, by a shell, in the order of its page, against one gateway. `elsewhere` names
+ * those that are not, and why; whatever is new is run. That a command is there with its options holds for all of them.
+ */
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { createPackageLoader } from "../../kernel/package-loader.ts";
+import type { Command } from "../../kernel/contract/commands.ts";
+import { openHome } from "../../kernel/home/home.ts";
+import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
+import start from "../../plugins/command-line/start/command.ts";
+import { packageDir, startGateway } from "../support/gateway.ts";
+import { porticoHere } from "../support/portico.ts";
+import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/readme-commands.ts";
+import { suite } from "../support/suite.ts";
+import { temporaryDir } from "../support/temporary.ts";
+import { completion } from "../support/upstreams/upstream.ts";
+
+/** What begins so, or stands in that README, is run by the test named, or by nobody. */
+const elsewhere: Record<string, string> = {
+  "examples/deploy/README.md": "test/examples/deploy: the files and scripts; containers, users and units need root",
+  "npm install": ".ci/run, before every test",
+  "npm start": "every test that spawns a gateway",
+  "npx tsx examples/webhook-github/send.ts": "test/examples/examples.test.ts",
+  "portico sessions show webhook:issue:portico:7": "test/examples/examples.test.ts",
+  "portico webhooks tail": "test/plugins/webhooks/deliveries.test.ts; it does not end",
+  "portico browser open https://example.com": "test/plugins/browser, where there is a page",
+  "portico polls test releases": "test/plugins/polls, where there is a source",
+  "portico polls run releases": "test/plugins/polls, where there is a source",
+  "PORTICO_TOKEN=<the gateway's token> portico node": "test/plugins/nodes; it does not end",
+  "ANTHROPIC_BASE_URL=http://127.0.0.1:18789": "a program of others; test/clients speaks its protocol",
+};
+
+const commands = readmeCommands();
+const isElsewhere = ({ readme, text }: ReadmeCommand, name: string) => readme === name || text.startsWith(name);
+const isRun = (one: ReadmeCommand) =>
+  one.kind === "shell" && !Object.keys(elsewhere).some((name) => isElsewhere(one, name));
+
+const test = suite("commands of the READMEs");
+
+test("each is there, with its options", async () => {
+  const home = temporaryDir("portico-readme-");
+  const { byWord } = await openHome({ home }, {}, createPackageLoader(packageDir, join(home, "cache"))).commands();
+  const known = new Map<string, Command>([["start", start]]);
+  for (const [word, load] of byWord) known.set(word, (await load()).default);
+  const problems: string[] = [];
+  for (const { readme, text, kind } of commands) {
+    const [, line] = /(?:^|\$\(|> )portico ([^…]*?)\)?(?:…|$)/.exec(text) ?? [];
+    const [word = "", ...words] = wordsOf((line ?? "").replace(/[|>].*$/, ""));
+    if (line === undefined || /^(?:-.*|[A-Z]*)$/.test(word)) continue;
+    const command = known.get(word);
+    if (!command) problems.push(`${readme}: ${text}: there is no such command`);
+    else
+      try {
+        const found = findCommand(command, words);
+        if (found.command.run) parseWords(found.command, ["portico", ...found.path], found.words);
+      } catch (error) {
+        const { message } = error as Error;
+        // a text may name a command without its arguments
+        if (kind !== "inline" || /no command|no option/.test(message)) problems.push(`${readme}: ${text}: ${message}`);
+      }
+  }
+  assert.equal(problems, []);
+});
+
+test("what is said to be run elsewhere is still there", () => {
+  for (const name of Object.keys(elsewhere))
+    assert.ok(
+      commands.some((one) => one.kind === "shell" && isElsewhere(one, name)),
+      name,
+    );
+});
+
+test("all others run", async () => {
+  const upstream = await listening((_req, res) => {
+    res.setHeader("content-type", "application/json");
+    res.end(JSON.stringify({ ...completion("Hello"), text: "Hello" }));
+  });
+  const channel = { provider: "openai", baseUrl: `${urlOf(upstream)}/v1`, apiKey: "k", models: ["served-by-*"] };
+  const names = ["main", "local", "azure", "claude", "mistral", "gemini", "bedrock"];
+  const gateway = await startGateway({
+    config: {
+      channels: Object.fromEntries(names.map((name) => [name, channel])),
+      agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
+      deliveries: { retryMs: [1] },
+    },
+  });
+  // A shell's `portico` in this process: a process for each would take a second.
+  const shim = await listening((req, res) => {
+    const parts: Buffer[] = [];
+    req.on("data", (part: Buffer) => parts.push(part));
+    req.on("end", async () => {
+      const words = Buffer.concat(parts).toString().split("\0").slice(0, -1);
+      const { code, stdout, stderr } = await porticoHere(gateway.home, words);
+      res.writeHead(code === 0 ? 200 : 500).end(code === 0 ? stdout : stderr);
+    });
+  });
+  try {
+    const prepared = await prepare(gateway);
+    for (const readme of new Set(commands.map((one) => one.readme))) {
+      const lines = commands.filter((one) => one.readme === readme && isRun(one)).map(({ text }) => text);
+      if (lines.length > 0) await runAll(readme, await prepared(readme, lines));
+    }
+  } finally {
+    await gateway.stop();
+    for (const server of [shim, upstream]) server.closeAllConnections(), server.close();
+  }
+
+  function runAll(readme: string, lines: readonly string[]): Promise<void> {
+    const script = [
+      "set -eE -o pipefail",
+      `trap 'echo "in ${readme}: $BASH_COMMAND" >&2' ERR`,
+      'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }',
+      `portico() { printf '%s\\0' "$@" | curl --data-binary @- ${urlOf(shim)}; }`,
+      ...lines.map((line) =>
+        line.replaceAll("http://127.0.0.1:18789", gateway.url).replaceAll("~/.portico", gateway.home),
+      ),
+    ].join("\n");
+    const env = { ...process.env, PORTICO_TOKEN: gateway.token, TOKEN: gateway.token, WEBHOOK_TOKEN: "hook-token" };
+    return new Promise((resolve, reject) =>
+      execFile("bash", ["-c", script], { env, cwd: gateway.home }, (error, stdout, stderr) =>
+        error ? reject(new Error(`${stderr}\n${stdout.slice(-1500)}`)) : resolve(),
+      ),
+    );
+  }
+});
+
+type Gateway = Awaited<ReturnType<typeof startGateway>>;
+
+/** What a page takes for granted: its configuration, a delivery, a file. Names of such things are put in. */
+async function prepare(gateway: Gateway) {
+  writeFileSync(join(gateway.home, "speech.mp3"), "a voice");
+  mkdirSync(join(gateway.home, "workspace", "inbox"), { recursive: true });
+  const dead = await listening((_req, res) => void res.writeHead(410).end());
+  const result = { message: "x", wait: true, delivery: { url: urlOf(dead) } };
+  const { turnId } = await gateway.json("POST", "/agent", result);
+  await gateway.json("POST", "/v1/chat/completions", { model: "echo", messages: [{ role: "user", content: "x" }] });
+  return async (readme: string, lines: string[]): Promise<string[]> => {
+    if (readme === "kernel/hooks/README.md") await porticoHere(gateway.home, ["hooks", "rm", "hello"]);
+    if (readme === "plugins/webhooks/README.md") {
+      const github = { match: { "body.action": "opened" }, message: "{body.issue.title}" };
+      await configured(gateway, "webhooks", { token: "hook-token", mappings: { github } });
+    }
+    const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
+    return lines.map((line) =>
+      line.replace("dlv_turn_4f1c", `dlv_${turnId}`).replace(/del_4f1c/, deliveries[0]?.id ?? ""),
+    );
+  };
+}
+
+async function configured(gateway: Gateway, key: string, value: unknown): Promise<void> {
+  const { code, stderr } = await porticoHere(gateway.home, ["config", "set", key, JSON.stringify(value)]);
+  assert.is(code, 0, stderr);
+}
+
+async function listening(handler: Parameters<typeof createServer>[1]): Promise<Server> {
+  const server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server.unref();
+}
+
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+test.run();
