@@ -8,7 +8,7 @@ import { createTerminal, type Terminal } from "./terminal.ts";
 
 type LazyCommand = () => Promise<{ default: Command }>;
 
-/** The only one that is no plugin's. */
+/** Its own; all others are of further plugins. */
 const start: LazyCommand = () => import("./start/command.ts");
 
 /** Resolves with the exit code. */
@@ -56,7 +56,7 @@ async function runCommand(top: Command, program: Program, terminal: Terminal): P
   return 0;
 }
 
-/** `start` needs no plugin; else the plugin that is known to have the word, or has its name; then any plugin. */
+/** `start` is its own; else the plugin that is known to have the word, or has its name; then any plugin. */
 async function findTopCommand(word: string, program: Program): Promise<Command> {
   if (word === "start") return (await start()).default;
   const home = program.home(optionsIn(program.argv));
