@@ -24,7 +24,7 @@ export default definePlugin({
     },
     meter: { fields: { name: "string", finished: "function" } },
     gate: { fields: { name: "string", admit: "function", allows: "function" } },
-    pricing: { fields: { name: "string", costOf: "function", spent: "function" } },
+    pricing: { fields: { name: "string", now: "function", costOf: "function", spent: "function" } },
   },
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   commands: { channels: () => import("./cli.ts") },

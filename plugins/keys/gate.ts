@@ -56,14 +56,18 @@ export function createGate({ store, usage, log }: GateServices): ChatGate & Chat
     if (!take.allowed) throw tooMany(take, `its limit of ${max} requests per minute`, headers);
   }
 
-  function charge(name: string, tokens: number): void {
-    const work: Promise<unknown> = store()
+  function charge(name: string, tokens: number): Promise<void> {
+    const work: Promise<void> = store()
       .take(`key:${name}:tokens`, tokens, UNLIMITED, MINUTE)
-      .catch((error: unknown) => log.error({ err: error, key: name }, "the tokens of a key could not be counted"))
+      .then(
+        () => {},
+        (error: unknown) => log.error({ err: error, key: name }, "the tokens of a key could not be counted"),
+      )
       .finally(() => {
         if (charging.get(name) === work) charging.delete(name);
       });
     charging.set(name, work);
+    return work;
   }
 
   return {
@@ -81,11 +85,13 @@ export function createGate({ store, usage, log }: GateServices): ChatGate & Chat
       for (const name in headers) res.setHeader(name, headers[name]!);
     },
     finished({ client, usage: used, composite }) {
-      if (used === undefined || composite) return;
+      if (used === undefined || composite) return undefined;
       const grant = grantOf(client);
-      if (grant?.tokensPerMinute === undefined) return;
+      if (grant?.tokensPerMinute === undefined) return undefined;
       const tokens = (used.prompt_tokens || 0) + (used.completion_tokens || 0);
-      if (tokens > 0) charge(grant.name, tokens);
+      const charged = tokens > 0 ? charge(grant.name, tokens) : undefined;
+      // Here the next request waits for it; elsewhere nobody could.
+      return store().sharedBy === "nobody" ? undefined : charged;
     },
   };
 }

@@ -1,8 +1,11 @@
-/** Counts requests in memory and writes sums and single requests from time to time: no answer waits for the store. */
+/**
+ * Counts requests in memory and writes sums and single requests from time to time: no response waits for the store, but
+ * where a budget is shared with others, who must see what it has cost as soon as the response has ended.
+ */
 import type { Client, Logger } from "portico";
 import type { ChatRecord, Usage } from "portico/chat";
 import type { Store, UsageRecord } from "portico/store";
-import { type CostOf, count, createPrices, loadList, needsList, type Priced } from "./prices.ts";
+import { type CostOf, count, createPrices, loadList, needsList, type Priced, rounded } from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
 
@@ -44,6 +47,8 @@ export class Ledger {
   readonly #requests: RequestLog;
   #sums = new Map<string, Required<UsageRecord>>();
   #spent = new Map<string, Spent>();
+  /** Readings of them that have not begun: they are of use to all who ask by then. */
+  #reading = new Map<string, Promise<number>>();
   #costOf: CostOf;
   #list: Promise<void> | undefined;
   /** The list of prices is there, or it is known that it cannot be read. */
@@ -60,12 +65,14 @@ export class Ledger {
     this.#costOf = createPrices(services.prices, undefined);
   }
 
-  add(record: ChatRecord): void {
-    if (record.channel === "") return;
+  /** A promise where somebody else counts with us in the same budget: it has what this has cost then. */
+  add(record: ChatRecord): Promise<void> | undefined {
+    if (record.channel === "") return undefined;
     const at = this.#services.store().now();
     // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
-    if (this.#listed || !this.#wantsList(record)) this.#sum(record, at);
-    else if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
+    if (this.#listed || !this.#wantsList(record)) return this.#sum(record, at) ? this.#tell() : undefined;
+    if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
+    return this.#spendersOf(record.channel, keyOf(record.client)).length > 0 ? this.#tell() : undefined;
   }
 
   /** Counts and writes what waits. What cannot be written waits on, and is told of once. */
@@ -85,21 +92,28 @@ export class Ledger {
     const known = this.#spent.get(id);
     const now = this.#services.store().now();
     const isFresh = known?.since === since && now - known.readAt < SPENT_FRESH_MS;
-    if (isFresh && !this.#isShared) return known.usd;
-    return this.#inTurn(async () => {
-      const [row] = await this.#services.store().usage.sum({ ...of, since });
-      let usd = row?.cost ?? 0;
-      // Nothing is being written now: what is not in the store is in the sums.
-      for (const sum of this.#sums.values())
-        if (
-          sum.at >= since &&
-          (of.key === undefined || sum.key === of.key) &&
-          (of.channel === undefined || sum.channel === of.channel)
-        )
-          usd += sum.cost;
-      this.#spent.set(id, { since, usd, readAt: now });
-      return usd;
-    });
+    if (isFresh && !this.#isShared) return rounded(known.usd);
+    const asked = `${since} ${id}`;
+    const reading = this.#reading.get(asked) ?? this.#inTurn(() => this.#read(asked, of, since));
+    this.#reading.set(asked, reading);
+    return reading;
+  }
+
+  async #read(asked: string, of: Spender, since: number): Promise<number> {
+    this.#reading.delete(asked);
+    const now = this.#services.store().now();
+    const [row] = await this.#services.store().usage.sum({ ...of, since });
+    let usd = row?.cost ?? 0;
+    // Nothing is being written now: what is not in the store is in the sums.
+    for (const sum of this.#sums.values())
+      if (
+        sum.at >= since &&
+        (of.key === undefined || sum.key === of.key) &&
+        (of.channel === undefined || sum.channel === of.channel)
+      )
+        usd += sum.cost;
+    this.#spent.set(spenderId(of), { since, usd, readAt: now });
+    return rounded(usd);
   }
 
   async hasPrice(to: Priced): Promise<boolean> {
@@ -140,7 +154,8 @@ export class Ledger {
     return usage !== undefined && !composite && needsList(this.#services.prices, to);
   }
 
-  #sum(record: ChatRecord, at: number): void {
+  /** True where it has cost somebody who has a budget. */
+  #sum(record: ChatRecord, at: number): boolean {
     const { usage, status, composite } = record;
     const key = keyOf(record.client);
     const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
@@ -148,7 +163,7 @@ export class Ledger {
       setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
     const sum = this.#sumOf(minute, key, record.channel.slice(0, LONGEST_NAME), record.model.slice(0, LONGEST_NAME));
-    if (sum === undefined) return;
+    if (sum === undefined) return false;
     const answered = status < 400 || status === 499;
     sum.requests++;
     if (!answered) sum.errors++;
@@ -159,14 +174,27 @@ export class Ledger {
       sum.completionTokens += count(usage.completion_tokens);
       sum.cachedTokens += count(usage.prompt_tokens_details?.cached_tokens);
     } else if (answered && !composite && record.cached !== true) sum.unmetered++;
-    if (!cost) return;
-    for (const spender of key === "" ? [{ channel: sum.channel }] : [{ channel: sum.channel }, { key }]) {
-      const spent = this.#spent.get(spenderId(spender));
-      if (spent === undefined) continue;
-      if (minute >= spent.since) spent.usd += cost;
-      // whoever asks for this budget elsewhere has to see it
-      if (this.#isShared) setImmediate(() => this.flush());
-    }
+    if (!cost) return false;
+    const spenders = this.#spendersOf(sum.channel, key);
+    for (const spent of spenders) if (minute >= spent.since) spent.usd += cost;
+    return spenders.length > 0;
+  }
+
+  /** Those of a request for whose costs somebody has asked: they have budgets. */
+  #spendersOf(channel: string, key: string): readonly Spent[] {
+    if (this.#spent.size === 0) return NOBODY;
+    const found = [
+      this.#spent.get(spenderId({ channel })),
+      key === "" ? undefined : this.#spent.get(spenderId({ key })),
+    ];
+    return found.filter((spent) => spent !== undefined);
+  }
+
+  /** Writes at once: whoever asks for this budget elsewhere has to see it, and so has the next start after a crash. */
+  #tell(): Promise<void> | undefined {
+    if (this.#isShared) return this.flush();
+    setImmediate(() => this.flush());
+    return undefined;
   }
 
   get #isShared(): boolean {
@@ -215,6 +243,7 @@ export class Ledger {
   }
 }
 
+const NOBODY: readonly Spent[] = [];
 const ONE_TOKEN: Usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 
 const ADDED = [

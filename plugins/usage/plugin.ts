@@ -28,6 +28,7 @@ export default definePlugin({
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());
     ctx.add("pricing", {
       name: "usage",
+      now: () => store().now(),
       costOf: (to, used) => ledger.costOf(to, used),
       spent: (channel, since) => ledger.spent({ channel }, since),
     });

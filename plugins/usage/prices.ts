@@ -95,6 +95,11 @@ function countsOf(usage: Usage): TokenCounts {
   };
 }
 
+/** Adding fractions leaves crumbs, which no budget is missed by: a billionth of a dollar is nobody's concern. */
+export function rounded(usd: number): number {
+  return Math.round(usd * 1e9) / 1e9;
+}
+
 /** A number of tokens, whatever an upstream may have put there. */
 export function count(value: unknown): number {
   return typeof value === "number" && value > 0 && Number.isFinite(value) ? Math.round(value) : 0;

@@ -1,5 +1,6 @@
 /** Sums for people and programs. */
 import type { Store, UsageSum } from "portico/store";
+import { rounded } from "./prices.ts";
 import type { Group, UsageQuery } from "./range.ts";
 
 export interface Amounts {
@@ -87,9 +88,4 @@ const COUNTS = [
 /** What nobody knows is not nothing. */
 function known(usd: number, unpriced: number): number | null {
   return usd === 0 && unpriced > 0 ? null : rounded(usd);
-}
-
-/** Adding fractions leaves crumbs: a billionth of a dollar is nobody's concern. */
-function rounded(usd: number): number {
-  return Math.round(usd * 1e9) / 1e9;
 }

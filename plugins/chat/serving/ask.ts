@@ -5,7 +5,7 @@ import type { ChatCompletion, Usage } from "portico/chat";
 import { onTopOf } from "../response-streams.ts";
 import type { ChatResponse, Job } from "../job.ts";
 import { estimatedUsage, Outgoing } from "./estimate.ts";
-import { type End, usageOf } from "./metering.ts";
+import { type Meter, usageOf } from "./metering.ts";
 import { readCompletion, newCompletionId } from "../openai/completion.ts";
 import { readRequest } from "../openai/read-request.ts";
 
@@ -53,7 +53,7 @@ export function ask(
   talk: Talk,
   job: Job,
   done: ((report: Report) => void) | undefined,
-  meter: ((end: End) => void) | undefined,
+  meter: Meter | undefined,
 ): Promise<ChatResponse> {
   return done === undefined && meter === undefined ? talk() : askAndReport(talk, job, done, meter);
 }
@@ -62,28 +62,29 @@ async function askAndReport(
   talk: Talk,
   job: Job,
   done: ((report: Report) => void) | undefined,
-  meter: ((end: End) => void) | undefined,
+  meter: Meter | undefined,
 ): Promise<ChatResponse> {
   let response: ChatResponse;
   try {
     response = await talk();
   } catch (error) {
     const status = statusOf(error, job);
-    meter?.({ status, usage: job.spent });
+    await meter?.({ status, usage: job.spent });
     done?.({ status, error: messageOf(error) });
     throw error;
   }
   const { stream, firstByteMs } = response;
   if (stream === undefined) {
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
-    meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
+    const counted = meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
+    if (counted !== undefined) await counted;
   } else {
     watchStream(response, job, (status, error, outgoing) => {
       const { finishReason } = stream;
       // The upstream tells its usage last: whoever left before is charged for what it got.
       const left = status === 499 && !job.trace.composite;
       const usage = left ? estimatedUsage(stream.usage, job.request, outgoing) : stream.usage;
-      meter?.({ status, firstByteMs, usage });
+      const counted = meter?.({ status, firstByteMs, usage });
       done?.({
         status,
         content: stream.text,
@@ -92,6 +93,7 @@ async function askAndReport(
         usage,
         error,
       });
+      return counted;
     });
   }
   return response;
@@ -100,32 +102,48 @@ async function askAndReport(
 function watchStream(
   response: ChatResponse,
   job: Job,
-  done: (status: number, error: string | undefined, outgoing: Outgoing) => void,
+  done: (status: number, error: string | undefined, outgoing: Outgoing) => Promise<unknown> | undefined,
 ): void {
   const stream = response.stream!;
   let told = false;
   const outgoing = new Outgoing();
   const tell = (status: number, error?: string) => {
-    if (told) return;
+    if (told) return undefined;
     told = true;
-    done(status, error, outgoing);
+    return done(status, error, outgoing);
+  };
+  /** The stream ends when it has been counted: a client may ask again as soon as it has the last bytes. */
+  const close = (counted: Promise<unknown> | undefined, end: () => void) => {
+    if (counted === undefined) end();
+    else void counted.then(() => job.cancelled || end());
   };
   response.stream = onTopOf(stream, {
-    start: (sink) =>
+    start(sink) {
+      let last: Buffer | undefined;
+      const flush = () => {
+        const bytes = last;
+        last = undefined;
+        return bytes === undefined || sink.write(bytes);
+      };
       stream.start({
         write(bytes) {
           outgoing.add(bytes);
-          return sink.write(bytes);
+          const open = flush();
+          if (!isLast(bytes)) return sink.write(bytes) && open;
+          last = bytes;
+          return open;
         },
         end() {
-          sink.end();
-          tell(200);
+          close(tell(200), () => {
+            flush();
+            sink.end();
+          });
         },
         fail(error) {
-          sink.fail(error);
-          tell(error.status, error.message);
+          close(tell(error.status, error.message), () => sink.fail(error));
         },
-      }),
+      });
+    },
     cancel() {
       stream.cancel();
       tell(499, "The client disconnected.");
@@ -138,6 +156,14 @@ function watchStream(
       tell(499, "The client disconnected.");
     },
   };
+}
+
+const DONE = Buffer.from("data: [DONE]\n\n");
+
+/** The bytes behind which clients of OpenAI's format do not read on: their end comes with them. */
+function isLast(bytes: Buffer): boolean {
+  const from = bytes.length - DONE.length;
+  return from >= 0 && bytes[bytes.length - 3] === 0x5d && bytes.compare(DONE, 0, DONE.length, from) === 0;
 }
 
 /** The parsed response, whether or not anybody had parsed it before. */

@@ -45,12 +45,12 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   } catch (error) {
     markFailure(call.res, job, error);
     const status = statusOf(error, job);
-    meter?.({ status });
+    await meter?.({ status });
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
     throw error;
   }
   const usage = usageOf(response["usage"]);
-  meter?.({ status: 200, firstByteMs, usage: response["usage"] == null ? undefined : usage });
+  await meter?.({ status: 200, firstByteMs, usage: response["usage"] == null ? undefined : usage });
   report({ status: 200, firstByteMs, usage });
   // Clients read the field; a provider that gave none counts as unmetered all the same.
   const { prompt_tokens, total_tokens } = usage;

@@ -7,7 +7,7 @@ import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, reportResponse } from "./ask.ts";
-import { type End, meterFor } from "./metering.ts";
+import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
@@ -62,7 +62,7 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
       judged ? async () => offerForwarded(events, job, await talk()) : talk,
       job,
       report,
-      meter && ((end: End) => meter({ ...end, usage: usageOf(end.usage) })),
+      meter && ((end) => meter({ ...end, usage: usageOf(end.usage) })),
     );
   } catch (error) {
     markFailure(call.res, job, error);

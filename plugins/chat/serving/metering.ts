@@ -10,8 +10,11 @@ export interface End {
   firstByteMs?: number | undefined;
 }
 
-/** Tells all meters; undefined where there are none. */
-export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): ((end: End) => void) | undefined {
+/** Tells all meters. Where it returns a promise, the response's end waits for that; it never rejects. */
+export type Meter = (end: End) => Promise<unknown> | undefined;
+
+/** Undefined where there are no meters. */
+export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): Meter | undefined {
   if (meters.length === 0) return undefined;
   job.metered = true;
   return (end) => {
@@ -32,14 +35,20 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): (
       composite: trace.composite,
       cached,
     };
+    let counted: Promise<unknown> | undefined;
     for (const meter of meters) {
+      // The response is there: nobody shall lose it over its counting.
+      const failed = (error: unknown) => log.error({ err: error, meter: meter.name }, "a meter failed");
       try {
-        meter.finished(record);
+        const counting = meter.finished(record);
+        if (!(counting instanceof Promise)) continue;
+        const safe = counting.catch(failed);
+        counted = counted === undefined ? safe : Promise.all([counted, safe]);
       } catch (error) {
-        // The response is there: nobody shall lose it over its counting.
-        log.error({ err: error, meter: meter.name }, "a meter failed");
+        failed(error);
       }
     }
+    return counted;
   };
 }
 

@@ -1,6 +1,8 @@
 /** The ledger beside a store that fails, and what a key has spent meanwhile. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { periodOf } from "portico/chat";
+import { untilRight } from "../../support/until.ts";
 import { record, withLedger } from "./temporary-ledger.ts";
 
 const test = suite("the usage ledger");
@@ -49,6 +51,49 @@ test(
     assert.is(await ledger.spent({ channel: "c" }, since), 12, "a channel's, whoever asked");
     ledger.add(record(1_000_000));
     assert.is(await ledger.spent({ channel: "c" }, since), 13);
+  }),
+);
+
+test(
+  "two that share a store know each other's costs as soon as these are told, and begin a day at the same time",
+  withLedger(
+    async ({ ledger, another, turn, store }) => {
+      const other = another({ sharedBy: "gateways" });
+      const today = periodOf("day", store.now());
+      const both = async (since: number) => [
+        await ledger.spent({ key: "k" }, since),
+        await other.spent({ key: "k" }, since),
+        await other.spent({ channel: "c" }, since),
+      ];
+      assert.equal(await both(today.start), [0, 0, 0]);
+      await ledger.add(record(100_000, "k"));
+      await other.add(record(200_000, "k"));
+      assert.equal(await both(today.start), [0.3, 0.3, 0.3]);
+      turn(today.end - 1 - store.now());
+      await other.add(record(300_000, "k"));
+      assert.equal(await both(today.start), [0.6, 0.6, 0.6]);
+      turn(1);
+      const tomorrow = periodOf("day", store.now());
+      assert.is(tomorrow.start, today.end);
+      assert.equal(await both(tomorrow.start), [0, 0, 0]);
+      await ledger.add(record(100_000, "k"));
+      assert.equal(await both(tomorrow.start), [0.1, 0.1, 0.1]);
+      assert.equal(await both(today.start), [0.7, 0.7, 0.7]);
+    },
+    { sharedBy: "gateways" },
+  ),
+);
+
+test(
+  "what a budget has paid for is soon on the disk, though nobody waits for it",
+  withLedger(async ({ ledger, another, store }) => {
+    const { start } = periodOf("month", store.now());
+    await ledger.spent({ key: "k" }, start);
+    assert.is(ledger.add(record(100_000, "k")), undefined);
+    await untilRight(
+      () => another().spent({ key: "k" }, start),
+      (usd) => usd === 0.1,
+    );
   }),
 );
 

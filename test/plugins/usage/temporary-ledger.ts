@@ -20,6 +20,8 @@ export interface LedgerScene {
 export interface LedgerOptions {
   keep?: number;
   prices?: OwnPrices;
+  /** Default nobody. */
+  sharedBy?: Store["sharedBy"];
 }
 
 export function withLedger(work: (scene: LedgerScene) => Promise<void>, options: LedgerOptions = {}) {
@@ -27,13 +29,14 @@ export function withLedger(work: (scene: LedgerScene) => Promise<void>, options:
     const temporary = temporaryStore();
     const lines: unknown[][] = [];
     let failing = false;
-    const ledgerOn = (store: Store, { keep = 100_000, prices = { m: { input: 1, output: 0 } } }: LedgerOptions) => {
+    const ledgerOn = (store: Store, options: LedgerOptions) => {
+      const { keep = 100_000, prices = { m: { input: 1, output: 0 } }, sharedBy = "nobody" } = options;
       const usage: Store["usage"] = {
         ...store.usage,
         append: (...what) => (failing ? Promise.reject(new Error("disk full")) : store.usage.append(...what)),
       };
       return new Ledger({
-        store: () => ({ ...store, now: () => temporary.clock.now, usage }),
+        store: () => ({ ...store, sharedBy, now: () => temporary.clock.now, usage }),
         log: quietLog(lines),
         prices,
         keepRequests: keep,

@@ -23,13 +23,18 @@ export interface WantedModel {
 /** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */
 export interface ChatMeter {
   name: string;
-  /** Called in the path of the response: it must be quick, and not throw. */
-  finished(record: ChatRecord): void;
+  /**
+   * Called in the path of the response: it must be quick, and not throw. Where it returns a promise, the response ends
+   * only then: a client that asks again is known, wherever it asks, to have had this.
+   */
+  finished(record: ChatRecord): void | Promise<void>;
 }
 
 /** Knows what requests cost, in US dollars by list price. */
 export interface ChatPricing {
   name: string;
+  /** The clock that costs are dated by, and that days and months begin by. */
+  now(): number;
   /** What the tokens would cost at a channel's model; undefined where the price is not known. */
   costOf(to: { channel: string; provider: string; model: string }, usage: Usage): Promise<number | undefined>;
   /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */

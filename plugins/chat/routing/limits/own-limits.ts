@@ -38,9 +38,10 @@ export class OwnLimits {
     this.#requests?.add(now, 1);
   }
 
-  used(now: number, tokens: number): void {
+  /** A promise where others count with us: they know of it then. */
+  used(now: number, tokens: number): Promise<void> | undefined {
     if (tokens > 0) this.#tokens?.add(now, tokens);
-    this.#shared?.used(tokens);
+    return this.#shared?.used(tokens);
   }
 
   spent(usd: number, until: number): void {

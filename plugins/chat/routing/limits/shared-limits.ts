@@ -41,11 +41,13 @@ export class SharedLimits {
     return counts && this.#ask(counts);
   }
 
-  used(tokens: number): void {
+  /** Resolves when all who count together know of it. */
+  used(tokens: number): Promise<void> | undefined {
     const counts = this.#options.counts();
-    if (counts === undefined || tokens <= 0 || this.#options.limits.tokensPerMinute === undefined) return;
-    const charge = counts.take(this.#key("tokens"), tokens, UNLIMITED, WINDOW_MS).catch(this.#failed);
+    if (counts === undefined || tokens <= 0 || this.#options.limits.tokensPerMinute === undefined) return undefined;
+    const charge = counts.take(this.#key("tokens"), tokens, UNLIMITED, WINDOW_MS).then(() => {}, this.#failed);
     this.#charging = Promise.all([this.#charging, charge]);
+    return charge;
   }
 
   async #ask({ take }: Pick<Store, "take">): Promise<OverLimit | undefined> {

@@ -1,0 +1,123 @@
+/** Budgets and tokens per minute over two workers on one file, and over two gateways on one PostgreSQL, of which one is killed. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import * as assert from "uvu/assert";
+import { hashOf } from "../../../plugins/keys/grant.ts";
+import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { suite } from "../../support/suite.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  json,
+  startUpstream,
+  stream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+import { chat, times } from "./scene.ts";
+
+const test = suite("budgets over processes");
+let up: Upstream;
+let postgres: TestPostgres;
+let workers: SpawnedGateway;
+let near: InProcessGateway;
+let far: SpawnedGateway;
+
+type At = (i: number) => { url: string; token: string };
+
+// $0.1 a request, of $0.5; 100 tokens, of 500
+const usage = { prompt_tokens: 50, completion_tokens: 50, total_tokens: 100 };
+const PAID = 5;
+const KEYS = ["whole", "streamed", "translated", "crowd", "killed"];
+const config = () => {
+  const to = { provider: "openai", baseUrl: up.url, maxRetries: 0 };
+  const budget = { usd: 0.5, per: "month" };
+  const keys = KEYS.map((name) => [name, { hash: hashOf(`pk_${name}`), budget }]);
+  return {
+    channels: {
+      main: { ...to, models: ["m"] },
+      poor: { ...to, models: ["poor"], budget },
+      few: { ...to, models: ["few"], tokensPerMinute: 500 },
+    },
+    gateway: {
+      keys: { ...Object.fromEntries(keys), tokens: { hash: hashOf("pk_tokens"), tokensPerMinute: 500 } },
+    },
+    usage: { prices: { "*": { input: 1000, output: 1000 } }, flushMs: 60_000 },
+  };
+};
+
+test.before(async () => {
+  up = await startUpstream(({ body }, res) => {
+    if (body.stream === true) stream(res, chunk({ content: "Hello" }, "stop"), chunk({}, null, { usage }), DONE);
+    else json(res, completion("Hello", { usage }));
+  });
+  const one = config();
+  const starting = spawnGateway({ config: { ...one, gateway: { ...one.gateway, workers: 2 } } });
+  postgres = await startPostgres();
+  const shared = { ...config(), store: { url: postgres.emptyUrl() } };
+  near = await startGateway({ config: shared });
+  far = await spawnGateway({ config: shared });
+  workers = await starting;
+});
+test.after(async () => {
+  await Promise.all([workers, near, far].map((gateway) => gateway?.stop()));
+  await up?.close();
+  await postgres?.stop();
+});
+
+const doors: { name: string; at: At }[] = [
+  { name: "two workers", at: () => workers },
+  { name: "two gateways", at: (i) => (i % 2 === 0 ? near : far) },
+];
+const whole = async (to: ReturnType<At>, model: string, token?: string) =>
+  (await chat(to, model, "hi", token)).status === 200;
+/** Leaves behind the last event, as clients do. */
+const streamed = async (to: ReturnType<At>, path: string, token: string, last: string) => {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const req = request(to.url + path, { method: "POST", headers, agent: false });
+  req.end(JSON.stringify({ model: "m", max_tokens: 5, stream: true, messages: [{ role: "user", content: "hi" }] }));
+  const [response] = (await once(req, "response")) as [IncomingMessage];
+  let text = "";
+  for await (const part of response) {
+    text += part;
+    if (text.includes(last)) return true;
+  }
+  assert.is(response.statusCode, 429, text);
+  return false;
+};
+/** How many are served until one is refused. */
+const served = async (ask: (i: number) => Promise<boolean>) => {
+  for (let i = 0; i < 4 * PAID; i++) if (!(await ask(i))) return i;
+  return Number.POSITIVE_INFINITY;
+};
+
+for (const { name, at } of doors) {
+  test(`${name}: whoever asks again as soon as it is served gets what there is, and no more`, async () => {
+    const got = await Promise.all([
+      served((i) => whole(at(i), "m", "pk_whole")),
+      served((i) => streamed(at(i), "/v1/chat/completions", "pk_streamed", "[DONE]")),
+      served((i) => streamed(at(i), "/v1/messages", "pk_translated", "message_stop")),
+      served((i) => whole(at(i), "poor/poor")),
+      served((i) => whole(at(i), "m", "pk_tokens")),
+      served((i) => whole(at(i), "few/few")),
+    ]);
+    assert.equal(got, [PAID, PAID, PAID, PAID, PAID, PAID]);
+  });
+
+  test(`${name}: of many at once no more go beyond than are in flight`, async () => {
+    const callers = 16;
+    const got = await times(callers, (i) => served((n) => whole(at(i + n), "m", "pk_crowd")));
+    const all = got.reduce((sum, one) => sum + one, 0);
+    assert.ok(all >= PAID && all < PAID + callers, `${all} of ${PAID}`);
+    assert.is(await whole(at(0), "m", "pk_crowd"), false);
+  });
+}
+
+test("what a gateway has served before it was killed is known to the other", async () => {
+  for (let i = 0; i < 3; i++) assert.ok(await whole(far, "m", "pk_killed"));
+  await far.kill("SIGKILL");
+  assert.is(await served(() => whole(near, "m", "pk_killed")), PAID - 3);
+});
+
+test.run();
