@@ -4,7 +4,7 @@ import type { Problem } from "../problems.ts";
 import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 import type { Reference } from "./references.ts";
-import { FREE_NAMES } from "./secrets.ts";
+import { FREE_NAMES, isSecretHeader } from "./secrets.ts";
 
 const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
 
@@ -31,13 +31,16 @@ function blankText(value: unknown, path: KeyPath, own: TSchema | undefined, refe
   if (typeof value !== "string" || own?.["emptyIsNone"] === true) return undefined;
   const names = path.filter((step) => typeof step === "string");
   const isFree = FREE_NAMES.has(names.at(-2) ?? "");
-  if (own?.["secret"] !== true && (isFree || !MUST_HOLD.test(names.at(-1) ?? ""))) return undefined;
+  const last = names.at(-1) ?? "";
+  if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last))) return undefined;
   const reference = references.find((one) => formatKeyPath(one.path) === formatKeyPath(path));
   const [blank] = reference?.blank ?? [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
+  // Whoever writes an empty header means it.
+  if (isFree && own?.["secret"] !== true) return undefined;
   if (value.trim() === "") return "must not be empty";
   // No client could send it: a header is without.
-  const padded = value !== value.trim() && /tokens?$/i.test(names.at(-1) ?? "");
+  const padded = value !== value.trim() && /tokens?$/i.test(last);
   return padded ? "must have no white space around it" : undefined;
 }
 

@@ -40,6 +40,11 @@ const blank: [text: string, key: string, says: string][] = [
     'mine.places["b.c"].token',
     "must not be empty",
   ],
+  [
+    '{ channels: { a: { provider: "x", headers: { authorization: "Bearer ${EMPTY}" } } } }',
+    "channels.a.headers.authorization",
+    "EMPTY, which is empty",
+  ],
   ['{ gateway: { auth: { token: " abc" } } }', "gateway.auth.token", "must have no white space around it"],
   ['{ webhooks: { token: "${PADDED}" } }', "webhooks.token", "must have no white space around it"],
   ["{ mine: { odd: 2 } }", "mine.odd", "must be odd"],
