@@ -27,10 +27,9 @@ export async function runProgram({ loader, ...given }: ProgramOptions): Promise<
 
 /** Only the package's own: no other may see what is typed. */
 async function findCommandLine(loader: Loader, packageDir: string): Promise<CommandLine> {
-  const all = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
-  const noted = pluginWithWord("", packageDir);
-  const near = all.filter(({ name }) => name === noted);
-  for (const { meta } of await readPlugins(near.length > 0 ? near : all, loader))
-    if (meta?.commandLine) return (await meta.commandLine()).default;
+  const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
+  for (const only of [pluginWithWord("", packageDir), undefined])
+    for (const { meta } of await readPlugins(discover(roots, pluginEntryNames, only), loader))
+      if (meta?.commandLine) return (await meta.commandLine()).default;
   throw new Error("This installation has lost its command line: install Portico again.");
 }

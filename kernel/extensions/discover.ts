@@ -22,12 +22,12 @@ export function sourceNames(...stems: string[]): string[] {
   return stems.flatMap((stem) => [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending));
 }
 
-/** All extensions below the roots, by root (lowest rank first), then by name. A missing root is empty. */
-export function discover(roots: readonly Root[], entryNames: readonly string[]): Found[] {
-  return [...roots].sort((a, b) => a.rank - b.rank).flatMap((root) => discoverRoot(root, entryNames));
+/** All extensions below the roots, or those of one name, by root (lowest rank first), then by name. A missing root is empty. */
+export function discover(roots: readonly Root[], entryNames: readonly string[], only?: string): Found[] {
+  return [...roots].sort((a, b) => a.rank - b.rank).flatMap((root) => discoverRoot(root, entryNames, only));
 }
 
-function discoverRoot(root: Root, entryNames: readonly string[]): Found[] {
+function discoverRoot(root: Root, entryNames: readonly string[], only: string | undefined): Found[] {
   let names: string[];
   try {
     names = readdirSync(root.dir).sort();
@@ -36,7 +36,7 @@ function discoverRoot(root: Root, entryNames: readonly string[]): Found[] {
   }
   const found: Found[] = [];
   for (const name of names) {
-    if (name.startsWith(".") || name === "node_modules") continue;
+    if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only)) continue;
     const dir = join(root.dir, name);
     try {
       const realDir = realpathSync(dir);

@@ -60,8 +60,7 @@ async function loaderOf(paths: Paths): Promise<Loader> {
 
 async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
   const loader = given ?? (await loaderOf(paths));
-  const found = discover(rootsOf("plugins", paths, { trust }), pluginEntryNames);
-  return readPlugins(only === undefined ? found : found.filter(({ name }) => name === only), loader);
+  return readPlugins(discover(rootsOf("plugins", paths, { trust }), pluginEntryNames, only), loader);
 }
 
 /** The file with the sections of all plugins that the home would load. */
