@@ -45,7 +45,6 @@ export { openSse } from "./http/response/sse.ts";
 export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
-export { prettyLine } from "./log/pretty.ts";
 export { didYouMean } from "./text/nearest.ts";
 export { fitsPattern } from "./text/pattern.ts";
 export { compile } from "./schema.ts";

@@ -42,6 +42,8 @@ export interface CommandIO {
   json: boolean;
   /** Prints a line on stdout, without control characters; the tone colours it on a terminal. */
   print(line?: string, tone?: "warn" | "error"): void;
+  /** Prints a line of the gateway's log for a person, who gets its time, level and fields. */
+  printLog(line: string): void;
   /** `--json`: prints the value as JSON; else the lines that `human` makes of it. */
   show<T>(value: T, human: (value: T) => string | readonly string[]): void;
   /** Aligned columns; nothing but the header where there are no rows. */

@@ -1,5 +1,6 @@
 /** What a command gets. */
 import type { CommandIO, GatewayClient, HomeOptions, Program } from "portico";
+import { logLine } from "./log-line.ts";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -21,6 +22,7 @@ export function createIo({ program, parsed, gateway, terminal }: IoOptions): Com
     env,
     json,
     print: terminal.print,
+    printLog: (line) => terminal.print(...logLine(line)),
     show(value, human) {
       if (json) return terminal.print(JSON.stringify(value, null, 2));
       for (const line of [human(value)].flat()) terminal.print(line);

@@ -1,12 +1,5 @@
 /** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
-import {
-  type CommandIO,
-  type HomeOptions,
-  type Program,
-  prettyLine,
-  type ServePart,
-  type StartedGateway,
-} from "portico";
+import type { CommandIO, HomeOptions, Program, ServePart, StartedGateway } from "portico";
 import { checkPort } from "../parse.ts";
 import { joinWorkers, type ProcessLink } from "../workers/link.ts";
 import { bannerOf } from "./banner.ts";
@@ -28,9 +21,7 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
     only,
     port,
     link,
-    write: process.stdout.isTTY
-      ? (line) => io.print(...prettyLine(line))
-      : writeTogether(process.stdout, link !== undefined),
+    write: process.stdout.isTTY ? io.printLog : writeTogether(process.stdout, link !== undefined),
   });
   if (part.started === undefined) {
     if (link) link.ready(bannerOf(gateway), gateway.accept);

@@ -1,5 +1,5 @@
 /** `portico start` where `gateway.workers` is above 1: this process runs the workers, each of which is a gateway. */
-import { type CommandIO, type HomeOptions, type Program, prettyLine } from "portico";
+import type { CommandIO, HomeOptions, Program } from "portico";
 import { WORKER_VARIABLE } from "../workers/messages.ts";
 import { handleSignals } from "./signals.ts";
 
@@ -15,9 +15,7 @@ export async function startWorkers(
   const { count, host, port, stopMs } = setup;
   const tokenIsNew = await setup.prepare();
   const { runWorkers } = await import("../workers/primary.ts");
-  const say = process.stdout.isTTY
-    ? (line: string) => io.print(...prettyLine(line))
-    : (line: string) => void process.stdout.write(line);
+  const say = process.stdout.isTTY ? io.printLog : (line: string) => void process.stdout.write(line);
   const primary = await runWorkers({
     count,
     host,

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { type Command, prettyLine } from "portico";
+import type { Command } from "portico";
 
 const logs: Command = {
   name: "logs",
@@ -15,7 +15,7 @@ const logs: Command = {
     const print = (entry: { level: string }) => {
       const line = JSON.stringify(entry);
       if (io.json) io.print(line);
-      else io.print(...prettyLine(line));
+      else io.printLog(line);
     };
     const { lines = 100, level, follow } = io.options as { lines?: number; level?: string; follow?: boolean };
     const query = { lines, level, follow };
