@@ -56,7 +56,9 @@ export function createBus(log: Logger) {
       else specs.delete(name);
     },
   });
-  const handlers = createLists<Entry>({ order: byPriority });
+  /** Of the declared events that were asked for, until a handler comes or goes. */
+  const found = new Map<string, readonly Entry[]>();
+  const handlers = createLists<Entry>({ order: byPriority, changed: () => found.clear() });
   const observers = createLists<Observer>();
   const queues = new Map<string, Queue>();
 
@@ -68,9 +70,13 @@ export function createBus(log: Logger) {
 
   /** Those of the event itself, and of all events of its kind (`command:*`). */
   function handlersOf(name: string): readonly Entry[] {
+    let all = found.get(name);
+    if (all) return all;
     const own = handlers.of(name);
     const family = handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
-    return family.length ? byPriority([...own, ...family]) : own;
+    all = family.length ? byPriority([...own, ...family]) : own;
+    if (specs.has(name)) found.set(name, all);
+    return all;
   }
 
   async function emit<K extends EventName>(

@@ -42,7 +42,7 @@ export function createRouter<R>(): Router<R> {
   }
   function find(method: string, path: string): Found<R> | undefined {
     table ??= build(entries);
-    const literal = table.literal.get(`${method} ${path}`);
+    const literal = table.literal.get(path)?.get(method);
     if (literal !== undefined) return { route: literal, params: {} };
     const entry = table.byHandler.get(table.app.find(method as "GET", path).handlers[0]);
     return entry && { route: entry.route, params: paramsOf(entry, path) };
@@ -69,14 +69,15 @@ function build<R>(entries: readonly Entry<R>[]) {
   const app = polka();
   const byHandler = new Map<unknown, Entry<R>>();
   // A path without parameters is the most literal match there can be: one look-up finds it.
-  const literal = new Map<string, R>();
+  const literal = new Map<string, Map<string, R>>();
   const sorted = [...entries].sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
   for (const entry of sorted) {
     const handler = (): void => {};
     byHandler.set(handler, entry);
     app.add(entry.method as "GET", entry.pattern, handler);
-    const key = `${entry.method} ${entry.path}`;
-    if (entry.names.length === 0 && !literal.has(key)) literal.set(key, entry.route);
+    if (entry.names.length > 0) continue;
+    const methods = literal.get(entry.path) ?? new Map<string, R>();
+    literal.set(entry.path, methods.has(entry.method) ? methods : methods.set(entry.method, entry.route));
   }
   return { app, byHandler, literal };
 }

@@ -75,13 +75,28 @@ function post(target: Target, path: string, body: object, dropped: string[]): Wi
   };
 }
 
+/** A channel's own headers → its key → those that are sent. */
+const known = new WeakMap<object, Map<string, Record<string, string>>>();
+const MOST_KEYS = 100;
+
+/** The same object for the same channel and key: frozen, so that the client remembers how they are written. */
+function headersOf({ headers: own, apiKey = "" }: Target): Record<string, string> {
+  const byKey = known.get(own) ?? new Map<string, Record<string, string>>();
+  let headers = byKey.get(apiKey);
+  if (headers !== undefined) return headers;
+  headers = Object.freeze(writeHeaders(own, apiKey));
+  if (byKey.size >= MOST_KEYS) byKey.clear();
+  known.set(own, byKey.set(apiKey, headers));
+  return headers;
+}
+
 /** The channel's own headers win, in any spelling. */
-function headersOf(target: Target): Record<string, string> {
+function writeHeaders(own: Record<string, string>, apiKey: string): Record<string, string> {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
   };
-  if (target.apiKey !== undefined && target.apiKey !== "") headers["authorization"] = `Bearer ${target.apiKey}`;
-  for (const name in target.headers) headers[name.toLowerCase()] = target.headers[name]!;
+  if (apiKey !== "") headers["authorization"] = `Bearer ${apiKey}`;
+  for (const name in own) headers[name.toLowerCase()] = own[name]!;
   return headers;
 }

@@ -46,6 +46,8 @@ export class Ledger {
   #pending: Pending[] = [];
   readonly #requests: RequestLog;
   #sums = new Map<string, Required<UsageRecord>>();
+  /** Of them, the one that was last added to: most often the next one too. */
+  #lastSum: Required<UsageRecord> | undefined;
   #spent = new Map<string, Spent>();
   /** Readings of them that have not begun: they are of use to all who ask by then. */
   #reading = new Map<string, Promise<number>>();
@@ -203,17 +205,19 @@ export class Ledger {
 
   /** Undefined where there is no room for another one. */
   #sumOf(at: number, key: string, channel: string, model: string): Required<UsageRecord> | undefined {
+    const last = this.#lastSum;
+    if (last?.at === at && last.key === key && last.channel === channel && last.model === model) return last;
     // the model comes last: of these names it alone may hold a line break
     const id = `${at}\n${key}\n${channel}\n${model}`;
     let sum = this.#sums.get(id);
-    if (sum !== undefined) return sum;
+    if (sum !== undefined) return (this.#lastSum = sum);
     if (this.#sums.size >= MOST_SUMS) {
       if (this.#lost++ === 0) this.#services.log.error("usage is lost: the store has not taken any for too long");
       return undefined;
     }
     sum = { at, key, channel, model, ...NOTHING };
     this.#sums.set(id, sum);
-    return sum;
+    return (this.#lastSum = sum);
   }
 
   async #write(): Promise<void> {
@@ -221,6 +225,7 @@ export class Ledger {
     if (this.#sums.size === 0 && blocks.length === 0) return;
     const batch = this.#sums;
     this.#sums = new Map();
+    this.#lastSum = undefined;
     try {
       await this.#services.store().usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
       if (this.#failing)
@@ -231,6 +236,7 @@ export class Ledger {
     } catch (error) {
       const newer = this.#sums;
       this.#sums = batch;
+      this.#lastSum = undefined;
       for (const record of newer.values()) {
         const sum = this.#sumOf(record.at, record.key, record.channel, record.model);
         if (sum !== undefined) for (const field of ADDED) sum[field] += record[field];

@@ -48,7 +48,7 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
   function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
     const key = `${to.provider}/${to.model}`;
     const known = kept.get(key);
-    if (kept.has(key) && (known?.until ?? Infinity) > at) return known;
+    if (known === undefined ? kept.has(key) : known.until > at) return known;
     if (kept.size >= MOST_RATES) kept.clear();
     const rates = readRates(lib, to, at);
     kept.set(key, rates);

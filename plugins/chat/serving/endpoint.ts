@@ -33,7 +33,7 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<u
   const { request, fallbacks, same } = readRequest(parseJson(raw), raw);
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
   return await openChat(endpoint, call, incoming, ({ job, response }) => {
-    if (response.stream === undefined) return reply(200, response.body, { "content-type": JSON_TYPE, ...traceOf(job) });
+    if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));
     const { res } = call;
     setTrace(res, job);
     void endpoint.busy(pass(res, response));

@@ -142,16 +142,14 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
     res.setHeader("retry-after", "1");
 }
 
-/** Where a response came from, as headers. */
-export function traceOf({ trace }: Job): Record<string, string> {
+/** Where a response came from, beside the headers that it has. */
+export function traceOf({ trace }: Job, headers: Record<string, string> = {}): Record<string, string> {
   const { channel, model, attempts, dropped, cache } = trace;
+  headers["x-portico-attempts"] = String(attempts);
   // a hook has answered
-  if (attempts === 0 && channel === "") return { "x-portico-attempts": "0" };
-  const headers: Record<string, string> = {
-    "x-portico-channel": headerSafe(channel),
-    "x-portico-model": headerSafe(model),
-    "x-portico-attempts": String(attempts),
-  };
+  if (attempts === 0 && channel === "") return headers;
+  headers["x-portico-channel"] = headerSafe(channel);
+  headers["x-portico-model"] = headerSafe(model);
   if (cache !== undefined) headers["x-portico-cache"] = cache;
   if (dropped.length > 0) headers["x-portico-dropped"] = headerSafe(listed(new Set(dropped)));
   return headers;

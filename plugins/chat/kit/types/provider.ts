@@ -167,6 +167,7 @@ export interface BodySource {
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;
+  /** The same ones frozen for every request of a channel are written once. */
   headers: Record<string, string>;
   body?: string | Buffer | BodySource;
   /** A 2xx response goes on as it comes, whatever it is. */

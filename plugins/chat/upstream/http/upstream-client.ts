@@ -74,9 +74,9 @@ export function createUpstreamClient(env: ProxyEnvironment): UpstreamClient {
     send(call, receiver, proxy) {
       const exchange = new Exchange(receiver);
       try {
-        const { origin, host, path } = splitUrl(call.url);
-        const pool = poolOf(origin, proxy);
-        exchange.begin(pool, headOf(call, host, pool.base + path, pool.lines), call.body);
+        const address = splitUrl(call.url);
+        const pool = poolOf(address.origin, proxy);
+        exchange.begin(pool, headOf(call, address, pool), call.body);
       } catch (error) {
         // never before `send` has returned: the receiver may not be ready to hear of it
         queueMicrotask(() => exchange.fail(error as Error));
@@ -116,9 +116,27 @@ const OURS = new Set(["content-length", "transfer-encoding", "connection", "keep
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-function headOf({ method, headers }: UpstreamCall, host: string, path: string, first: string): string {
+interface Head {
+  method: string;
+  address: Address;
+  pool: Pool;
+  text: string;
+}
+
+/** The last that was written of headers that cannot change, as most requests of a channel have them. */
+const heads = new WeakMap<object, Head>();
+
+function headOf({ method, headers }: UpstreamCall, address: Address, pool: Pool): string {
+  const known = heads.get(headers);
+  if (known?.method === method && known.address === address && known.pool === pool) return known.text;
+  const text = writeHead(method, headers, address, pool);
+  if (Object.isFrozen(headers)) heads.set(headers, { method, address, pool, text });
+  return text;
+}
+
+function writeHead(method: string, headers: UpstreamCall["headers"], { host, path }: Address, pool: Pool): string {
   let named = host;
-  let lines = first;
+  let { lines } = pool;
   for (const name in headers) {
     const value = headers[name]!;
     if (!NAME.test(name) || !VALUE.test(value)) throw new Unsendable(name);
@@ -126,7 +144,7 @@ function headOf({ method, headers }: UpstreamCall, host: string, path: string, f
     if (lower === "host") named = value;
     else if (!OURS.has(lower)) lines += `${name}: ${value}\r\n`;
   }
-  return `${method} ${path} HTTP/1.1\r\nhost: ${named}\r\nconnection: keep-alive\r\n${lines}`;
+  return `${method} ${pool.base}${path} HTTP/1.1\r\nhost: ${named}\r\nconnection: keep-alive\r\n${lines}`;
 }
 
 /** One request and its response, decompressed. */

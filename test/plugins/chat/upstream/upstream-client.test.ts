@@ -100,6 +100,30 @@ test("a request as it goes out", async () => {
   assert.is(requests[2]?.slice(requests[2].indexOf("\r\n\r\n") + 4), large.toString("latin1"));
 });
 
+test("headers that are frozen go out with each address and method, others as they are at the time", async () => {
+  const one = await start((socket) => socket.write(ok("x")));
+  const two = await start((socket) => socket.write(ok("x")));
+  const frozen = Object.freeze({ authorization: "Bearer k" });
+  const open = { authorization: "Bearer a" };
+  for (const { url } of [one, one, two, one]) await ask({ url: `${url}/a`, headers: frozen });
+  await ask({ url: `${one.url}/b`, headers: frozen });
+  await ask({ url: `${one.url}/b`, method: "GET", body: undefined, headers: frozen });
+  await ask({ url: `${one.url}/c`, headers: open });
+  open.authorization = "Bearer b";
+  await ask({ url: `${one.url}/c`, headers: open });
+  const told = one.requests.map((text) => `${text.split(" HTTP")[0]} ${/Bearer ./.exec(text)?.[0]}`);
+  assert.equal(told, [
+    "POST /a Bearer k",
+    "POST /a Bearer k",
+    "POST /a Bearer k",
+    "POST /b Bearer k",
+    "GET /b Bearer k",
+    "POST /c Bearer a",
+    "POST /c Bearer b",
+  ]);
+  assert.match(two.requests[0]!, `host: ${two.url.slice("http://".length)}\r\n`);
+});
+
 test("a connection is used again, one for each request at a time", async () => {
   const one = await start((socket) => socket.write(ok("x")));
   for (let i = 0; i < 5; i++) await ask({ url: one.url });
