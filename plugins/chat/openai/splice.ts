@@ -6,8 +6,8 @@ const KEY = Buffer.from('"model"');
 /** The caller's bytes with another model; serialised anew only where the place of the name is not beyond doubt. */
 export function sendableBytes(raw: Buffer, request: ChatRequest, model: string): Buffer {
   if (request.model === model) return raw;
-  const start = startsWithModel(raw, request.model);
-  if (start !== -1) return spliced(raw, start, request.model.length, model);
+  const end = endOfModel(raw, request.model);
+  if (end !== -1) return withHead(`${HEAD}${JSON.stringify(model).slice(1, -1)}`, raw, end);
   const at = raw.indexOf(KEY);
   if (at !== -1 && raw.indexOf(KEY, at + KEY.length) === -1) {
     let start = at + KEY.length;
@@ -30,23 +30,24 @@ export function sendableBytes(raw: Buffer, request: ChatRequest, model: string):
 
 const HEAD = '{"model":"';
 
-/** Where the name stands in a body that begins with it, as most clients write theirs; -1 elsewhere. */
-function startsWithModel(raw: Buffer, name: string): number {
+/** Where the name ends in a body that begins with it, as most clients write theirs; -1 elsewhere. */
+function endOfModel(raw: Buffer, name: string): number {
   for (let i = 0; i < HEAD.length; i++) if (raw[i] !== HEAD.charCodeAt(i)) return -1;
   for (let i = 0; i < name.length; i++) {
     const code = name.charCodeAt(i);
     // Only plain characters are written in one way.
     if (code < 32 || code > 126 || code === 34 || code === 92 || raw[HEAD.length + i] !== code) return -1;
   }
-  return raw[HEAD.length + name.length] === 34 ? HEAD.length : -1;
+  const end = HEAD.length + name.length;
+  return raw[end] === 34 ? end : -1;
 }
 
-function spliced(raw: Buffer, start: number, length: number, name: string): Buffer {
-  const inside = Buffer.from(JSON.stringify(name).slice(1, -1));
-  const out = Buffer.allocUnsafe(raw.length - length + inside.length);
-  raw.copy(out, 0, 0, start);
-  inside.copy(out, start);
-  raw.copy(out, start + inside.length, start + length);
+/** The bytes from `end` on, behind another head. */
+function withHead(head: string, raw: Buffer, end: number): Buffer {
+  const length = Buffer.byteLength(head);
+  const out = Buffer.allocUnsafe(length + raw.length - end);
+  out.write(head);
+  raw.copy(out, length, end);
   return out;
 }
 
