@@ -27,7 +27,8 @@ function save(body: string): void {
 const info = async () => (await ask(gateway, "GET", "/kernel/hooks/who")).json;
 
 test.before(async () => {
-  const config = { gateway: { workers: 2 }, usage: { flushMs: 100 } };
+  const webhooks = { token: "hook-token", mappings: { build: { action: "wake", message: "{body.id}" } } };
+  const config = { gateway: { workers: 2 }, usage: { flushMs: 100 }, webhooks };
   gateway = await spawnGateway({ config, files: hookFiles("who", "return { reply: `one ${process.pid}` };") });
 });
 test.after(async () => {
@@ -147,6 +148,17 @@ test("the feed shows the events of both", async () => {
     (text) => text.includes("word 0") && text.includes("word 1"),
   );
   feed.close();
+});
+
+test("a webhook's sample is caught by whoever waits, whichever worker its request comes to", async () => {
+  let waiting = 2;
+  const caught = times(2, () => ask(gateway, "POST", "/webhooks/samples/build").finally(() => waiting--));
+  await until("both", async () => {
+    // fetch keeps its connection, and so its worker
+    await gateway.request("POST", "/hooks/build", { id: 1 }, { token: "hook-token" }).then((one) => one.text());
+    return waiting === 0;
+  });
+  for (const { json } of await caught) assert.equal(json.sample.body, { id: 1 });
 });
 
 test("the browser's routes work from any connection", async () => {
