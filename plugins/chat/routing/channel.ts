@@ -71,7 +71,8 @@ export class Channel {
     );
     const { maxConcurrent: max, queueTimeoutMs: queueMs = 2000 } = config;
     this.#places = new Places({ name, max, queueMs, workers });
-    const keys = Array.isArray(config.apiKey) ? config.apiKey : [config.apiKey];
+    // An empty one counts as none: then credentials may come from elsewhere.
+    const keys = [config.apiKey ?? []].flat().filter((key) => key.trim() !== "");
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({ value, cooldownUntil: 0, cooldownMs: 0 }));
   }
 

@@ -72,6 +72,18 @@ test("keys take turns; a refused one rests, and the channel with the last", () =
   assert.is(channel.cooldownUntil("m"), 0);
 });
 
+test("an empty key counts as none", () => {
+  for (const apiKey of ["", " ", [], ["", "\t"]]) {
+    const { channel } = make({ apiKey });
+    assert.equal([channel.takeKey("m").value, channel.keyCount, channel.describe().keys], [undefined, 1, 0]);
+  }
+  const { channel } = make({ apiKey: ["", "a", "b"] });
+  assert.equal(
+    [1, 2, 3].map(() => channel.takeKey("m").value),
+    ["a", "b", "a"],
+  );
+});
+
 test("a model cools down by itself; what a key is limited for is one model too", () => {
   const { channel, clock } = make({ apiKey: ["a", "b"] });
   for (let i = 0; i < 3; i++) failOnce(channel);
