@@ -39,7 +39,7 @@ export function createEntraCredential({ env, now }: Surroundings): NonNullable<W
 
   function wantsEntra({ baseUrl, options }: Target): boolean {
     if (options.entra !== undefined) return options.entra === true;
-    return env.AZURE_CLIENT_ID !== undefined || AZURE_HOST.test(new URL(baseUrl).hostname);
+    return Boolean(env.AZURE_CLIENT_ID) || AZURE_HOST.test(new URL(baseUrl).hostname);
   }
 
   async function fetchToken(target: Target): Promise<Expiring<string>> {

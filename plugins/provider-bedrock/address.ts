@@ -20,7 +20,7 @@ export function secretsIn(env: Surroundings["env"]): string[] {
 
 function regionOf(target: Target, { env }: Surroundings): string {
   const own = target.options.region;
-  return typeof own === "string" ? own : (env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? "us-east-1");
+  return typeof own === "string" ? own : env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1";
 }
 
 /** The address of a model's method. */

@@ -38,8 +38,8 @@ export function createAwsCredential({ env, now, chain }: ChainOptions): NonNulla
   );
 
   return (target) => {
-    if (env.AWS_ACCESS_KEY_ID !== undefined && env.AWS_SECRET_ACCESS_KEY !== undefined) return environmentKeys(env);
-    if (env.AWS_BEARER_TOKEN_BEDROCK !== undefined) return undefined;
+    if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return environmentKeys(env);
+    if (env.AWS_BEARER_TOKEN_BEDROCK) return undefined;
     return fetched(target);
   };
 }

@@ -36,7 +36,7 @@ export function createGoogleCredential({ env, now }: Surroundings): NonNullable<
   return (target) => {
     if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name))) return undefined;
     const named = target.options.keyFile;
-    const path = typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS;
+    const path = typeof named === "string" ? named : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
     // What stands in front of Google under another name may want none.
     const google = target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
     if (path === undefined && env.GCE_METADATA_HOST === undefined && !google) return undefined;

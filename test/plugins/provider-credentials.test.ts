@@ -69,7 +69,7 @@ test.before(async () => {
   };
   const secrets = { client_secret: "app/secret-1", refresh_token: "1//refresh-token" };
   Object.assign(process.env, { GCE_METADATA_HOST: host, AZURE_AUTHORITY_HOST: `http://${host}/` });
-  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
+  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) process.env[name] = "";
   const vertex = { provider: "gemini", project: "p", baseUrl: up.url, models: ["g"] };
   gateway = await startGateway({
     config: {
@@ -168,7 +168,7 @@ test("Entra's token of an application", async () => {
   assert.is(form.get("scope"), "https://cognitiveservices.azure.com/.default");
   assert.is(up.seen[0]!.headers.authorization, "Bearer token-number-2");
   assert.is(up.seen[0]!.headers["api-key"], undefined);
-  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
+  for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) process.env[name] = "";
 });
 
 test("what is missing or wrong is named", async () => {

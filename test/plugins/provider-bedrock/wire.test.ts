@@ -73,7 +73,11 @@ test("credentials of AWS's default chain are renewed", async () => {
       return { accessKeyId: `AK${asked}`, secretAccessKey: "SK", expiration: new Date(time + 3_600_000) };
     },
   });
-  const own = createBedrock({ env: {}, now: () => new Date(time), chain });
+  const own = createBedrock({
+    env: { AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "", AWS_BEARER_TOKEN_BEDROCK: "" },
+    now: () => new Date(time),
+    chain,
+  });
   const key = async () => (await own.credential!(target))?.accessKeyId;
   assert.equal(await Promise.all([key(), key()]), ["AK1", "AK1"]);
   time += 3_400_000;
