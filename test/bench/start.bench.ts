@@ -66,16 +66,7 @@ async function emitMicroseconds(): Promise<number> {
 /** A real installation of the lock file in an empty directory, as a user without the development packages has it. */
 function installedMegabytes(): number {
   const dir = temporaryDir("portico-install-");
-  for (const name of [
-    "package.json",
-    "package-lock.json",
-    "tsconfig.json",
-    ".ci",
-    "cli",
-    "kernel",
-    "plugins",
-    "hooks",
-  ]) {
+  for (const name of ["package.json", "package-lock.json", "tsconfig.json", ".ci", "kernel", "plugins", "hooks"]) {
     cpSync(join(packageDir, name), join(dir, name), { recursive: true });
   }
   execFileSync("npm", ["install", "--omit=dev"], { cwd: dir, stdio: "ignore" });
