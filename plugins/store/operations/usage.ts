@@ -7,7 +7,8 @@ const MINUTE = 60_000;
 const PERIODS = { minute: MINUTE, hour: 60 * MINUTE, day: 24 * 60 * MINUTE } as const;
 
 export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
-  for (const record of records) {
+  // in order, so that two transactions never wait for each other crosswise
+  for (const record of records.toSorted(byRow)) {
     const at = record.at ?? tx.now;
     yield {
       sql: `INSERT INTO usage_minutes
@@ -40,6 +41,15 @@ export function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Ope
       fractions: true,
     };
   }
+}
+
+function byRow(a: UsageRecord, b: UsageRecord): number {
+  const minutes = (a.at ?? Infinity) === (b.at ?? Infinity) ? 0 : (a.at ?? Infinity) - (b.at ?? Infinity);
+  return minutes || compare(a.key, b.key) || compare(a.channel, b.channel) || compare(a.model, b.model);
+}
+
+function compare(a = "", b = ""): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
