@@ -4,7 +4,7 @@
  */
 import type { Client, Logger } from "portico";
 import type { ChatRecord, Usage } from "portico/chat";
-import type { Store, UsageRecord } from "portico/store";
+import type { Store, UsageFilter, UsageRecord } from "portico/store";
 import { type CostOf, count, createPrices, loadList, needsList, type Priced, rounded } from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
@@ -16,6 +16,9 @@ const MOST_PENDING = 2000;
 const MOST_SUMS = 50_000;
 /** The store may be written by hand: what was spent is read anew this often. */
 const SPENT_FRESH_MS = 5_000;
+/** Older sums than this change no more, but for what a store that failed for so long takes late. */
+const SETTLED_MS = 86_400_000;
+const SETTLED_FRESH_MS = 60_000;
 const LONGEST_NAME = 200;
 
 export interface LedgerServices {
@@ -39,6 +42,8 @@ interface Spent {
   since: number;
   usd: number;
   readAt: number;
+  /** Of them, those before `until`: a month's are too many to be summed for each request. */
+  settled: { until: number; usd: number; readAt: number };
 }
 
 export class Ledger {
@@ -104,8 +109,12 @@ export class Ledger {
   async #read(asked: string, of: Spender, since: number): Promise<number> {
     this.#reading.delete(asked);
     const now = this.#services.store().now();
-    const [row] = await this.#services.store().usage.sum({ ...of, since });
-    let usd = row?.cost ?? 0;
+    const until = Math.max(since, now - (now % SETTLED_MS) - SETTLED_MS);
+    const known = this.#spent.get(spenderId(of));
+    let settled = known?.since === since ? known.settled : undefined;
+    if (settled?.until !== until || now - settled.readAt >= SETTLED_FRESH_MS)
+      settled = { until, usd: until > since ? await this.#sumIn({ ...of, since, until }) : 0, readAt: now };
+    let usd = settled.usd + (await this.#sumIn({ ...of, since: until }));
     // Nothing is being written now: what is not in the store is in the sums.
     for (const sum of this.#sums.values())
       if (
@@ -114,8 +123,13 @@ export class Ledger {
         (of.channel === undefined || sum.channel === of.channel)
       )
         usd += sum.cost;
-    this.#spent.set(spenderId(of), { since, usd, readAt: now });
+    this.#spent.set(spenderId(of), { since, usd, readAt: now, settled });
     return rounded(usd);
+  }
+
+  async #sumIn(filter: UsageFilter): Promise<number> {
+    const [row] = await this.#services.store().usage.sum(filter);
+    return row?.cost ?? 0;
   }
 
   async hasPrice(to: Priced): Promise<boolean> {

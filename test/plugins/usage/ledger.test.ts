@@ -79,6 +79,16 @@ test(
       await ledger.add(record(100_000, "k"));
       assert.equal(await both(tomorrow.start), [0.1, 0.1, 0.1]);
       assert.equal(await both(today.start), [0.7, 0.7, 0.7]);
+      const { start } = periodOf("month", store.now());
+      const old = { key: "k", channel: "c" };
+      await store.usage.append([
+        { ...old, cost: 5, at: start },
+        { ...old, cost: 7, at: start - 1 },
+        { ...old, cost: 0.25, at: today.start - 1 },
+      ]);
+      assert.equal(await both(start), [5.95, 5.95, 5.95]);
+      await other.add(record(50_000, "k"));
+      assert.equal(await both(start), [6, 6, 6]);
     },
     { sharedBy: "gateways" },
   ),
