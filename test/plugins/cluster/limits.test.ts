@@ -63,20 +63,22 @@ const doors = () => [
   { name: "four workers", at: () => four },
   { name: "two gateways", at: (i: number) => pair[i % 2] as InProcessGateway },
 ];
+/** At both at the same time. */
+const atAll = (work: (door: ReturnType<typeof doors>[number]) => Promise<void>) => Promise.all(doors().map(work));
 const statuses = (all: { status: number }[]) => all.map(({ status }) => status).sort();
 const filled = (ok: number, refused: number) => [...Array(ok).fill(200), ...Array(refused).fill(429)];
 
 test("requests per minute of a channel and of a key are exact", async () => {
-  for (const { name, at } of doors()) {
+  await atAll(async ({ name, at }) => {
     const all = await times(16, (i) => chat(at(i), "rpm"));
     assert.equal(statuses(all), filled(7, 9), name);
     assert.ok(all.every(({ status, headers }) => status === 200 || Number(headers["retry-after"]) > 30));
     assert.equal(statuses(await times(12, (i) => chat(at(i), "echo", "hi", "pk_five"))), filled(5, 7), name);
-  }
+  });
 });
 
 test("tokens and budgets of one who asks again and again are exact", async () => {
-  for (const { name, at } of doors()) {
+  await atAll(async ({ name, at }) => {
     const spend = async (model: string, token?: string) => {
       let ok = 0;
       for (let i = 0; i < 14; i++) if ((await chat(at(i), model, "hi", token)).status === 200) ok++;
@@ -84,7 +86,7 @@ test("tokens and budgets of one who asks again and again are exact", async () =>
     };
     // 100 tokens each, of 500; $0.1 each, of $1
     assert.equal(await Promise.all([spend("tpm"), spend("places/slow", "pk_poor")]), [5, 10], name);
-  }
+  });
 });
 
 test("places are shared by all workers", async () => {
@@ -98,7 +100,7 @@ test("a cooldown that one has learned is soon known to all", async () => {
     const { channels } = (await ask(at(i), "GET", "/channels")).json;
     return channels.find(({ name }: { name: string }) => name === "frail").state;
   };
-  for (const { at } of doors()) {
+  await atAll(async ({ at }) => {
     for (let i = 0; i < 12; i++) await chat(at(0), "broken");
     const began = Date.now();
     await untilRight(
@@ -106,7 +108,7 @@ test("a cooldown that one has learned is soon known to all", async () => {
       (states) => states.every((state) => state === "resting"),
     );
     assert.ok(Date.now() - began < 3_000);
-  }
+  });
 });
 
 test("the feed shows the events of other gateways", async () => {
