@@ -4,7 +4,7 @@ import type { ChatMeter, ChatRecord, Usage } from "portico/chat";
 import type { ChatResponse, Job } from "../job.ts";
 
 /** What is known at the end of a request beside what the job knows. */
-export interface End {
+interface End {
   status: number;
   usage?: Usage | undefined;
   firstByteMs?: number | undefined;
