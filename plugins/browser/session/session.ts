@@ -43,9 +43,14 @@ interface Running {
   judging: boolean;
 }
 
-function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
+async function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
   const server = ownContext?.proxyUrl;
-  return browser.newContext(server === undefined ? {} : { proxy: { server } });
+  if (server === undefined) return browser.newContext();
+  return browser.newContext({ proxy: { server } }).catch((error: Error) => {
+    // The browser of another gateway keeps the proxy that it has: its policy holds, and ours judges each request.
+    if (/proxyServer/.test(error.message)) return browser.newContext();
+    throw error;
+  });
 }
 
 export class Session {

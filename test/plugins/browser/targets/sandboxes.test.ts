@@ -1,7 +1,7 @@
 /** How many sandboxes there are, and when they go; what an earlier run left behind. */
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -89,9 +89,15 @@ test("a port that another program was faster to take is left to it", async () =>
   const sandboxes = open();
   const port = async (): Promise<number> =>
     ((await sandboxes.request("s", status)) as { body: { cdpPort: number } }).body.cdpPort;
-  const wanted = await port();
-  const other = createServer().listen(wanted, "127.0.0.1");
-  await once(other, "listening");
+  // A browser of another test may have the port at this moment.
+  const other = await until("its port to be free", async () => {
+    const server = createServer().listen(await port(), "127.0.0.1");
+    return once(server, "listening").then(
+      () => server,
+      () => undefined,
+    );
+  });
+  const { port: wanted } = other.address() as AddressInfo;
   try {
     await sandboxes.request("s", start);
     assert.is.not(await port(), wanted);
