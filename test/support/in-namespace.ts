@@ -2,8 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
+import { program } from "./bundle.ts";
 
 const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
+
+/** Whether this process was started by `runInside`. */
+export const isInside = process.env[INSIDE] !== undefined;
 
 export interface NamespaceOptions {
   /** Of `unshare`, beside those that make a user root: `n` a network, `m` mounts. */
@@ -16,9 +20,10 @@ export interface NamespaceOptions {
 
 /** Runs it, and fails with its output where it fails, or where no namespace can be made. */
 export async function runInside(file: string, { kinds, needs, setUp = ":" }: NamespaceOptions): Promise<void> {
-  assert.is(process.env[INSIDE], undefined, needs);
-  const again = [process.execPath, ...process.execArgv, file];
-  const child = spawn("unshare", [`-Ur${kinds}`, "sh", "-c", `${setUp} && exec "$@"`, "sh", ...again], {
+  assert.not(isInside, needs);
+  const again = [process.execPath, ...program(file)];
+  const user = process.getuid?.() === 0 ? "" : "Ur";
+  const child = spawn("unshare", [`-${user}${kinds}`, "sh", "-c", `${setUp} && exec "$@"`, "sh", ...again], {
     env: { ...process.env, [INSIDE]: "1" },
   });
   let output = "";

@@ -13,7 +13,7 @@ import { prepareMachine } from "./prepare.ts";
 
 const root = join(import.meta.dirname, "..");
 const fileTimeoutMs = 150_000;
-const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 4);
+const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 3);
 /** In the package, where packages are found; each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 

@@ -1,12 +1,12 @@
 /**
- * Gateway and node in two network namespaces, as on two machines. Who may not make any becomes root of a namespace of
- * its own first, where this file runs once more.
+ * Gateway and node in two network namespaces, as on two machines. This file runs once more in a namespace of its own:
+ * a browser of another test stops loading (ERR_NETWORK_CHANGED) where the machine's own network changes.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { runInside } from "../../support/in-namespace.ts";
+import { isInside, runInside } from "../../support/in-namespace.ts";
 import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
@@ -18,7 +18,8 @@ const gatewayAddress = `10.213.${third}.1`;
 const inside = ["ip", "netns", "exec", space];
 
 const ip = (...words: string[]): boolean => spawnSync("ip", words, { stdio: "ignore" }).status === 0;
-const hasNamespaces = ip("netns", "add", space) && ip("link", "add", outer, "type", "veth", "peer", "name", inner);
+const hasNamespaces =
+  isInside && ip("netns", "add", space) && ip("link", "add", outer, "type", "veth", "peer", "name", inner);
 
 const SITE = `require("http").createServer((_, res) => res.end("<title>only here</title><button>Go</button>"))
   .listen(0, "127.0.0.1", function () { console.log(this.address().port); })`;
