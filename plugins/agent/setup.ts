@@ -1,6 +1,6 @@
 /** Puts the agent together. */
 import type { PluginContext } from "portico";
-import { eventFeed } from "./feed.ts";
+import { eventFeed } from "./routes/feed.ts";
 import { isActive } from "./heartbeat/active-hours.ts";
 import { modelNotices } from "./turns/model.ts";
 import { createHeartbeat, everyMsOf } from "./heartbeat/heartbeat.ts";

@@ -4,7 +4,7 @@ import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
 import { isPostgres, openStore } from "./open.ts";
-import { applyRetention } from "./retention.ts";
+import { applyRetention } from "./records/retention.ts";
 import { mountRoutes } from "./routes.ts";
 import { storeSchema } from "./schema.ts";
 

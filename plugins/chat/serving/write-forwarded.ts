@@ -6,7 +6,7 @@ import { MaskedBytes } from "../secrets/masked-bytes.ts";
 import { MaskedStream } from "../secrets/masked-stream.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";
 import { errorEvent } from "./ask.ts";
-import { beginningOf } from "../held-beginning.ts";
+import { beginningOf } from "../sending/held-beginning.ts";
 import { traceOf } from "./open.ts";
 import { writeStream } from "./write-stream.ts";
 

@@ -1,7 +1,7 @@
 /** What the store forgets in time: each state by its own setting, and each session's end is told. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { applyRetention } from "../../../plugins/store/retention.ts";
+import { applyRetention } from "../../../plugins/store/records/retention.ts";
 import type { Retention } from "../../../plugins/store/schema.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 

@@ -1,6 +1,6 @@
 /** Removes what is old, so that the store does not grow for ever. */
-import type { Store } from "./types.ts";
-import type { Retention } from "./schema.ts";
+import type { Store } from "../types.ts";
+import type { Retention } from "../schema.ts";
 
 const DAY_MS = 86_400_000;
 const PAGE = 500;

@@ -1,8 +1,8 @@
 /** A stream whose first bytes are awaited: what breaks off before they have come can still be answered with an error. */
 import type { ServerResponse } from "node:http";
 import type { PorticoError } from "portico";
-import { clientDisconnected, type ResponseStream, type Sink } from "./job.ts";
-import { onTopOf } from "./response-streams.ts";
+import { clientDisconnected, type ResponseStream, type Sink } from "../job.ts";
+import { onTopOf } from "../response-streams.ts";
 
 /** Resolves with the stream once so many bytes have come, or all of it; rejects with what it breaks off with before. */
 export function beginningOf(res: ServerResponse, source: ResponseStream, bytes: number): Promise<ResponseStream> {
