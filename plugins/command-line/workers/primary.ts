@@ -104,7 +104,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
     const worker = { child, ready: false, since: performance.now(), handing: new Map<number, Socket>() };
     workers.set(index, worker);
-    child.on("message", (message: ToPrimary) => take(index, message));
+    child.on("message", (message: ToPrimary) => {
+      // What it said last may come after its end is known, when another one stands in its place, or none yet.
+      if (workers.get(index) === worker) take(index, message);
+    });
     child.on("error", () => {}); // a message that finds it dead
     child.once("exit", (code, signal) => lost(index, worker, code, signal));
   }
