@@ -10,8 +10,8 @@ import { checkShown, type Common, type Op, readableTab } from "../operations/op.
 import { takeSnapshot } from "../operations/snapshot.ts";
 
 interface ActInput extends Common {
-  kind: string;
-  snapshot?: "efficient" | "ai";
+  kind?: unknown;
+  snapshot?: unknown;
   [field: string]: unknown;
 }
 

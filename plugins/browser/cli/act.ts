@@ -26,13 +26,13 @@ function actLines({ url, result, snapshot, dialogs = [] }: ActView): string[] {
 function action(
   name: string,
   kind: string,
-  definition: Omit<Definition, "name" | "request"> & { fields(io: CommandIO): Record<string, unknown> },
+  definition: Omit<Definition<ActView>, "name" | "request"> & { fields(io: CommandIO): Record<string, unknown> },
 ): Command {
   return command({
     ...definition,
     name,
     options: { ...definition.options, ...SNAPSHOT, ...TAB },
-    human: actLines as never,
+    human: actLines,
     request: (io) => ({
       method: "POST",
       path: "/act",
@@ -183,7 +183,7 @@ export const actCommands: Command[] = [
     args: [REF, { name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
     options: TAB,
     request: ({ args }) => ({ method: "POST", path: "/download", body: { ref: args["ref"], path: args["path"] } }),
-    human: downloadLine as never,
+    human: downloadLine,
   }),
   command({
     name: "waitfordownload",
@@ -191,7 +191,7 @@ export const actCommands: Command[] = [
     args: [{ name: "path", optional: true, description: "Its name under <tmp>/portico/downloads" }],
     options: TAB,
     request: ({ args }) => ({ method: "POST", path: "/wait/download", body: { path: args["path"] } }),
-    human: downloadLine as never,
+    human: downloadLine,
   }),
 ];
 

@@ -8,15 +8,15 @@ interface ApiRequest {
   query?: Record<string, string | number | boolean | undefined>;
 }
 
-export interface Definition {
+export interface Definition<T> {
   name: string;
   summary: string;
   args?: readonly ArgSpec[];
   options?: Record<string, OptionSpec>;
   examples?: readonly string[];
   request(io: CommandIO): ApiRequest;
-  /** The answer for people; default: one line that says "done". */
-  human?(answer: never, io: CommandIO): string | readonly string[];
+  /** The response's body for people; default: one line that says "done". */
+  human?(body: T, io: CommandIO): string | readonly string[];
 }
 
 const COMMON: Record<string, OptionSpec> = {
@@ -74,7 +74,7 @@ async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest)
   });
 }
 
-export function command(definition: Definition): Command {
+export function command<T>(definition: Definition<T>): Command {
   const { name, summary, args, examples, human } = definition;
   return {
     name,
@@ -83,8 +83,8 @@ export function command(definition: Definition): Command {
     examples,
     options: { ...definition.options, ...COMMON },
     async run(io) {
-      const answer = await send<never>(io, definition.request(io));
-      io.show(answer, (value) => (human === undefined ? "Done." : human(value, io)));
+      const body = await send<T>(io, definition.request(io));
+      io.show(body, (value) => (human === undefined ? "Done." : human(value, io)));
     },
   };
 }

@@ -42,27 +42,27 @@ export const controlCommands: Command[] = [
     name: "status",
     summary: "Whether the browser runs, and which it is",
     request: () => ({ method: "GET", path: "/" }),
-    human: statusLines as never,
+    human: statusLines,
   }),
   command({
     name: "start",
     summary: "Start the browser",
     options: { headless: flag("Without a window (--no-headless: with one)") },
     request: (io) => ({ method: "POST", path: "/start", body: { headless: io.options["headless"] } }),
-    human: (({ profile, pid }: { profile: string; pid: number | null }) =>
-      `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`) as never,
+    human: ({ profile, pid }: { profile: string; pid: number | null }) =>
+      `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
   }),
   command({
     name: "stop",
     summary: "Stop the browser",
     request: () => ({ method: "POST", path: "/stop" }),
-    human: (({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running.")) as never,
+    human: ({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running."),
   }),
   command({
     name: "profiles",
     summary: "All profiles",
     request: () => ({ method: "GET", path: "/profiles" }),
-    human: (({ profiles }: { profiles: ProfileView[] }, io: { table(head: string[], rows: string[][]): string[] }) =>
+    human: ({ profiles }: { profiles: ProfileView[] }, io) =>
       io.table(
         ["NAME", "DRIVER", "RUNNING", "TABS", "DEBUGGING"],
         profiles.map((one) => [
@@ -72,7 +72,7 @@ export const controlCommands: Command[] = [
           String(one.tabCount),
           one.cdpUrl,
         ]),
-      )) as never,
+      ),
   }),
   command({
     name: "create-profile",
@@ -103,28 +103,28 @@ export const controlCommands: Command[] = [
         args: jsonOption(io, "args"),
       },
     }),
-    human: (({ profile }: { profile: string }) => `Made profile ${profile}.`) as never,
+    human: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
   }),
   command({
     name: "delete-profile",
     summary: "Delete a profile; its data go to the trash",
     args: [{ name: "name" }],
     request: ({ args }) => ({ method: "DELETE", path: `/profiles/${encodeURIComponent(args["name"] ?? "")}` }),
-    human: trashed as never,
+    human: trashed,
   }),
   command({
     name: "reset-profile",
     summary: "Begin anew: stop the browser and put its data into the trash",
     args: [{ name: "name", optional: true }],
     request: ({ args }) => ({ method: "POST", path: "/reset-profile", body: { name: args["name"] } }),
-    human: trashed as never,
+    human: trashed,
   }),
   command({
     name: "tabs",
     summary: "All tabs",
     request: () => ({ method: "GET", path: "/tabs" }),
-    human: (({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
-      running ? (tabs.length === 0 ? "No tab is open." : tabs.map(tabLine)) : "The browser is not running.") as never,
+    human: ({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
+      running ? (tabs.length === 0 ? "No tab is open." : tabs.map(tabLine)) : "The browser is not running.",
   }),
   command({
     name: "open",
@@ -132,7 +132,7 @@ export const controlCommands: Command[] = [
     args: [{ name: "address", optional: true }],
     options: { timeout: TAB["timeout"]! },
     request: ({ args }) => ({ method: "POST", path: "/tabs/open", body: { url: args["address"] } }),
-    human: tabLine as never,
+    human: tabLine,
   }),
   command({
     name: "focus",
@@ -168,7 +168,7 @@ export const controlCommands: Command[] = [
       path: "/navigate",
       body: { url: args["address"], waitUntil: options["wait-until"] },
     }),
-    human: (({ url, status }: { url: string; status: number | null }) =>
-      `${url}${status === null ? "" : ` (${status})`}`) as never,
+    human: ({ url, status }: { url: string; status: number | null }) =>
+      `${url}${status === null ? "" : ` (${status})`}`,
   }),
 ];

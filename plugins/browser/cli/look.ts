@@ -69,7 +69,7 @@ export const lookCommands: Command[] = [
         },
       };
     },
-    human: snapshotLines as never,
+    human: snapshotLines,
   }),
   command({
     name: "screenshot",
@@ -86,7 +86,7 @@ export const lookCommands: Command[] = [
       path: "/screenshot",
       body: { fullPage: options["full-page"], ref: options["ref"], type: options["type"], quality: options["quality"] },
     }),
-    human: path as never,
+    human: path,
   }),
   command({
     name: "pdf",
@@ -97,7 +97,7 @@ export const lookCommands: Command[] = [
       path: "/pdf",
       body: { format: options["format"], landscape: options["landscape"] },
     }),
-    human: path as never,
+    human: path,
   }),
   command({
     name: "highlight",
@@ -123,16 +123,16 @@ export const lookCommands: Command[] = [
       path: "/console",
       query: { level: options["level"] as string, clear: options["clear"] as boolean },
     }),
-    human: (({ messages }: { messages: { level: string; text: string }[] }) =>
-      messages.map((one) => `${one.level.padEnd(7)}  ${one.text}`)) as never,
+    human: ({ messages }: { messages: { level: string; text: string }[] }) =>
+      messages.map((one) => `${one.level.padEnd(7)}  ${one.text}`),
   }),
   command({
     name: "errors",
     summary: "Errors that the page threw",
     options: { ...TAB, clear: CLEAR },
     request: ({ options }) => ({ method: "GET", path: "/errors", query: { clear: options["clear"] as boolean } }),
-    human: (({ errors }: { errors: { name: string; message: string }[] }) =>
-      errors.map((one) => `${one.name}: ${one.message}`)) as never,
+    human: ({ errors }: { errors: { name: string; message: string }[] }) =>
+      errors.map((one) => `${one.name}: ${one.message}`),
   }),
   command({
     name: "requests",
@@ -143,14 +143,12 @@ export const lookCommands: Command[] = [
       path: "/requests",
       query: { filter: options["filter"] as string, clear: options["clear"] as boolean },
     }),
-    human: (({
+    human: ({
       requests,
     }: {
       requests: { method: string; status: number | null; failure: string | null; url: string }[];
     }) =>
-      requests.map(
-        (one) => `${one.method.padEnd(6)} ${String(one.status ?? one.failure ?? "…").padEnd(4)} ${one.url}`,
-      )) as never,
+      requests.map((one) => `${one.method.padEnd(6)} ${String(one.status ?? one.failure ?? "…").padEnd(4)} ${one.url}`),
   }),
   command({
     name: "responsebody",
@@ -162,7 +160,7 @@ export const lookCommands: Command[] = [
       path: "/response/body",
       body: { url: args["address"], maxChars: options["max-chars"], next: options["next"] },
     }),
-    human: (({ response }: { response: { body: string } }) => response.body) as never,
+    human: ({ response }: { response: { body: string } }) => response.body,
   }),
   {
     name: "trace",
@@ -191,7 +189,7 @@ export const lookCommands: Command[] = [
         summary: "End, and write the file",
         options: { path: text("Its name under the temporary root", "FILE") },
         request: ({ options }) => ({ method: "POST", path: "/trace/stop", body: { path: options["path"] } }),
-        human: path as never,
+        human: path,
       }),
     ],
   },

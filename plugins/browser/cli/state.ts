@@ -15,8 +15,8 @@ function storageCommands(kind: "local" | "session"): Command {
         args: [{ name: "key", optional: true }],
         options: TAB,
         request: ({ args }) => ({ method: "GET", path: `/storage/${kind}`, query: { key: args["key"] } }),
-        human: (({ values }: { values: Record<string, string> }) =>
-          Object.entries(values).map(([key, value]) => `${key}=${value}`)) as never,
+        human: ({ values }: { values: Record<string, string> }) =>
+          Object.entries(values).map(([key, value]) => `${key}=${value}`),
       }),
       command({
         name: "set",
@@ -52,8 +52,8 @@ export const stateCommands: Command[] = [
         summary: "All cookies",
         options: { site: text("Only those that a request to this address carries", "ADDRESS") },
         request: ({ options }) => ({ method: "GET", path: "/cookies", query: { url: options["site"] as string } }),
-        human: (({ cookies }: { cookies: { name: string; value: string; domain: string; path: string }[] }) =>
-          cookies.map((one) => `${one.domain}${one.path}  ${one.name}=${one.value}`)) as never,
+        human: ({ cookies }: { cookies: { name: string; value: string; domain: string; path: string }[] }) =>
+          cookies.map((one) => `${one.domain}${one.path}  ${one.name}=${one.value}`),
       }),
       command({
         name: "set",
@@ -100,8 +100,8 @@ export const stateCommands: Command[] = [
         summary: "Write them into a file",
         args: [{ name: "path", description: "Its name under <tmp>/portico" }],
         request: ({ args }) => ({ method: "POST", path: "/state/save", body: { path: args["path"] } }),
-        human: (({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
-          `${path} (${cookies} cookies, storage of ${origins} sites)`) as never,
+        human: ({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
+          `${path} (${cookies} cookies, storage of ${origins} sites)`,
       }),
       command({
         name: "load",

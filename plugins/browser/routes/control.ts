@@ -36,6 +36,6 @@ export const control: Route[] = [
     "/navigate",
     { url: Text, waitUntil: optional(oneOf("load", "domcontentloaded", "networkidle", "commit")) },
     { what: "The navigation", limitMs: 120_000 },
-    navigate as never,
+    navigate,
   ),
 ];

@@ -47,7 +47,7 @@ export const data: Route[] = [
     { what: "Reading the cookies" },
     cookies,
   ),
-  route("POST", "/cookies/set", { cookie }, { what: "Setting the cookie" }, setCookie as never),
+  route("POST", "/cookies/set", { cookie }, { what: "Setting the cookie" }, setCookie),
   route("POST", "/cookies/clear", {}, { what: "Clearing the cookies" }, (op) => clearCookies(op)),
   route("GET", "/storage/:kind", { kind, key: optional(Text) }, { what: "Reading the storage" }, storage),
   route("POST", "/storage/:kind/set", { kind, key: Text, value: Text }, { what: "Writing the storage" }, setStorage),

@@ -27,7 +27,7 @@ export const page: Route[] = [
       diff: optional(Bool),
     },
     { what: "The snapshot", limitMs: 75_000 },
-    snapshot as never,
+    snapshot,
   ),
   route(
     "POST",
@@ -39,7 +39,7 @@ export const page: Route[] = [
       quality: optional(Type.Integer({ minimum: 0, maximum: 100 })),
     },
     { what: "The screenshot" },
-    screenshot as never,
+    screenshot,
   ),
   route("POST", "/pdf", { format: optional(Filled), landscape: optional(Bool) }, { what: "The PDF" }, pdf),
   route(
@@ -47,7 +47,7 @@ export const page: Route[] = [
     "/act",
     { kind: optional(Type.Unknown()), snapshot: optional(Type.Unknown()) },
     { what: "The action", limitMs: 120_000 },
-    act as never,
+    act,
   ),
   route(
     "POST",
