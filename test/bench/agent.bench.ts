@@ -1,6 +1,6 @@
 /** What a turn costs beside the model: the store, the events, the prompt, the loop. */
 import { startGateway } from "../support/gateway.ts";
-import { median, percentile } from "./measure.ts";
+import { median, percentile } from "./harness/measure.ts";
 
 const TURNS = 200;
 

@@ -6,8 +6,8 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDir } from "../support/temporary.ts";
-import { build, freePort, healthy, portico } from "./built.ts";
-import { percentile, residentMegabytes } from "./measure.ts";
+import { build, freePort, healthy, portico } from "./harness/built.ts";
+import { percentile, residentMegabytes } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
 
 const RUNS = 40;

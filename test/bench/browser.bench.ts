@@ -5,8 +5,8 @@
 import { Worker } from "node:worker_threads";
 import { chromium, type Page } from "playwright-core";
 import { spawnGateway } from "../support/gateway.ts";
-import { findChromium } from "../support/prepare.ts";
-import { median } from "./measure.ts";
+import { findChromium } from "../support/machine/prepare.ts";
+import { median } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 41;

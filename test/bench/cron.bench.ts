@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { openStore } from "../../plugins/store/open.ts";
 import { makeHome, spawnGateway } from "../support/gateway.ts";
 import { quietLog } from "../support/quiet-log.ts";
-import { cpuMicros, median, percentile } from "./measure.ts";
+import { cpuMicros, median, percentile } from "./harness/measure.ts";
 
 const JOBS = 10_000;
 const POLLS = 1_000;

@@ -6,7 +6,7 @@
 import { Worker } from "node:worker_threads";
 import { startEgressProxy } from "../../plugins/egress/proxies/proxy.ts";
 import { createGuard } from "../../plugins/egress/policy.ts";
-import { median } from "./measure.ts";
+import { median } from "./harness/measure.ts";
 
 const RESOURCES = 100;
 const ROUNDS = 9;

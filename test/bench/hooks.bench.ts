@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { answering, descriptor, type HookHome, makeHookHome } from "../kernel/extensions/hooks/hook-home.ts";
-import { median, percentile } from "./measure.ts";
+import { median, percentile } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const saves = 200;

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Client } from "undici";
 import { temporaryDir } from "../support/temporary.ts";
-import { bundle } from "./bundle.ts";
-import { median } from "./measure.ts";
+import { bundle } from "./harness/bundle.ts";
+import { median } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const body = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] });

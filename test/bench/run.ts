@@ -34,7 +34,7 @@ if (only === "compare") {
   process.exit(0);
 }
 const words = only ? [only, ...rest] : [];
-const files = readdirSync(import.meta.dirname)
+const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".bench.ts"))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 for (const file of files.sort()) {

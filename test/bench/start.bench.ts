@@ -6,8 +6,8 @@ import { createBus } from "../../kernel/bus.ts";
 import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
-import { build, freePort, healthy, portico } from "./built.ts";
-import { median, residentMegabytes } from "./measure.ts";
+import { build, freePort, healthy, portico } from "./harness/built.ts";
+import { median, residentMegabytes } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
 
 const runs = 7;

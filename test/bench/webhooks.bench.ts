@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Client } from "undici";
 import { temporaryDir } from "../support/temporary.ts";
-import { build, end, startBuilt } from "./built.ts";
-import { bundle } from "./bundle.ts";
-import { median, percentile } from "./measure.ts";
+import { build, end, startBuilt } from "./harness/built.ts";
+import { bundle } from "./harness/bundle.ts";
+import { median, percentile } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
 
 const connections = 64;

@@ -15,7 +15,7 @@ import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";
 import { packageDir, startGateway } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
-import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/readme-commands.ts";
+import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/sources/readme-commands.ts";
 import { suite } from "../support/suite.ts";
 import { temporaryDir } from "../support/temporary.ts";
 import { completion } from "../support/upstreams/upstream.ts";

@@ -7,7 +7,7 @@ import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import type { Gateway } from "../../kernel/gateway/types.ts";
 import { resolvePaths } from "../../kernel/files/paths.ts";
-import { program } from "./bundle.ts";
+import { program } from "./runner/bundle.ts";
 import { temporaryDir } from "./temporary.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));

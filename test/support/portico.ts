@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createPackageLoader } from "../../kernel/package-loader.ts";
 import { runProgram } from "../../kernel/program.ts";
-import { program } from "./bundle.ts";
+import { program } from "./runner/bundle.ts";
 import { packageDir } from "./gateway.ts";
 
 export interface CommandResult {

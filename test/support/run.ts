@@ -8,8 +8,8 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { bundleSuite } from "./bundle.ts";
-import { prepareMachine } from "./prepare.ts";
+import { bundleSuite } from "./runner/bundle.ts";
+import { prepareMachine } from "./machine/prepare.ts";
 
 const root = join(import.meta.dirname, "..");
 const fileTimeoutMs = 150_000;

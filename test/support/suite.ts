@@ -2,7 +2,7 @@
  * uvu's suites, whose failures are always told. By itself uvu throws away what a `before` throws, ends the whole suite
  * silently when an `after.each` throws, and cannot print an error whose `details` are no string.
  */
-import "./error-codes.ts";
+import "./sources/error-codes.ts";
 import { suite as uvuSuite, type Callback, type Test } from "uvu";
 
 export function suite<T = Record<string, any>>(title?: string, context?: T): Test<T> {

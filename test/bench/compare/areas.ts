@@ -1,6 +1,6 @@
 /** What is compared: requests as people send them. */
-import { exchange, open, requestOf, type Subject, streamOn } from "../chat-load.ts";
-import { cpuMicros, percentile, residentMegabytes } from "../measure.ts";
+import { exchange, open, requestOf, type Subject, streamOn } from "../chat/chat-load.ts";
+import { cpuMicros, percentile, residentMegabytes } from "../harness/measure.ts";
 
 /** What a figure is → its value. */
 export type Reading = Record<string, number>;

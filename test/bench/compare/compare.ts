@@ -7,10 +7,10 @@ import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { packageDir } from "../../support/gateway.ts";
 import { temporaryDir } from "../../support/temporary.ts";
-import { end } from "../built.ts";
-import { bundle } from "../bundle.ts";
-import type { Subject } from "../chat-load.ts";
-import { median, percentile } from "../measure.ts";
+import { end } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
+import type { Subject } from "../chat/chat-load.ts";
+import { median, percentile } from "../harness/measure.ts";
 import { type Area, areas, type Reading } from "./areas.ts";
 import { builtBase } from "./base.ts";
 import { pinned, startGateway, startPart } from "./subjects.ts";
@@ -22,7 +22,7 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
   if (base === undefined) throw new Error("Name what to compare with: npm run bench -- compare BASE [areas]");
   const dirs = { base: builtBase(base), tree: builtBase(packageDir) };
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
-  await bundle("chat-parts.ts", parts);
+  await bundle("chat/chat-parts.ts", parts);
   console.log(pinned() ? "the subject on one core, load and upstream on another" : "cores are shared: look at CPU");
   for (const area of areas.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     const children: ChildProcess[] = [];

@@ -2,9 +2,9 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
-import { startBuilt } from "../built.ts";
-import type { Subject } from "../chat-load.ts";
-import { BENCH_HEADER } from "../proxy-request.ts";
+import { startBuilt } from "../harness/built.ts";
+import type { Subject } from "../chat/chat-load.ts";
+import { BENCH_HEADER } from "../chat/proxy-request.ts";
 
 /** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
 export function pinned(): boolean {

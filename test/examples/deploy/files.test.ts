@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";

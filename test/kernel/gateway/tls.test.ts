@@ -8,7 +8,7 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { one, two } from "../../support/certificates.ts";
+import { one, two } from "../../support/machine/certificates.ts";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";

@@ -10,7 +10,7 @@ import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
 

@@ -6,7 +6,7 @@ import { generateText, stepCountIs, streamText, tool } from "ai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { z } from "zod";
-import { type EveryProvider, startEveryProvider } from "../../support/every-provider.ts";
+import { type EveryProvider, startEveryProvider } from "../../support/sources/every-provider.ts";
 import { dialects } from "../../support/upstreams/index.ts";
 
 const CALLS = [

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from "node:http";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import {
   chunk,

@@ -2,7 +2,7 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { startGateway } from "../../support/gateway.ts";
-import { declaredEvents } from "../../support/declared-events.ts";
+import { declaredEvents } from "../../support/sources/declared-events.ts";
 
 test("the events that are known without a gateway are those that one declares", async () => {
   const gateway = await startGateway();

@@ -2,7 +2,7 @@
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
-import { findChromium } from "../../support/prepare.ts";
+import { findChromium } from "../../support/machine/prepare.ts";
 
 export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const WEBHOOK_TOKEN = "token-of-the-webhooks-1234";

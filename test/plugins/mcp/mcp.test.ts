@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { connect as openConnection } from "../../../plugins/mcp/connect.ts";

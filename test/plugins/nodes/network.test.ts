@@ -6,7 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isInside, runInside } from "../../support/in-namespace.ts";
+import { isInside, runInside } from "../../support/machine/in-namespace.ts";
 import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type TestGateway } from "../../support/gateway.ts";
 import { WebSocket } from "ws";
 import { HEADER, PATH, PROTOCOL } from "../../../plugins/nodes/wire.ts";

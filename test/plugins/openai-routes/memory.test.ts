@@ -2,7 +2,7 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
-import { residentMegabytes } from "../../bench/measure.ts";
+import { residentMegabytes } from "../../bench/harness/measure.ts";
 import { spawnGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { until } from "../../support/until.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { makePolls } from "./fake-polls.ts";

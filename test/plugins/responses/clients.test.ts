@@ -1,7 +1,7 @@
 import OpenAI from "openai";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/every-provider.ts";
+import { type EveryProvider, names, startEveryProvider, type Way } from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
 const test = suite("responses of the openai package through each provider");

@@ -6,7 +6,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
 import type { Store } from "../../../plugins/store/types.ts";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { until } from "../../support/until.ts";
 import { random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";

@@ -5,7 +5,7 @@ import { editorConfig } from "../../../../plugins/management/commands/editor-con
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
-import { declaredEvents } from "../../../support/declared-events.ts";
+import { declaredEvents } from "../../../support/sources/declared-events.ts";
 import { hookFiles, writeHook } from "../../../../plugins/management/commands/hook-template.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { failure } from "../../../../plugins/browser/failures.ts";
-import { runInside } from "../../../support/in-namespace.ts";
+import { runInside } from "../../../support/machine/in-namespace.ts";
 import { type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import { type Site, startSite } from "../support.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { expired, local, one, two } from "../../../support/certificates.ts";
+import { expired, local, one, two } from "../../../support/machine/certificates.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 
 const trusted = [local, one, expired];

@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from "node:net";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createUpstreamClient } from "../../../../plugins/chat/upstream/http/upstream-client.ts";
-import { one } from "../../../support/certificates.ts";
+import { one } from "../../../support/machine/certificates.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { startGateway } from "../../../support/gateway.ts";
 import { completion, hello, json, startUpstream, stream } from "../../../support/upstreams/upstream.ts";

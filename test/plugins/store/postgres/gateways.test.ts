@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { openStore } from "../../../../plugins/store/open.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { startGateway } from "../../../support/gateway.ts";
-import { startPostgres, type TestPostgres } from "../../../support/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { suite } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";

@@ -1,7 +1,7 @@
 /** Two gateways behind one name, over one PostgreSQL: while one is killed the other goes on, and takes its turns up. */
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
-import { startPostgres, type TestPostgres } from "../../../support/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { suite } from "../../../support/suite.ts";
 import { until } from "../../../support/until.ts";
 import { clientOf, TOKEN, withToken } from "../../webhooks/sender.ts";

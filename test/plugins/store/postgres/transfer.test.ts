@@ -7,7 +7,7 @@ import { tables } from "../../../../plugins/store/transfer/tables.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { portico } from "../../../support/portico.ts";
 import { makeHome } from "../../../support/gateway.ts";
-import { startPostgres, type TestPostgres } from "../../../support/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { suite } from "../../../support/suite.ts";
 import { temporaryDir } from "../../../support/temporary.ts";

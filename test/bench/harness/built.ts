@@ -5,8 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { packageDir } from "../support/gateway.ts";
-import { temporaryDir } from "../support/temporary.ts";
+import { packageDir } from "../../support/gateway.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const BUILT = ".build/portico.js";
 /** The command line as it is built. */

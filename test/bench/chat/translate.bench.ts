@@ -6,11 +6,11 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { temporaryDir } from "../support/temporary.ts";
-import { type BuiltGateway, build, end, startBuilt } from "./built.ts";
-import { bundle } from "./bundle.ts";
-import { median } from "./measure.ts";
-import type { Figure } from "./run.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { type BuiltGateway, build, end, startBuilt } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
+import { median } from "../harness/measure.ts";
+import type { Figure } from "../run.ts";
 import type { Plan } from "./translate-parts.ts";
 
 const ROUNDS = 7;
@@ -22,7 +22,7 @@ type Format = (typeof FORMATS)[number];
 export default async function bench(): Promise<{ name: string; figures: Figure[] }> {
   build();
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
-  await bundle("translate-parts.ts", parts);
+  await bundle("chat/translate-parts.ts", parts);
   const upstream = fork(parts, { execArgv: [] });
   const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
   const root = `http://127.0.0.1:${port}`;

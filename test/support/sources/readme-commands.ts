@@ -1,7 +1,7 @@
 /** The commands that the READMEs show: those of their blocks, and `portico …` in their text. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { packageDir } from "./gateway.ts";
+import { packageDir } from "../gateway.ts";
 
 export interface ReadmeCommand {
   readme: string;

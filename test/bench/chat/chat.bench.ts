@@ -5,14 +5,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { temporaryDir } from "../support/temporary.ts";
-import { build, end, startBuilt } from "./built.ts";
-import { bundle } from "./bundle.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { build, end, startBuilt } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
 import { exchange, open, requestOf, streamOnce, type Subject } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 import { BENCH_HEADER } from "./proxy-request.ts";
-import { cpuMicros, median, residentMegabytes } from "./measure.ts";
-import type { Bench, Figure } from "./run.ts";
+import { cpuMicros, median, residentMegabytes } from "../harness/measure.ts";
+import type { Bench, Figure } from "../run.ts";
 
 const ROUNDS = 9;
 const UNARY = 12_000;
@@ -21,7 +21,7 @@ const CONNECTIONS = 64;
 export default async function bench(): Promise<Bench> {
   build();
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
-  await bundle("chat-parts.ts", parts);
+  await bundle("chat/chat-parts.ts", parts);
   const children: ChildProcess[] = [];
   try {
     const upstream = await startPart(parts, ["upstream"], children);

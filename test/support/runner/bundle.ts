@@ -7,7 +7,7 @@ import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 
-const root = dirname(dirname(import.meta.dirname));
+const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
 const main = join(root, "kernel/main.ts");
 const loader = join(root, "kernel/package-loader.ts");

@@ -3,10 +3,10 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../free-port.ts";
 import { findPostgres } from "./prepare.ts";
-import { temporaryDir } from "./temporary.ts";
-import { until } from "./until.ts";
+import { temporaryDir } from "../temporary.ts";
+import { until } from "../until.ts";
 
 export interface TestPostgres {
   readonly port: number;

@@ -2,16 +2,16 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { temporaryDir } from "../support/temporary.ts";
-import { end } from "./built.ts";
-import { bundle } from "./bundle.ts";
-import { median } from "./measure.ts";
-import type { Bench } from "./run.ts";
+import { temporaryDir } from "../../support/temporary.ts";
+import { end } from "../harness/built.ts";
+import { bundle } from "../harness/bundle.ts";
+import { median } from "../harness/measure.ts";
+import type { Bench } from "../run.ts";
 
 export default async function bench(): Promise<Bench> {
   const dir = temporaryDir("portico-bench-");
   const [parts, subject] = [join(dir, "parts.mjs"), join(dir, "subject.mjs")];
-  await Promise.all([bundle("chat-parts.ts", parts), bundle("upstream-subject.ts", subject)]);
+  await Promise.all([bundle("chat/chat-parts.ts", parts), bundle("chat/upstream-subject.ts", subject)]);
   const upstream = fork(parts, ["upstream"], { execArgv: [] });
   try {
     const [{ port }] = (await once(upstream, "message")) as [{ port: number }];

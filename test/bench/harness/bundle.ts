@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 /**
- * A file of the benchmarks as one module at `outfile`, made as production's are: what a loader adds for names and source
+ * A file below `bench/` as one module at `outfile`, made as production's are: what a loader adds for names and source
  * maps would be measured otherwise.
  */
 export async function bundle(file: string, outfile: string): Promise<void> {
   await build({
-    entryPoints: [join(import.meta.dirname, file)],
+    entryPoints: [join(import.meta.dirname, "..", file)],
     outfile,
     bundle: true,
     platform: "node",

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
-import { program } from "./bundle.ts";
+import { program } from "../runner/bundle.ts";
 
 const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
 

@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { packageDir } from "./gateway.ts";
+import { packageDir } from "../gateway.ts";
 
 const cache = join(packageDir, "node_modules", ".cache", "unpacked");
 
