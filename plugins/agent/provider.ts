@@ -65,7 +65,7 @@ async function chatTurn(
   listen: Listen | undefined,
 ): Promise<Response> {
   const { signal } = info;
-  const { turnId, item } = service.turnItem(turnRequest(request, info, caller));
+  const { turnId, item } = service.turnItem(turnRequest(request, info, caller, listen !== undefined));
   // a caller is told what went wrong instead of being kept waiting for the next attempt
   item.maxAttempts = 1;
   let ended: Parameters<Caller["settle"]>[0] | undefined;
@@ -88,7 +88,7 @@ async function chatTurn(
   }
 }
 
-function turnRequest(request: ChatRequest, info: Info, caller: string) {
+function turnRequest(request: ChatRequest, info: Info, caller: string, streamed: boolean) {
   const agentId = info.model === "agent" ? MAIN_AGENT : info.model;
   if (typeof request["n"] === "number" && request["n"] > 1) {
     throw new PorticoError("invalid_request_error", "An agent gives one answer: leave out n.", { param: "n" });
@@ -101,6 +101,7 @@ function turnRequest(request: ChatRequest, info: Info, caller: string) {
     source: "chat",
     agent: agentId,
     received: true,
+    stream: streamed && info.leaves,
     chat: { history, prompt, parameters, caller, leaves: info.leaves },
   };
   return { ...body, turnId: newId("turn"), ...sessionOf(info) };

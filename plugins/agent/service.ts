@@ -26,7 +26,7 @@ export function createService(
 ): AgentService {
   const { ctx } = agent;
 
-  function turnItem(request: TurnRequest & Pick<TurnBody, "reply" | "notes">): {
+  function turnItem(request: TurnRequest & Pick<TurnBody, "reply" | "notes" | "stream">): {
     turnId: string;
     sessionId: string;
     item: NewItem;

@@ -10,6 +10,8 @@ export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   reply?: string | undefined;
   /** What hooks have to say beside the answer. */
   notes?: string[];
+  /** It is told as a stream: `message:streaming` is due for what it says, wherever it runs. */
+  stream?: boolean | undefined;
   /** A chat completion of the models `agent` and `agent/<id>`. */
   chat?: ChatTurn | undefined;
 }

@@ -22,7 +22,7 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     const { wait, stream, session = MAIN_SESSION, ...request } = await call.json(check);
     const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
     agent.settings(request.agent);
-    const asked: TurnBody = { ...request, source };
+    const asked: TurnBody = { ...request, stream, source };
     const body = await received(agent, session, asked).catch((error: unknown) => {
       // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
       const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;

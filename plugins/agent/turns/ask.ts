@@ -39,9 +39,9 @@ async function askStreaming(
   let model = request.model;
   let usage: Usage | undefined;
   const calls: ToolCallPart[] = [];
-  let spoken = false;
+  let spoken = "";
   const tell = async (text: string, final: boolean) => {
-    spoken = true;
+    spoken += text;
     const edited = edit === undefined ? text : await edit(text, final);
     content += edited;
     if (edited !== "") onDelta(edited);
@@ -59,10 +59,11 @@ async function askStreaming(
     for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
   }
   // what handlers hold back
-  if (spoken && edit !== undefined) await tell("", true);
+  if (spoken !== "" && edit !== undefined) await tell("", true);
   const message: ChatMessage = { role: "assistant", content: content === "" && calls.length > 0 ? null : content };
   if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
-  if (reasoning !== "") message.reasoning_content = reasoning;
+  // the thoughts behind an answer that was changed say what that was not to say
+  if (reasoning !== "" && (content === spoken || calls.length > 0)) message.reasoning_content = reasoning;
   return { message, finishReason, model, usage };
 }
 

@@ -21,14 +21,14 @@ export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
 /** Gives the text that is told in place of this one. `final`: no more comes of this stream. */
 export type Edit = (text: string, final: boolean) => Promise<string>;
 
-/** Makes one for each stream; undefined where there is no handler. Of a chat completion the endpoint edits the stream. */
+/** Makes one for each stream; undefined where nothing is streamed, or nobody edits it. */
 export function editing(
   { ctx }: AgentContext,
   sessionId: string,
   body: TurnBody,
   model: string,
 ): (() => Edit) | undefined {
-  if (body.chat !== undefined || !ctx.hasHandlers("message:streaming")) return undefined;
+  if (body.stream !== true || !ctx.hasHandlers("message:streaming")) return undefined;
   return () => {
     const streamId = newId("stream");
     return async (text, final) => {

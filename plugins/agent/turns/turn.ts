@@ -30,6 +30,7 @@ export interface TurnInput {
   onDelta(): Listen | undefined;
 }
 
+const unheard: Listen = () => {};
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens and no hook has to judge it first. */
@@ -44,13 +45,14 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
     return { ...rest, text };
   };
   const held = isOffered(agent, body);
-  const onDelta = held ? () => undefined : inParagraphs(input.onDelta);
   const edit = editing(agent, input.sessionId, body, model);
+  const heard = () => (held ? undefined : input.onDelta());
+  // a stream is edited also where it is held, or told by another gateway
+  const onDelta = inParagraphs(edit === undefined ? heard : () => heard() ?? unheard);
   for (const note of body.notes ?? []) onDelta()?.(note);
   if (body.reply !== undefined) {
-    const listen = onDelta();
-    const said = edit === undefined || listen === undefined ? body.reply : await edit()(body.reply, true);
-    listen?.(said);
+    const said = edit === undefined ? body.reply : await edit()(body.reply, true);
+    onDelta()?.(said);
     const answer: ChatMessage = { role: "assistant", content: said };
     const messages = [prompt, answer];
     return ended(said, { model: "hook", steps: 0, usage: NO_USAGE, ended: "answered", messages });

@@ -14,8 +14,9 @@ export function watchesSending(events: Emitter): boolean {
 
 /** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
 export async function offerResponse(events: Emitter, job: Job, response: ChatResponse): Promise<ChatResponse> {
-  const sending = events.hasHandlers("message:sending") && !job.trace.judged;
   const { stream } = response;
+  if (job.trace.judged) return response;
+  const sending = events.hasHandlers("message:sending");
   if (stream === undefined) {
     if (!sending) return response;
     const own = completionOf(response);

@@ -86,9 +86,15 @@ const doors: Record<string, (streaming: boolean) => Promise<Response>> = {
   chat: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "m", messages: user, stream }),
   messages: (stream) => gateway.request("POST", "/v1/messages", { model: "m", max_tokens: 9, messages: user, stream }),
   responses: (stream) => gateway.request("POST", "/v1/responses", { model: "m", input: "hi", stream }),
-  agent: (stream) => gateway.request("POST", "/v1/chat/completions", { model: "agent", messages: user, stream }),
-  turn: (stream) => gateway.request("POST", "/agent", { message: "hi", stream, wait: !stream }),
+  agent: (stream) => asAgent("/v1/chat/completions", { messages: user, stream }),
+  "agent by messages": (stream) => asAgent("/v1/messages", { max_tokens: 9, messages: user, stream }),
+  "agent by responses": (stream) => asAgent("/v1/responses", { input: "hi", stream }),
+  turn: (stream) => gateway.request("POST", "/agent", { message: "hi", session: "kept", stream, wait: !stream }),
 };
+const asAgent = (path: string, body: object) =>
+  gateway.request("POST", path, { ...body, model: "agent" }, { headers: { "x-portico-session": "kept" } });
+/** What a turn of the agent leaves behind, with the turns before it. */
+const transcript = async () => JSON.stringify(await gateway.json("GET", "/sessions/kept"));
 
 for (const [name, ask] of Object.entries(doors)) {
   for (const streaming of [false, true]) {
@@ -110,7 +116,7 @@ for (const [name, ask] of Object.entries(doors)) {
       const refused = await ask(streaming);
       const said = await refused.text();
       assert.is(refused.status, streaming ? 200 : 403, said);
-      assert.ok(said.includes("not this") && said.includes("blocked_by_hook") !== (name === "messages"), said);
+      assert.ok(said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name), said);
       assert.not.ok(/SEC|RET/.test(said), said);
     });
   }
@@ -128,6 +134,10 @@ for (const [name, ask] of Object.entries(doors)) {
       assert.is(new Set(heard.map((one) => one.streamId)).size, 1);
       assert.equal(heard.map((one) => one.final).indexOf(true), heard.length - 1);
       assert.is(heard.map((one) => one.text).join(""), "a SECRET, SE and SECRETSECRET SEC");
+    }
+    if (/agent|turn/.test(name)) {
+      const kept = await transcript();
+      assert.ok(kept.includes("a [gone], SE and [gone][gone] SEC") && !kept.includes("SECRET"), kept);
     }
   });
 }

@@ -64,7 +64,7 @@ export interface ChatProvider {
    * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
    */
   composite?: boolean;
-  /** It keeps what it says, and so emits `message:sending` by itself before that, where `CallInfo.leaves` says so. */
+  /** It keeps what it says, and so emits `message:sending` and `message:streaming` itself, where `CallInfo.leaves` says so. */
   sends?: boolean;
   /** In-process: the response. Without `stream`, this one is streamed in pieces. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
@@ -85,7 +85,7 @@ export interface CallInfo {
   requestId: string;
   client: Client;
   sessionKey: string;
-  /** Its response leaves the gateway, so that `message:sending` is due. */
+  /** Its response leaves the gateway, so that `message:sending` and, of a stream, `message:streaming` are due. */
   leaves?: boolean;
   /** Parameter paths that the target could not express, for `x-portico-dropped`. */
   dropped: string[];
