@@ -41,17 +41,14 @@ export { bearerOf, occursTwice } from "./http/auth.ts";
 export { inBurst } from "./http/response/burst.ts";
 export { reply } from "./http/response/reply.ts";
 export { checkJsonType, parseJson } from "./http/body/json.ts";
-export { openSse } from "./http/response/sse.ts";
 export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
 export { didYouMean } from "./text/nearest.ts";
-export { fitsPattern } from "./text/pattern.ts";
 export { compile } from "./schema.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
 export { absolutePath } from "./files/paths.ts";
-export { clip, shorten } from "./text/clip.ts";
 export * from "./types.ts";
 
 /** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */

@@ -211,6 +211,7 @@ test("the kernel names no plugin, provider, or event of one", () => {
     "nodes",
     "responses",
     "store",
+    "strings",
     "usage",
     "management",
   ];

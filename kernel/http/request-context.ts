@@ -76,6 +76,10 @@ export class RequestContext implements Call {
     return (this.#log ??= this.server.log.child({ id: this.id }));
   }
 
+  get closing(): AbortSignal {
+    return this.server.closing;
+  }
+
   get signal(): AbortSignal {
     if (!this.#abort) {
       const abort = new AbortController();

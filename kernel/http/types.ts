@@ -40,6 +40,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The same for who needs no signal: called once, also when the client has left already. */
   onLeave(left: () => void): void;
+  /** Aborted when the server begins to close. */
+  readonly closing: AbortSignal;
   /** The whole body, within the limit (413 beyond it). May be called again. */
   body(): Promise<Buffer>;
   /** The body as JSON: 415, 400 `invalid_json`, and with a schema 400 `invalid_request_error` with `param`. */

@@ -2,7 +2,8 @@
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { relative } from "node:path";
-import { clip, type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, PorticoError, Type } from "portico";
+import { clip } from "portico/strings";
 import { existing, groundOf, writable } from "./files/confine.ts";
 import { MOST_BYTES, readText } from "./files/text-file.ts";
 import { needed } from "./files/tool.ts";

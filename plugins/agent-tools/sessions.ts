@@ -1,5 +1,6 @@
 /** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
-import { clip, type PluginContext, PorticoError, type ToolCall, Type } from "portico";
+import { type PluginContext, PorticoError, type ToolCall, Type } from "portico";
+import { clip } from "portico/strings";
 import type { ChatMessage } from "portico/chat";
 import type { Session } from "portico/store";
 import { needed } from "./files/tool.ts";

@@ -1,4 +1,5 @@
-import { defineCommand, shorten } from "portico";
+import { defineCommand } from "portico";
+import { shorten } from "portico/strings";
 import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { details, type JobView, type RunView, when } from "./cli/views.ts";

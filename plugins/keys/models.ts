@@ -1,5 +1,5 @@
 /** Which models a key may use. */
-import { fitsPattern } from "portico";
+import { fitsPattern } from "portico/strings";
 import type { WantedModel } from "portico/chat";
 
 /**

@@ -1,4 +1,5 @@
-import { type CommandIO, defineCommand, shorten } from "portico";
+import { type CommandIO, defineCommand } from "portico";
+import { shorten } from "portico/strings";
 import { scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";
 import { type CheckView, details, type DryRun, found, place, type PollView, when } from "./cli/views.ts";

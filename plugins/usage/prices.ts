@@ -1,5 +1,5 @@
 /** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
-import { fitsPattern } from "portico";
+import { fitsPattern } from "portico/strings";
 import type { Usage } from "portico/chat";
 import type { OwnPrices, Price } from "./schema.ts";
 

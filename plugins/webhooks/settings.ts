@@ -1,5 +1,6 @@
 /** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
-import { fitsPattern, type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
+import { type Networks, parseNetworks, PorticoError, type Secret, secretOf } from "portico";
+import { fitsPattern } from "portico/strings";
 import { type Matcher, readMatch } from "./mappings/match.ts";
 import type { KeyConfig, MappingConfig, SampleConfig, WebhooksConfig } from "./schema.ts";
 import { createVerifier, type Verifier } from "./intake/signatures.ts";

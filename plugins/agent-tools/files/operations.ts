@@ -1,7 +1,8 @@
 /** What the tool `files` does. */
 import { stat } from "node:fs/promises";
 import { relative } from "node:path";
-import { clip, fitsPattern, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { clip, fitsPattern } from "portico/strings";
 import type { Place } from "../places.ts";
 import { existing, groundOf, writable } from "./confine.ts";
 import { MOST_BYTES, readText, writeText } from "./text-file.ts";

@@ -1,4 +1,5 @@
-import { clip, type PluginContext, PorticoError, Type } from "portico";
+import { type PluginContext, PorticoError, Type } from "portico";
+import { clip } from "portico/strings";
 import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress";
 import type { WebSettings } from "../schema.ts";
 

@@ -1,5 +1,5 @@
 /** The queued events as one turn takes them: as many as fit, and each of them whole. */
-import { clip } from "portico";
+import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import type { NewItem, Store, WorkItem } from "portico/store";
 import { MAIN_SESSION } from "../context.ts";

@@ -1,6 +1,6 @@
 /** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
 import { join } from "node:path";
-import { clip } from "portico";
+import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import { createRounds, parseDuration } from "portico/cron";
 import type { NewItem } from "portico/store";

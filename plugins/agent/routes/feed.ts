@@ -1,14 +1,7 @@
 /** `GET /events`: the bus as it happens. */
-import {
-  type HookEvent,
-  type Call,
-  clip,
-  type Dispose,
-  type EmitResult,
-  maskNamed,
-  openSse,
-  type PluginContext,
-} from "portico";
+import { type HookEvent, type Call, type Dispose, type EmitResult, maskNamed, type PluginContext } from "portico";
+import { openSse } from "portico/event-stream";
+import { clip } from "portico/strings";
 import type {} from "portico/cluster";
 
 /** Longest text of one field: a feed is for looking, not for copying whole prompts. */

@@ -1,5 +1,6 @@
 /** A turn as server-sent events: `turn`, `tool`, `delta`, `failed`, `attempt`, `end`. */
-import { type Call, openSse } from "portico";
+import type { Call } from "portico";
+import { openSse } from "portico/event-stream";
 import type { AgentService } from "portico/agent";
 import type { AgentContext } from "../context.ts";
 import type { ListenToAttempts, Progress } from "../queue/progress.ts";

@@ -1,5 +1,6 @@
 /** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
-import { clip, type Logger } from "portico";
+import type { Logger } from "portico";
+import { clip } from "portico/strings";
 import type { ChatMessage, ChatService } from "portico/chat";
 import type { Store, StoredMessage } from "portico/store";
 import { ask, textOf } from "./ask.ts";

@@ -1,6 +1,6 @@
 /** What the model is told. */
 import { randomBytes } from "node:crypto";
-import { clip } from "portico";
+import { clip } from "portico/strings";
 import type { BootstrapFile, TurnRequest } from "portico/agent";
 
 export const SYSTEM_PROMPT = [

@@ -1,5 +1,6 @@
 /** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
-import { clip, fitsPattern, isPorticoError, type Logger, type Tool } from "portico";
+import { isPorticoError, type Logger, type Tool } from "portico";
+import { clip, fitsPattern } from "portico/strings";
 import { runTool, toolParts, ToolRefusal } from "portico/agent";
 import type { ChatMessage, ChatTool, ContentPart, ToolCallPart } from "portico/chat";
 

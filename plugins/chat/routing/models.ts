@@ -1,5 +1,6 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
-import { fitsPattern, isPorticoError, type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger, PorticoError } from "portico";
+import { fitsPattern } from "portico/strings";
 import { type ChatProvider, upstreamError } from "portico/chat";
 import type { Masks } from "../secrets/masks.ts";
 import type { Channel } from "./channel.ts";

@@ -1,5 +1,6 @@
 /** From a model's name to the targets it is tried on, in order. */
-import { fitsPattern, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { fitsPattern } from "portico/strings";
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";

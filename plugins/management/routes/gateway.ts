@@ -1,5 +1,6 @@
 /** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import { type Call, type Management, type Mount, type Notice, openSse, type PluginContext } from "portico";
+import type { Call, Management, Mount, Notice, PluginContext } from "portico";
+import { openSse } from "portico/event-stream";
 import type {} from "portico/cluster";
 import type { Everywhere, WorkerStatus } from "../everywhere.ts";
 

@@ -1,5 +1,5 @@
 /** Turns what is new into deliveries of the payload. */
-import { clip, shorten } from "portico";
+import { clip, shorten } from "portico/strings";
 import type { TurnRequest } from "portico/agent";
 import type { PayloadDelivery, PayloadSpec, ScheduleTools } from "portico/cron";
 import { digest } from "../poll.ts";

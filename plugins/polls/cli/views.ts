@@ -1,5 +1,5 @@
 /** What the command line shows of polls. */
-import { shorten } from "portico";
+import { shorten } from "portico/strings";
 import { timeText } from "portico/cron";
 
 export interface PollView {

@@ -1,5 +1,6 @@
 /** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
-import { clip, PorticoError } from "portico";
+import { PorticoError } from "portico";
+import { clip } from "portico/strings";
 import type { Request } from "./paths.ts";
 import type { MappingConfig } from "../schema.ts";
 import type { Mapping } from "../settings.ts";

@@ -6,7 +6,6 @@ import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";
 import { createAuth } from "../../../kernel/http/auth.ts";
 import { createServer } from "../../../kernel/http/server.ts";
-import { openSse, type Sse } from "../../../kernel/http/response/sse.ts";
 import { until } from "../../support/until.ts";
 import { ask, closeAll, codeOf, collect, collectLog, exchange, parseAnswer, startServer } from "./harness.ts";
 
@@ -86,23 +85,6 @@ test("close lets a running answer end, with `connection: close`, and takes no ne
   assert.is(one.server.active, 0);
 });
 
-test("close lets a stream end, and its connection with it", async () => {
-  const one = await startServer();
-  let stream: Sse | undefined;
-  one.server.route("GET", "/stream", open, (call) => {
-    stream = openSse(call, { endOnClose: false });
-    stream.send(undefined, "first");
-  });
-  const socket = request(one.port, "/stream");
-  const text = collect(socket);
-  await once(socket, "data");
-  const closed = one.server.close(60_000);
-  stream?.send(undefined, "last");
-  stream?.close();
-  assert.match(await text, /first[\s\S]*last/);
-  await closed;
-});
-
 test("close cuts what is left when its grace is over", async () => {
   const one = await startServer();
   let signal: AbortSignal | undefined;
@@ -115,65 +97,6 @@ test("close cuts what is left when its grace is over", async () => {
   await one.server.close(50);
   assert.is(await text, "");
   await until("the signal", () => signal?.aborted);
-});
-
-test("event streams: form, keep-alive, end at close", async () => {
-  const one = await startServer();
-  let stream: Sse | undefined;
-  let ended = 0;
-  one.server.route("GET", "/feed", open, (call) => {
-    stream = openSse(call, { keepAliveMs: 30 });
-    stream.onClose(() => ended++);
-    stream.send("tick", { a: 1 });
-    stream.send(undefined, "two\nlines");
-    stream.send("bad\nname: x", "y");
-    stream.comment("note");
-  });
-  const socket = request(one.port, "/feed");
-  let seen = "";
-  socket.on("data", (chunk) => (seen += chunk));
-  const text = collect(socket);
-  await until("a keep-alive comment", () => seen.includes(": keep-alive\n\n"));
-  const { status, headers } = parseAnswer(seen);
-  assert.is(status, 200);
-  assert.match(headers["content-type"] ?? "", "text/event-stream");
-  assert.match(headers["cache-control"] ?? "", "no-cache");
-  assert.match(seen, 'event: tick\ndata: {"a":1}\n\n');
-  assert.match(seen, "data: two\ndata: lines\n\n");
-  assert.match(seen, "event: bad name: x\ndata: y\n\n");
-  assert.match(seen, ": note\n\n");
-  assert.is(stream?.closed, false);
-  await one.server.close(60_000);
-  await text;
-  assert.is(stream?.closed, true);
-  assert.is(ended, 1);
-  assert.is(stream?.send(undefined, "late"), false);
-});
-
-test("event streams: a reader that stops reading is cut off, one that leaves is noticed", async () => {
-  const one = await startServer();
-  const streams: Sse[] = [];
-  one.server.route("GET", "/feed", open, (call) => {
-    streams.push(openSse(call, { maxBufferedBytes: 100_000 }));
-  });
-  const slow = request(one.port, "/feed");
-  slow.on("error", () => {});
-  slow.pause();
-  await until("the slow reader's stream", () => streams.length === 1);
-  const data = "x".repeat(64 * 1024);
-  for (let i = 0; i < 2000 && !streams[0]?.closed; i++) {
-    if (streams[0]?.send(undefined, data)) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  await until("the cut", () => streams[0]?.closed);
-  slow.destroy();
-
-  const leaving = request(one.port, "/feed");
-  await until("the other stream", () => streams.length === 2);
-  const noticed = new Promise<void>((resolve) => streams[1]?.onClose(resolve));
-  leaving.destroy();
-  await noticed;
-  await streams[1]?.drained();
 });
 
 const handshake =

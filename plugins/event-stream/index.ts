@@ -1,6 +1,5 @@
-/** Server-sent events for feeds. */
-import type { Call } from "../../types.ts";
-import { RequestContext } from "../request-context.ts";
+/** `portico/event-stream`: server-sent events as the response to a request. */
+import type { Call } from "portico";
 
 export interface SseOptions {
   /** A comment goes out after this much silence; default 15000, 0 never. */
@@ -32,7 +31,7 @@ export interface Sse {
 export function openSse(call: Call, options: SseOptions = {}): Sse {
   const { keepAliveMs = 15_000, maxBufferedBytes = 1024 * 1024, endOnClose = true, headers } = options;
   const { res } = call;
-  const stopping = endOnClose && call instanceof RequestContext ? call.server.closing : undefined;
+  const stopping = endOnClose ? call.closing : undefined;
   const done: (() => void)[] = [];
   let closed = false;
 

@@ -1,5 +1,5 @@
 import * as assert from "uvu/assert";
-import { fitsPattern } from "../../../kernel/text/pattern.ts";
+import { fitsPattern } from "../../../plugins/strings/index.ts";
 import { test } from "../../support/suite.ts";
 
 test("patterns", () => {

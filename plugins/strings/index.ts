@@ -1,0 +1,3 @@
+/** `portico/strings`: cutting texts to a length, and patterns of names. */
+export { clip, shorten } from "./clip.ts";
+export { fitsPattern } from "./pattern.ts";
