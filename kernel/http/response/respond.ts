@@ -99,8 +99,19 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
+/**
+ * Head and body leave in one plain write: `res.end(body)` alone would write an empty part behind them, and so take the
+ * dearer way for several parts.
+ */
 function end(res: ServerResponse, body: string | Uint8Array): void {
-  // Latin-1 is bytes as they are: head and body leave in one write.
-  if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.end(body);
-  else res.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
+  if (body.length === 0) {
+    res.end();
+    return;
+  }
+  const { socket } = res;
+  // Latin-1 is bytes as they are.
+  if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.write(body);
+  else res.write(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
+  socket?.uncork();
+  res.end();
 }
