@@ -66,7 +66,7 @@ export interface CommandIO {
 export interface PluginTemplate {
   /** File name → text; `plugin.ts` among them. `packageDir`: of this installation. */
   files(name: string, packageDir: string): Record<string, string>;
-  /** One line on how to try it. */
+  /** How to try it, in a few lines. */
   tryIt(name: string): string;
 }
 

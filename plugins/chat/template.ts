@@ -1,14 +1,22 @@
-/** What `portico plugins new NAME --kind provider` writes: the provider, and a test of it that runs by itself. */
+/**
+ * What `portico plugins new NAME --kind provider` writes: the provider, a made-up server that answers it until there is a
+ * real one, and a test that runs by itself.
+ */
 import { join } from "node:path";
 import type { PluginTemplate } from "portico";
 
 const template: PluginTemplate = {
   files: (name, packageDir) => ({
     "plugin.ts": pluginText(name),
+    "stand-in.ts": standInText(name),
     "plugin.test.mjs": testText(name, join(packageDir, ".build/portico.js")),
   }),
   tryIt: (name) =>
-    `It answers as ${name}/MODEL once its server is there (baseUrl of a channel with \`provider: "${name}"\`, or the default in the file). \`node --test plugin.test.mjs\` in its folder tests it.`,
+    [
+      `Try it: portico channels test ${name}, or ask for the model ${name}/anything.`,
+      `What answers is stand-in.ts, until plugin.ts has your server's address and format.`,
+      `\`node --test plugin.test.mjs\` in its folder tests it.`,
+    ].join("\n"),
 };
 export default template;
 
@@ -23,6 +31,7 @@ import {
   bearerHeaders, completionFrom, createJsonDecoder, kindOfStatus, parseObject, postJson, readConversation, readFields,
   textOf, tokenUsage, upstreamError, wantsUsage, type WireProvider,
 } from "portico/chat";
+import { startStandIn } from "./stand-in.ts";
 
 interface Said {
   text?: string;
@@ -66,12 +75,42 @@ const wire: WireProvider = {
 export default definePlugin({
   name: "${name}",
   description: "Chat models of ${name}",
-  setup(ctx) {
+  async setup(ctx) {
     // Its own channel needs no configuration; others name it as their provider, with a baseUrl and a key.
-    const defaultBaseUrl = "http://127.0.0.1:8000";
+    const defaultBaseUrl = await startStandIn(ctx); // your server's address: "https://api.example.com"
     ctx.add("provider", { name: "${name}", builtinChannel: "${name}", defaultBaseUrl, wire });
   },
 });
+`;
+}
+
+function standInText(name: string): string {
+  return `/** A made-up server of ${name}'s format, which says what it was told. Remove it once plugin.ts has the address of yours. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { PluginContext } from "portico";
+import { parseObject } from "portico/chat";
+
+export async function startStandIn(ctx: PluginContext): Promise<string> {
+  const server = createServer((req, res) => {
+    const parts: Buffer[] = [];
+    req.on("data", (part) => parts.push(part));
+    req.on("end", () => {
+      const { prompt = "", stream }: { prompt?: string; stream?: boolean } = parseObject(Buffer.concat(parts)) ?? {};
+      if (req.url !== "/generate") return res.writeHead(404).end();
+      const text = \`You said: \${prompt.slice(prompt.lastIndexOf("user: ") + 6)}\`;
+      const end = { finish: "stop", tokens: { in: prompt.length, out: text.length } };
+      if (!stream) return res.end(JSON.stringify({ text, ...end }));
+      res.setHeader("content-type", "text/event-stream");
+      const events = [...text.split(/(?= )/).map((word) => ({ text: word })), end];
+      return res.end(events.map((event) => \`data: \${JSON.stringify(event)}\\n\\n\`).join(""));
+    });
+  });
+  ctx.defer(() => void server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return \`http://127.0.0.1:\${(server.address() as AddressInfo).port}\`;
+}
 `;
 }
 

@@ -89,7 +89,9 @@ test("plugins new writes a provider that is there without a restart, and a test 
     const response = await gateway.request("POST", "/v1/chat/completions", body);
     return response.status !== 404 && ((await response.json()) as any);
   });
-  assert.is(said.error.code, "upstream_error", "its server is not there");
+  assert.is(said.choices[0].message.content, "You said: hello");
+  const streamed = await gateway.request("POST", "/v1/chat/completions", { ...body, stream: true });
+  assert.match(await streamed.text(), /"You"[\s\S]*" said:"[\s\S]*" hello"[\s\S]*\[DONE\]/);
   const dir = join(home, "plugins", "shouter");
   assert.ok(readFileSync(join(dir, "plugin.ts"), "utf8").split("\n").length <= 62);
   const tested = spawnSync(process.execPath, ["--test", "plugin.test.mjs"], { cwd: dir, encoding: "utf8" });
