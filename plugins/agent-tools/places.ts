@@ -1,4 +1,4 @@
-/** Where the files of a call lie: the agent's workspace, or a sandboxed session's own directory. */
+/** Where the files of a call lie: the agent's workspace, or the own directory of a sandboxed or a client's session. */
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -29,7 +29,7 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
 
   return {
     async of(call) {
-      if (isSandboxed()) {
+      if (isSandboxed() || isClients(call.sessionKey)) {
         const root = sandboxOf(call.sessionKey);
         await mkdir(root, { recursive: true, mode: 0o700 });
         return { root, barred: [] };
@@ -42,4 +42,9 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
       return { root, barred: [...code, ...own, config, ...more] };
     },
   };
+}
+
+/** A client key's own: what it writes is never told to the owner's turns, and what the owner keeps not to it. */
+function isClients(session: string): boolean {
+  return session.startsWith("key:");
 }

@@ -4,6 +4,7 @@ import { type ChatGate, type ChatMeter, periodOf } from "portico/chat";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
 import { type Grant, grantOf } from "./grant.ts";
+import type { Holders } from "./holders.ts";
 import { mayUse } from "./models.ts";
 
 const MINUTE = 60_000;
@@ -13,12 +14,13 @@ const UNLIMITED = Number.MAX_SAFE_INTEGER;
 export interface GateServices {
   store: () => Store;
   usage: () => UsageService | undefined;
+  holders: Holders;
   log: Logger;
 }
 
 type Headers = Record<string, string>;
 
-export function createGate({ store, usage, log }: GateServices): ChatGate & ChatMeter {
+export function createGate({ store, usage, holders, log }: GateServices): ChatGate & ChatMeter {
   /** Tokens that are being counted, by key. */
   const charging = new Map<string, Promise<unknown>>();
 
@@ -77,6 +79,8 @@ export function createGate({ store, usage, log }: GateServices): ChatGate & Chat
       const grant = grantOf(client);
       if (grant === undefined) return;
       if (!mayUse(grant.models, wanted)) throw notAllowed(wanted.model);
+      // Without a list of models it never comes to the agent, nor to a session.
+      if (grant.models !== undefined) await holders.settle(grant.name, client.keyId ?? "");
       await checkBudget(grant);
       const headers: Headers = {};
       await checkTokens(grant, headers);

@@ -12,6 +12,7 @@ export default definePlugin({
   async setup(ctx, config) {
     const { createAuthenticator } = await import("./grant.ts");
     const { createGate } = await import("./gate.ts");
+    const { createHolders } = await import("./holders.ts");
     const { mountKeys } = await import("./routes.ts");
 
     let keys = config["gateway.keys"];
@@ -21,9 +22,10 @@ export default definePlugin({
       known = createAuthenticator(keys, Date.now);
     });
     ctx.add("authenticator", { name: known.name, authenticate: (token, req) => known.authenticate(token, req) });
-    const gate = createGate({ store: () => ctx.use("store"), usage: () => ctx.find("usage"), log: ctx.log });
+    const holders = createHolders(ctx);
+    const gate = createGate({ store: () => ctx.use("store"), usage: () => ctx.find("usage"), holders, log: ctx.log });
     ctx.add("gate", gate);
     ctx.add("meter", gate);
-    mountKeys(ctx, () => keys);
+    mountKeys(ctx, () => keys, holders);
   },
 });

@@ -1,7 +1,8 @@
 /** `/keys`: makes, lists and revokes. */
 import { type Call, compile, type PluginContext, PorticoError, reply } from "portico";
-import { keySession, periodOf } from "portico/chat";
+import { periodOf } from "portico/chat";
 import { hashOf, newKey, type State, stateOf } from "./grant.ts";
+import type { Holders } from "./holders.ts";
 import { budgetWarnings } from "./warnings.ts";
 import { createRequest, type KeyConfig, type KeysConfig } from "./schema.ts";
 
@@ -17,7 +18,7 @@ export interface KeyView extends Omit<KeyConfig, "hash"> {
   warnings?: string[];
 }
 
-export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
+export function mountKeys(ctx: PluginContext, keys: () => KeysConfig, holders: Holders): void {
   const now = () => ctx.use("store").now();
 
   async function view(name: string, { hash: _, ...rest }: KeyConfig): Promise<KeyView> {
@@ -36,7 +37,7 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
       throw new PorticoError("conflict", `There is a key \`${name}\` already. Revoke it first, or take another name.`);
     if (limits.expires !== undefined && Number.isNaN(Date.parse(limits.expires)))
       throw new PorticoError("invalid_request_error", "`expires` is not a date.", { param: "expires" });
-    await forgetSessions(name);
+    await holders.forget(name);
     const key = newKey();
     await ctx.setConfig(["gateway", "keys", name], { hash: hashOf(key), ...limits });
     const made = keys()[name];
@@ -45,17 +46,6 @@ export function mountKeys(ctx: PluginContext, keys: () => KeysConfig): void {
     if (shown.state !== "expired") return reply(201, { ...shown, key });
     const over = `it has expired already (${limits.expires}), and opens nothing`;
     return reply(201, { ...shown, warnings: [over, ...(shown.warnings ?? [])], key });
-  }
-
-  /** Who held the name before leaves nothing behind for the next one to read. */
-  async function forgetSessions(name: string): Promise<void> {
-    const { sessions } = ctx.use("store");
-    const prefix = keySession(name, "");
-    for (;;) {
-      const left = await sessions.list({ prefix });
-      if (left.length === 0) return;
-      for (const { id } of left) await sessions.delete(id);
-    }
   }
 
   async function revoke({ params }: Call) {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -113,6 +113,21 @@ test("a client's, sender's or poll's session sees its own kind alone, and sends 
   assert.match(last, '"key:ann:1"');
   await g.json("POST", "/agent", { message: "newer", wait: true, session: "key:ann2:1" });
   assert.match(await useTool(g, "sessions", { action: "list", limit: 1 }, { session: "key:ann" }), '"key:ann:1"');
+});
+
+test("a client's session has files and notes of its own, and none of the owner's", async () => {
+  const use = (session: string, name: string, args: object) => useTool(g, name, args, { session });
+  for (const session of ["key:ann:main", "key:ann:chat:x", "key:b%3Ac:main"]) {
+    assert.match(await use(session, "files", { action: "read", path: "fine.txt" }), /^Error: /);
+    assert.not.match(await use(session, "files", { action: "list" }), "fine.txt");
+    await use(session, "files", { action: "write", path: "AGENTS.md", content: `word of ${session}` });
+    assert.match(await use(session, "files", { action: "read", path: "AGENTS.md" }), `word of ${session}`);
+    await use(session, "memory", { action: "append", text: `note of ${session}` });
+    assert.match(await use(session, "memory", { action: "search", query: session }), `note of ${session}`);
+    assert.not.match(await use(`${session}2`, "memory", { action: "search", query: session }), "note of");
+  }
+  assert.not.match(await use("main", "memory", { action: "search", query: "note" }), "key:");
+  for (const name of ["AGENTS.md", "MEMORY.md"]) assert.not.ok(existsSync(join(g.home, "workspace", name)), name);
 });
 
 test("private addresses, metadata and our own ports are not fetched", async () => {

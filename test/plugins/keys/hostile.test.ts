@@ -1,8 +1,11 @@
 /** What a client key tries to get at: other sessions, the agent, another holder's responses, the disk. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 
 const test = suite("hostile client keys");
 let gateway: InProcessGateway;
@@ -114,6 +117,39 @@ test("a name that is given again opens nothing of its first holder", async () =>
   const resumed = await respond(second, { input: "and?", previous_response_id: json.id });
   assert.is(resumed.json.error.code, "previous_response_not_found");
   assert.not.ok((await sessions()).includes("key:shared:diary"));
+});
+
+test("nor does a name that has another hash in the file, now or after a restart", async () => {
+  const file = join(gateway.home, "portico.json");
+  const dirs = () => readdirSync(join(gateway.home, "state/sandboxes")).length;
+  const holds = async (secret: string) => {
+    const config = JSON.parse(readFileSync(file, "utf8"));
+    config.gateway.keys.filed = { hash: hashOf(secret), models: ["echo", "agent"] };
+    gateway.write("portico.json", JSON.stringify(config));
+    await until("the key to be known", async () => (await ask(secret, { model: "echo" })).status === 200);
+  };
+  await holds("pk_filed-1");
+  const { json } = await respond("pk_filed-1", { input: "a secret" });
+  const before = existsSync(join(gateway.home, "state/sandboxes")) ? dirs() : 0;
+  await ask("pk_filed-1", { messages: [{ role: "user", content: "Call files" }] }, { "x-portico-session": "diary" });
+  await ask("pk_filed-1", {}, { "x-portico-session": "diary" });
+  const said = async () => (await call("GET", "/sessions/key:filed:diary")).json.messages?.length ?? 0;
+  assert.ok((await said()) > 0);
+  // the same key again is the same holder
+  await holds("pk_filed-1");
+  await ask("pk_filed-1", {}, { "x-portico-session": "other" });
+  const kept = await said();
+  assert.ok(kept > 0);
+  await holds("pk_filed-2");
+  assert.is(await read("pk_filed-2", json.id), 404);
+  await Promise.all([1, 2, 3].map(() => ask("pk_filed-2", {}, { "x-portico-session": "diary" })));
+  const own = (await call("GET", "/sessions/key:filed:diary")).json.messages as { role: string; content: string }[];
+  assert.equal(
+    own.filter(({ role }) => role === "user").map(({ content }) => content),
+    ["Hi", "Hi", "Hi"],
+  );
+  assert.not.ok((await sessions()).includes("key:filed:other"));
+  await until("the files of the first holder to go", () => dirs() <= before);
 });
 
 test("what is kept of a key's responses has a bound; the oldest make room", async () => {

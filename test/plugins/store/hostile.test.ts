@@ -4,10 +4,12 @@ import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
 import { makePrivateDir } from "../../../plugins/store/private-files.ts";
+import { applyRetention } from "../../../plugins/store/records/retention.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
+import { temporaryStore } from "./temporary-store.ts";
 
 const test = suite("the store's files and address");
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
@@ -88,5 +90,26 @@ for (const [what, url, says] of [
     assert.unreachable("it has started");
   });
 }
+
+test("sessions that nobody named go, and their end is told; named ones stay, whatever their name", async () => {
+  const t = temporaryStore();
+  const { store, clock } = t;
+  for (const id of ["main", "webhook:ci"]) await store.sessions.put(id, {});
+  for (const id of ["webhook:old", "cron:old", "named later"]) await store.sessions.put(id, { temporary: true });
+  await store.sessions.put("named later", { temporary: null });
+  clock.now += 31 * 86_400_000;
+  await store.sessions.put("webhook:new", { temporary: true });
+  const forgotten: string[] = [];
+  const never = { itemsDays: 0, deadDays: 0, deliveriesDays: 0, usageDays: 0 };
+  await applyRetention(store, { ...never, sessionsDays: 30 }, (id) => void forgotten.push(id));
+  assert.equal(forgotten.sort(), ["cron:old", "webhook:old"]);
+  assert.equal((await store.sessions.list({})).map(({ id }) => id).sort(), [
+    "main",
+    "named later",
+    "webhook:ci",
+    "webhook:new",
+  ]);
+  await t.remove();
+});
 
 test.run();

@@ -52,22 +52,4 @@ test("the dead stay where only the done are forgotten", async () => {
   assert.equal(await left({ itemsDays: 14, deadDays: 90 }), ["dead"]);
 });
 
-test("sessions that nobody named go, and their end is told; named ones stay, whatever their name", async () => {
-  const { store, clock } = t;
-  for (const id of ["main", "webhook:ci"]) await store.sessions.put(id, {});
-  for (const id of ["webhook:old", "cron:old", "named later"]) await store.sessions.put(id, { temporary: true });
-  await store.sessions.put("named later", { temporary: null });
-  clock.now += 31 * DAY_MS;
-  await store.sessions.put("webhook:new", { temporary: true });
-  const forgotten: string[] = [];
-  await applyRetention(store, { ...never, sessionsDays: 30 }, (id) => void forgotten.push(id));
-  assert.equal(forgotten.sort(), ["cron:old", "webhook:old"]);
-  assert.equal((await store.sessions.list({})).map(({ id }) => id).sort(), [
-    "main",
-    "named later",
-    "webhook:ci",
-    "webhook:new",
-  ]);
-});
-
 test.run();

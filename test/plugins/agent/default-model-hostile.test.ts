@@ -10,6 +10,7 @@ const HOOK = {
   "hooks/asks/handler.ts":
     "export default async ({ context }, ctx) => (context.source === 'chat' ? { reply: await ctx.chat('from a hook') } : undefined);",
 };
+const WEBHOOK_TOKEN = "webhook-token-of-the-test";
 /** A provider whose upstream cannot say its models. */
 const SILENT = `import { definePlugin } from "portico";
 export default definePlugin({ name: "silent", setup(ctx) {
@@ -41,7 +42,8 @@ test("turns, hooks and automation ask the first model of the highest channel", a
     off: { ...scripted, models: ["m-off"], priority: 9, enabled: false },
     high: { ...scripted, models: ["text-embedding-1", "m-high", "m-other"], priority: 2 },
   };
-  const g = await gateway(channels, { files: HOOK });
+  const webhooks = { enabled: true, token: WEBHOOK_TOKEN, mappings: { ci: { message: "by a mapping" } } };
+  const g = await gateway(channels, { files: HOOK, config: { webhooks } });
   const turn = await g.json("POST", "/agent", { message: "hello", wait: true });
   assert.equal([turn.state, turn.result], ["done", "answered"]);
   const said = await g.json("POST", "/v1/chat/completions", {
@@ -56,9 +58,33 @@ test("turns, hooks and automation ask the first model of the highest channel", a
   });
   await g.json("POST", `/cron/jobs/${id}/run`);
   await until("the job's turn", () => g.targets.length === 3);
+  const hook = (path: string, body: object) =>
+    fetch(`${g.url}/hooks/${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${WEBHOOK_TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  for (const [path, body] of [
+    ["agent", { message: "by a webhook", wait: true }],
+    ["ci", {}],
+    ["wake", { text: "by a wake", mode: "now" }],
+  ] as const) {
+    const before = g.targets.length;
+    assert.is((await hook(path, body)).status, 200, path);
+    await until(`the turn of ${path}`, () => g.targets.length > before);
+  }
+  await g.json("POST", "/cron/jobs", {
+    name: "event",
+    schedule: { kind: "at", at: new Date(Date.now() + 50).toISOString() },
+    payload: { kind: "systemEvent", text: "by an event" },
+  });
+  await until("the event", async () => JSON.stringify(await g.json("GET", "/heartbeat")).includes("by an event"));
+  const before = g.targets.length;
+  await g.json("POST", "/heartbeat", {});
+  await until("the heartbeat's turn", () => g.targets.length > before);
   assert.equal(
-    g.targets.map(({ channel }) => channel),
-    ["high", "high", "high"],
+    g.targets.filter(({ channel, model }) => `${channel}/${model}` !== "high/m-high"),
+    [],
   );
   await g.stop();
 });

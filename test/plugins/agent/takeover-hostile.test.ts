@@ -1,0 +1,111 @@
+/** Turns whose gateway was killed are taken up at once on this machine, whoever looks, and whatever is left of the process. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { program } from "../../support/bundle.ts";
+import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
+
+/** Half of a lease: what waits for its end comes too late. */
+const SOON_MS = 15_000;
+const test = suite("hostile ends of a gateway");
+let up: Upstream;
+let isHeld = true;
+const started: { gateways: SpawnedGateway[]; parents: ChildProcess[] } = { gateways: [], parents: [] };
+
+test.before(async () => {
+  up = await startUpstream((_, res) => void (isHeld || json(res, completion("taken up"))));
+});
+test.before.each(() => {
+  isHeld = true;
+  up.seen.length = 0;
+});
+test.after(async () => {
+  for (const parent of started.parents) parent.kill("SIGKILL");
+  for (const gateway of started.gateways) await gateway.kill("SIGKILL");
+  await up?.close();
+});
+
+/** Without options as it was started before. */
+async function start(home: string, options?: { store?: string; apiKey?: string }): Promise<SpawnedGateway> {
+  const { store, apiKey = "key-of-the-test" } = options ?? {};
+  const config = options && {
+    channels: { up: { provider: "openai", baseUrl: up.url, apiKey, models: ["m"] } },
+    agents: { defaults: { model: "up/m" } },
+    store: store === undefined ? {} : { url: `file:${store}` },
+  };
+  const gateway = await spawnGateway({ home, config });
+  started.gateways.push(gateway);
+  return gateway;
+}
+
+async function runningTurn(gateway: SpawnedGateway): Promise<string> {
+  const before = up.seen.length;
+  const { turnId } = await gateway.json("POST", "/agent", { message: "x" });
+  await until("the model to be asked", () => up.seen.length > before);
+  return turnId;
+}
+
+async function takenUp(gateway: SpawnedGateway, turnId: string): Promise<void> {
+  const turn = await until(
+    "the turn to be taken up",
+    async () => {
+      const now = await gateway.json("GET", `/turns/${turnId}`);
+      return now.state === "done" && now;
+    },
+    SOON_MS,
+  );
+  assert.equal([turn.result, turn.attempts], ["taken up", 2]);
+}
+
+test("by the next start, though the killed process is still a zombie", async () => {
+  const home = makeHome();
+  // made once, for its token; then under a parent that never asks how it ended
+  const first = await start(home, {});
+  await first.kill("SIGTERM");
+  const command = [process.execPath, ...program(join(packageDir, "kernel/main.ts")), "start", "--home", home];
+  const script = '"$@" >&2 & echo $!; exec sleep 1000';
+  const parent = spawn("sh", ["-c", script, "sh", ...command], { stdio: ["ignore", "pipe", "pipe"] });
+  started.parents.push(parent);
+  const pid = Number(String((await once(parent.stdout, "data"))[0]));
+  let output = "";
+  parent.stderr.on("data", (text) => (output += text));
+  const url = await until("its address", () => /Base URL\s+(\S+)\/v1/.exec(output)?.[1]);
+  const before = up.seen.length;
+  const response = await fetch(`${url}/agent`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${first.token}`, "content-type": "application/json" },
+    body: JSON.stringify({ message: "x" }),
+  });
+  const { turnId } = (await response.json()) as { turnId: string };
+  await until("the model to be asked", () => up.seen.length > before);
+  process.kill(pid, "SIGKILL");
+  await until("a zombie", () => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z "));
+  isHeld = false;
+  const next = await start(home);
+  await takenUp(next, turnId);
+  await next.kill("SIGTERM");
+});
+
+test("by a neighbour of the same store that had looked before, again and again", async () => {
+  const store = join(makeHome(), "shared.db");
+  const neighbour = await start(makeHome(), { store, apiKey: "key-of-the-neighbour" });
+  const home = makeHome();
+  for (const options of [{ store }, undefined]) {
+    isHeld = true;
+    const gateway = await start(home, options);
+    let turnId = await runningTurn(gateway);
+    // the neighbour may have been first, as it has a right to
+    while (String(up.seen.at(-1)?.headers.authorization).includes("neighbour")) turnId = await runningTurn(gateway);
+    isHeld = false;
+    await gateway.kill("SIGKILL");
+    await takenUp(neighbour, turnId);
+  }
+  await neighbour.kill("SIGTERM");
+});
+
+test.run();
