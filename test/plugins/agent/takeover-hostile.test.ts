@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { program } from "../../support/bundle.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
