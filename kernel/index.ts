@@ -5,25 +5,9 @@
  * import { definePlugin, Type } from "portico";
  * export default definePlugin({ name: "hello", setup(ctx) { … } });
  */
-import type { Command } from "./contract/commands.ts";
 import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
-export type {
-  ArgSpec,
-  CheckContext,
-  Command,
-  CommandIO,
-  ConfigFile,
-  Finding,
-  GatewayClient,
-  HealthCheck,
-  HomeOnDisk,
-  OptionSpec,
-  PluginTemplate,
-  RequestOptions,
-  ServePart,
-} from "./contract/commands.ts";
 export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./extensions/load/bounded.ts";
@@ -34,6 +18,9 @@ export type { HookInfo } from "./extensions/hooks/record.ts";
 export type { HookTrial } from "./extensions/hooks/calls/try-out.ts";
 export type { HookFailure, HookRun } from "./extensions/hooks/version.ts";
 export type { GatewayState, Management } from "./gateway/services.ts";
+export type { HomeOnDisk } from "./home/home.ts";
+export type { StartedGateway } from "./home/start.ts";
+export type { CommandLine, OutputStream, Program } from "./program.ts";
 export type { HookLogLine } from "./log/kept-lines.ts";
 export { isPorticoError, PorticoError } from "./errors.ts";
 export { listenError, type Networks, parseNetworks } from "./http/address.ts";
@@ -48,7 +35,7 @@ export { didYouMean } from "./text/nearest.ts";
 export { compile } from "./schema.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
-export { absolutePath } from "./files/paths.ts";
+export { absolutePath, type HomeOptions } from "./files/paths.ts";
 export * from "./types.ts";
 
 /** Checks a plugin's definition at compile time and gives `setup` the types of its configuration. */
@@ -56,9 +43,4 @@ export function definePlugin<const C extends ConfigSchemas = Record<never, never
   definition: PluginDefinition<C>,
 ): PluginDefinition<C> {
   return definition;
-}
-
-/** Checks a command's definition at compile time. */
-export function defineCommand(command: Command): Command {
-  return command;
 }

@@ -1,7 +1,7 @@
 /** The process: its words, its streams, its interrupt. Everything else is handed in from here. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createPackageLoader } from "./package-loader.ts";
+import { loaderFor } from "./package-loader.ts";
 import { runProgram } from "./program.ts";
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
@@ -23,5 +23,5 @@ process.exitCode = await runProgram({
   signal: interrupted.signal,
   stdout: process.stdout,
   stderr: process.stderr,
-  loader: createPackageLoader(packageDir),
+  loaderFor,
 });

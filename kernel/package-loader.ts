@@ -1,20 +1,26 @@
 /** The loader as a gateway uses it: hands in `portico` and the faces of plugins, and keeps bundles where they may be written. */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
 import * as portico from "./index.ts";
 import { isInside } from "./extensions/safety.ts";
 import { createLoader, type Loader } from "./extensions/load/load.ts";
 import { LoadError } from "./extensions/problem.ts";
+import type { Paths } from "./types.ts";
+
+/** That of a home. */
+export function loaderFor({ package: packageDir, state }: Paths): Loader {
+  return createPackageLoader(packageDir, join(state, "cache"));
+}
 
 /**
  * The package's own bundles lie in `.build/cache` and are made when it is installed; those of users in `userCache`.
  * Source maps cost time at each load, so only what users write (and edit) has them. A development dependency that a
  * built-in plugin imports is bundled into it: a user's installation does not need the package.
  */
-export function createPackageLoader(packageDir: string, userCache = join(homedir(), ".cache", "portico")): Loader {
+export function createPackageLoader(packageDir: string, userCache?: string): Loader {
+  const ownCache = join(packageDir, ".build", "cache");
   const isOwn = (entry: string) => isInside(entry, packageDir);
   const manifest = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as {
     devDependencies?: Record<string, string>;
@@ -24,8 +30,8 @@ export function createPackageLoader(packageDir: string, userCache = join(homedir
     host: (id) => hostModule(id, packageDir),
     cacheFile: (entry) =>
       isOwn(entry)
-        ? join(packageDir, ".build", "cache", cacheName(entry, relative(packageDir, entry)))
-        : join(userCache, cacheName(entry, entry)),
+        ? join(ownCache, cacheName(entry, relative(packageDir, entry)))
+        : join(userCache ?? ownCache, cacheName(entry, entry)),
     own: (entry) => (isOwn(entry) ? { packages: development } : undefined),
   });
 }

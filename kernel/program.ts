@@ -1,35 +1,68 @@
 /** `portico`: the home on disk and the gateway, handed to the plugin that is the command line. */
 import { join } from "node:path";
-import type { CommandLine, Program } from "./contract/program.ts";
 import { discover } from "./extensions/discover.ts";
-import type { Loader } from "./extensions/load/load.ts";
 import { pluginEntryNames, readPlugins } from "./extensions/plugins/candidate.ts";
-import { resolvePaths } from "./files/paths.ts";
+import { type HomeOptions, resolvePaths } from "./files/paths.ts";
 import { pluginWithWord } from "./home/command-index.ts";
-import { openHome } from "./home/home.ts";
+import { type HomeOnDisk, type LoaderFor, openHome } from "./home/home.ts";
+import type { StartedGateway, StartOptions } from "./home/start.ts";
+import type { WorkersSetup } from "./home/workers.ts";
+import type { ConfigSchemas, Paths } from "./types.ts";
 
-export interface ProgramOptions extends Omit<Program, "home" | "workers" | "start"> {
-  /** For the plugins that a command is looked for in. */
-  loader: Loader;
+/** The process that was called as `portico WORD …`. */
+export interface Program {
+  /** The words behind `portico`. */
+  readonly argv: readonly string[];
+  readonly env: Record<string, string | undefined>;
+  readonly cwd: string;
+  readonly version: string;
+  /** Aborted by SIGINT. */
+  readonly signal: AbortSignal;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  home(options: HomeOptions): HomeOnDisk;
+  /** How many processes the home's gateway is to be; undefined for one. Evaluates the configuration where it speaks of them. */
+  workers(options: HomeOptions): Promise<WorkersSetup | undefined>;
+  /** Starts a gateway in this process. */
+  start(options: StartOptions): Promise<StartedGateway>;
+}
+
+export interface OutputStream {
+  write(text: string): unknown;
+  isTTY?: boolean;
 }
 
 /** Resolves with the exit code. */
-export async function runProgram({ loader, ...given }: ProgramOptions): Promise<number> {
+export type CommandLine = (program: Program) => Promise<number>;
+
+declare module "portico" {
+  interface PluginDefinition<C extends ConfigSchemas> {
+    /** Of the one plugin that is the command line. */
+    commandLine?: () => Promise<{ default: CommandLine }>;
+  }
+}
+
+interface ProgramOptions extends Omit<Program, "home" | "workers" | "start"> {
+  loaderFor: LoaderFor;
+}
+
+/** Resolves with the exit code. */
+export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promise<number> {
   const { env, version } = given;
-  const commandLine = await findCommandLine(loader, resolvePaths({}, env).package);
+  const commandLine = await findCommandLine(loaderFor, resolvePaths({}, env));
   return commandLine({
     ...given,
-    home: (options) => openHome(options, env, loader),
+    home: (options) => openHome(options, env, loaderFor),
     workers: async (options) => (await import("./home/workers.ts")).workersOf(options, env),
-    start: async (options) => (await import("./home/start.ts")).startHere(options, { env, version }),
+    start: async (options) => (await import("./home/start.ts")).startHere(options, { env, version, loaderFor }),
   });
 }
 
 /** Only the package's own: no other may see what is typed. */
-async function findCommandLine(loader: Loader, packageDir: string): Promise<CommandLine> {
-  const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  for (const only of [pluginWithWord("", packageDir), undefined])
-    for (const { meta } of await readPlugins(discover(roots, pluginEntryNames, only), loader))
+async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<CommandLine> {
+  const roots = [{ name: "bundled", dir: join(paths.package, "plugins"), rank: 0 }];
+  for (const only of [pluginWithWord("", paths.package), undefined])
+    for (const { meta } of await readPlugins(discover(roots, pluginEntryNames, only), loaderFor(paths)))
       if (meta?.commandLine) return (await meta.commandLine()).default;
   throw new Error("This installation has lost its command line: install Portico again.");
 }

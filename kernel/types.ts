@@ -10,5 +10,4 @@ export type * from "./contract/services.ts";
 export type * from "./http/types.ts";
 export type * from "./contract/plugins.ts";
 export type * from "./contract/hooks.ts";
-export type * from "./contract/program.ts";
 export type * from "./contract/workers.ts";

@@ -1,10 +1,8 @@
 /** What a plugin is, and what it gets. */
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { Command, HealthCheck, PluginTemplate } from "./commands.ts";
 import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
-import type { CommandLine } from "./program.ts";
 import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
 import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
@@ -40,16 +38,6 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   hookContext?: { readonly [K in keyof HookContext]?: string };
   /** Services that must be there before `setup` runs. */
   needs?: readonly ServiceName[];
-  /** Command word → its definition, loaded only when the word is used. */
-  commands?: Record<string, () => Promise<{ default: Command }>>;
-  /** What is looked at → how: `portico doctor` asks it, without setting the plugin up. */
-  checks?: Record<string, () => Promise<{ default: HealthCheck }>>;
-  /** Of the one plugin that is the command line. */
-  commandLine?: () => Promise<{ default: CommandLine }>;
-  /** Lines to copy with what each does, for the help of the bare `portico`. */
-  firstSteps?: readonly (readonly [line: string, what: string])[];
-  /** Kind → the files of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */
-  templates?: Record<string, () => Promise<{ default: PluginTemplate }>>;
   /** `config` is `ctx.config`. */
   setup(ctx: PluginContext<C>, config: ConfigOf<C>): void | Promise<void>;
 }

@@ -14,7 +14,6 @@ export interface Contributions {
   tool: Tool;
   authenticator: Authenticator;
   hookContext: HookContextMember;
-  banner: Banner;
   notice: Notice;
 }
 export type ContributionPoint = keyof Contributions & string;
@@ -74,13 +73,4 @@ export interface Notice {
   name: string;
   /** A sentence each; none: there is nothing to say. */
   list(): readonly string[] | Promise<readonly string[]>;
-}
-
-/** Lines of what `portico start` prints. */
-export interface Banner {
-  name: string;
-  /** Rows of a name and what it is: `["Base URL", "http://…/v1"]`. */
-  rows?(at: { url: string; token: string }): readonly (readonly [string, string])[];
-  /** A command that can be pasted into a shell. */
-  example?(at: { url: string; token: string }): string;
 }

@@ -4,8 +4,15 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PorticoError } from "../errors.ts";
-import type { HomeOptions, Paths } from "../types.ts";
+import type { Paths } from "../types.ts";
 import { reasonOf } from "./reason.ts";
+
+/** The options of the command line that say where things lie. */
+export interface HomeOptions {
+  home?: string | undefined;
+  workspace?: string | undefined;
+  config?: string | undefined;
+}
 
 /**
  * Where everything lies: by option, else by environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below `~/.portico`.

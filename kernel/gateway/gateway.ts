@@ -169,7 +169,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     plugins,
     hooks,
     bus,
-    banners: () => contributions.list("banner"),
+    list: contributions.list,
     use: (name) => services.use(name),
     accept: server.accept,
     stop: (reason) => (stopping ??= stop(reason)),

@@ -7,7 +7,7 @@ import type { HookHost } from "../extensions/hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { WorkerLink } from "../contract/workers.ts";
-import type { Banner, Paths, ServiceName, Services } from "../types.ts";
+import type { ContributionPoint, Contributions, Paths, ServiceName, Services } from "../types.ts";
 
 export interface GatewayOptions {
   paths: Paths;
@@ -38,8 +38,8 @@ export interface Gateway {
   readonly plugins: PluginHost;
   readonly hooks: HookHost;
   readonly bus: Bus;
-  /** What plugins have to say at the start. */
-  banners(): readonly Banner[];
+  /** What plugins contribute to a point. */
+  list<K extends ContributionPoint>(point: K): readonly Contributions[K][];
   /** A service that a plugin provides. Throws `service_unavailable` where none does. */
   use<K extends ServiceName>(name: K): Services[K];
   /** Serves a connection that another process has accepted. */

@@ -3,23 +3,23 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
-import type { Command, HomeOnDisk } from "../contract/commands.ts";
-import type { HomeOptions } from "../contract/program.ts";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import { discover } from "../extensions/discover.ts";
 import type { Loader } from "../extensions/load/load.ts";
-import { pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
+import { type PluginCandidate, pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
-import { resolvePaths } from "../files/paths.ts";
+import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
-import type { EventOutline, Paths } from "../types.ts";
+import type { EventOutline, Paths, PluginDefinition } from "../types.ts";
 import { pluginWithWord } from "./command-index.ts";
-import { readRunning } from "./running.ts";
+import type { ConfigFile } from "./config-file.ts";
+import type { HooksOnDisk } from "./hooks-on-disk.ts";
+import { readRunning, type RunningGateway } from "./running.ts";
 
-type LazyCommand = () => Promise<{ default: Command }>;
+export type LoaderFor = (paths: Paths) => Loader;
 
 /** Where a home's things lie, and whose plugins it loads. */
 interface Home {
@@ -27,10 +27,11 @@ interface Home {
   trust: Trust;
   /** The process's variables, and those of its `.env`. */
   env: Environment;
+  loaderFor: LoaderFor;
 }
 
 /** A broken configuration stops no command: it is told by those that need what it says. */
-function homeOf(options: HomeOptions, given: Environment): Home {
+function homeOf(options: HomeOptions, given: Environment): Omit<Home, "loaderFor"> {
   const paths = resolvePaths(options, given);
   try {
     const raw = readConfigFile(paths.config);
@@ -53,14 +54,8 @@ function speaksOfTrust(file: string): boolean {
   }
 }
 
-async function loaderOf(paths: Paths): Promise<Loader> {
-  const { createPackageLoader } = await import("../package-loader.ts");
-  return createPackageLoader(paths.package, join(paths.state, "cache"));
-}
-
-async function definitionsOf({ paths, trust }: Home, given?: Loader, only?: string) {
-  const loader = given ?? (await loaderOf(paths));
-  return readPlugins(discover(rootsOf("plugins", paths, { trust }), pluginEntryNames, only), loader);
+function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<PluginCandidate[]> {
+  return readPlugins(discover(rootsOf("plugins", paths, { trust }), pluginEntryNames, only), loaderFor(paths));
 }
 
 /** The file with the sections of all plugins that the home would load. */
@@ -69,31 +64,22 @@ async function openHomeConfig(home: Home, env: Environment, file = home.paths.co
   const config = await openConfig({ file, env, envFile, unsetAllowed: readRunning(home.paths.state) !== undefined });
   const { Type } = await import("@sinclair/typebox");
   // Of a plugin that does not load, the section's schema is not known: anything goes.
-  for (const { name, dir, meta } of await definitionsOf(home))
+  for (const { name, dir, meta } of await pluginsOf(home))
     config.define(dir, meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) });
   return config;
 }
 
 /** What commands get of it. */
-export function openHome(options: HomeOptions, env: Environment, commandLoader: Loader): HomeOnDisk {
-  const home = homeOf(options, env);
+export function openHome(options: HomeOptions, env: Environment, loaderFor: LoaderFor) {
+  const home = { ...homeOf(options, env), loaderFor };
   const { paths } = home;
-  const definitions = async () => (await definitionsOf(home)).flatMap(({ meta }) => (meta ? [meta] : []));
   return {
+    /** The workspace is the configured one; a gateway may have been started with another. */
     paths,
-    async config(file) {
-      const { configFileOf } = await import("./config-file.ts");
-      return configFileOf(await openHomeConfig(home, env, file));
-    },
-    async broken() {
-      const all = await definitionsOf(home);
-      return all.flatMap(({ name, entry, refused, problem }) => {
-        const reason = refused ?? problem?.message;
-        return reason === undefined ? [] : [{ name, entry, reason }];
-      });
-    },
-    running: () => readRunning(paths.state),
-    async access() {
+    /** The gateway that runs from this home. */
+    running: (): RunningGateway | undefined => readRunning(paths.state),
+    /** The port of its gateway and the secret that it takes, by what the configuration says now. */
+    async access(): Promise<{ port: number | string; secret: string | undefined }> {
       const { gateway } = readConfigFile(paths.config) as {
         gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
       };
@@ -101,24 +87,34 @@ export function openHome(options: HomeOptions, env: Environment, commandLoader: 
       const secret = withoutReferences(gateway?.auth?.token ?? gateway?.auth?.password, all) as string | undefined;
       return { port: withoutReferences(gateway?.port ?? 18789, all) as number | string, secret };
     },
-    async commands(word) {
-      const only = word === undefined ? undefined : (pluginWithWord(word, paths.package) ?? word);
-      const all = (await definitionsOf(home, commandLoader, only)).map(({ meta }) => meta);
-      return {
-        byWord: new Map(all.flatMap((one): [string, LazyCommand][] => Object.entries(one?.commands ?? {}))),
-        firstSteps: all.flatMap((one) => one?.firstSteps ?? []),
-      };
+    /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
+    async config(file?: string): Promise<ConfigFile> {
+      const { configFileOf } = await import("./config-file.ts");
+      return configFileOf(await openHomeConfig(home, env, file));
     },
-    templates: async () => new Map((await definitions()).flatMap(({ templates }) => Object.entries(templates ?? {}))),
-    checks: async () => new Map((await definitions()).flatMap(({ checks }) => Object.entries(checks ?? {}))),
+    /** What its plugins say of themselves. With `word`, only that one is loaded which is known to have the command. */
+    async definitions(word?: string): Promise<PluginDefinition[]> {
+      const only = word === undefined ? undefined : (pluginWithWord(word, paths.package) ?? word);
+      return (await pluginsOf(home, only)).flatMap(({ meta }) => meta ?? []);
+    },
+    /** The plugins that do not load. */
+    async broken(): Promise<{ name: string; entry: string; reason: string }[]> {
+      return (await pluginsOf(home)).flatMap(({ name, entry, refused, problem }) => {
+        const reason = refused ?? problem?.message;
+        return reason === undefined ? [] : [{ name, entry, reason }];
+      });
+    },
+    /** Event → its declaration: the kernel's, and those of its plugins. */
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
-      return Object.assign({ ...kernelEvents }, ...(await definitions()).map(({ events }) => events));
+      return Object.assign({ ...kernelEvents }, ...(await pluginsOf(home)).map(({ meta }) => meta?.events));
     },
-    async hooks(workspace) {
+    /** Its hooks, as a gateway with that workspace would see them. */
+    async hooks(workspace: string): Promise<HooksOnDisk> {
       const { openHooks } = await import("./hooks-on-disk.ts");
-      const loader = await loaderOf(paths);
-      return openHooks({ paths: { ...paths, workspace }, env: home.env, loader });
+      return openHooks({ paths: { ...paths, workspace }, env: home.env, loader: loaderFor(paths) });
     },
   };
 }
+/** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
+export type HomeOnDisk = ReturnType<typeof openHome>;

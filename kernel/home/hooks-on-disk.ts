@@ -6,7 +6,7 @@ import { expandReferences } from "../config/references.ts";
 import { discover } from "../extensions/discover.ts";
 import { type HookCandidate, hookEntryNames } from "../extensions/hooks/candidate.ts";
 import { createPermission } from "../extensions/hooks/permission.ts";
-import { describeHook, type HookInfo, type HooksOnDisk } from "../extensions/hooks/record.ts";
+import { describeHook, type HookInfo } from "../extensions/hooks/record.ts";
 import type { HookSettings } from "../extensions/hooks/settings.ts";
 import { newHealth } from "../extensions/hooks/version.ts";
 import type { Loader } from "../extensions/load/load.ts";
@@ -21,7 +21,7 @@ export interface HooksOptions {
   env: Record<string, string | undefined>;
 }
 
-export function openHooks({ paths, env, loader }: HooksOptions): HooksOnDisk {
+export function openHooks({ paths, env, loader }: HooksOptions) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config, env);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
@@ -36,19 +36,22 @@ export function openHooks({ paths, env, loader }: HooksOptions): HooksOnDisk {
   };
 
   return {
-    async byName(wanted) {
+    /** All of them, or those of one name: of each name the one that is meant, and its duplicates. */
+    async byName(wanted?: string): Promise<HookInfo[]> {
       const groups = groupByName(await read(rootsOf("hooks", paths, settings)));
       const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [...candidates.slice(0, 1), ...duplicates]);
       return all.map(show);
     },
-    async directory(dir) {
+    /** One directory, wherever it lies; undefined where it is no hook. */
+    async directory(dir: string): Promise<HookInfo | undefined> {
       const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
       const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
       return candidate && show(candidate);
     },
   };
 }
+export type HooksOnDisk = ReturnType<typeof openHooks>;
 
 /** Whom a broken configuration trusts is not known: nobody who needs approval. */
 function readSettings(file: string, env: HooksOptions["env"]): { hooks?: Partial<HookSettings> } {

@@ -1,22 +1,34 @@
 /** A home's gateway, in this process. */
 import { join } from "node:path";
-import type { StartedGateway, StartOptions } from "../contract/program.ts";
 import { asError } from "../errors.ts";
-import { resolvePaths } from "../files/paths.ts";
+import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { startGateway } from "../gateway/gateway.ts";
-import type { GatewayOptions } from "../gateway/types.ts";
+import type { Gateway, GatewayOptions } from "../gateway/types.ts";
 import { running } from "../owner.ts";
-import { createPackageLoader } from "../package-loader.ts";
 import type { Paths } from "../types.ts";
+import type { LoaderFor } from "./home.ts";
 import { readRunning } from "./running.ts";
 
-type Given = Pick<GatewayOptions, "env" | "version">;
+export interface StartOptions extends HomeOptions, Pick<GatewayOptions, "only" | "port" | "link" | "write"> {}
 
-export async function startHere(options: StartOptions, { env, version }: Given): Promise<StartedGateway> {
+export interface StartedGateway
+  extends Pick<Gateway, "url" | "token" | "tokenIsNew" | "list" | "use" | "accept" | "stop"> {
+  /** Looks for changed plugins and hooks. */
+  rescan(): void;
+  /** Logs what nobody has caught. True where it is an extension's: that one is told, and the gateway goes on. */
+  strayError(kind: string, thrown: unknown): boolean;
+}
+
+interface Given extends Pick<GatewayOptions, "env" | "version"> {
+  loaderFor: LoaderFor;
+}
+
+/** With `only`, it is not the gateway that the home's commands find. */
+export async function startHere(options: StartOptions, { env, version, loaderFor }: Given): Promise<StartedGateway> {
   const { only, port, link, write } = options;
   const paths = placesOf(resolvePaths(options, env), only !== undefined);
   process.setSourceMapsEnabled(true);
-  const loader = createPackageLoader(paths.package, join(paths.state, "cache"));
+  const loader = loaderFor(paths);
   const gateway = await startGateway({ paths, env, version, port, only, link, loader, write });
   return Object.assign(gateway, {
     rescan() {

@@ -4,10 +4,20 @@ import { availableParallelism } from "node:os";
 import { openConfig } from "../config/config.ts";
 import { type Environment, envFileIn } from "../config/environment.ts";
 import { ensureToken } from "../config/token.ts";
-import type { HomeOptions, WorkersSetup } from "../contract/program.ts";
-import { createHome, resolvePaths } from "../files/paths.ts";
+import { createHome, type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { refuseOpenDoor } from "../gateway/checks.ts";
 
+export interface WorkersSetup {
+  count: number;
+  host: string;
+  port: number;
+  /** How long a stop may take. */
+  stopMs: number;
+  /** Makes the home and, where there is none, its token: true then. Throws where the door would stand open. */
+  prepare(): Promise<boolean>;
+}
+
+/** How many processes the home's gateway is to be; undefined for one. */
 export async function workersOf(options: HomeOptions, env: Environment): Promise<WorkersSetup | undefined> {
   const paths = resolvePaths(options, env);
   // nothing is evaluated twice where there is one process, which is the rule

@@ -1,5 +1,5 @@
 /** Whether there is a browser to drive. */
-import type { HealthCheck } from "portico";
+import type { HealthCheck } from "portico/command-line";
 import { findBrowser } from "./drivers/executables.ts";
 import { hasLibrary } from "./drivers/library.ts";
 

@@ -1,4 +1,4 @@
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import { actCommands } from "./cli/act.ts";
 import { controlCommands } from "./cli/control.ts";
 import { extensionCommand } from "./cli/extension.ts";

@@ -1,5 +1,5 @@
 /** Whether the channels work: each is asked for its models and one word. */
-import type { Finding, HealthCheck } from "portico";
+import type { Finding, HealthCheck } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 
 const check: HealthCheck = async ({ config, gateway }) => {

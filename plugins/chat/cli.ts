@@ -1,4 +1,4 @@
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 
 export default defineCommand({

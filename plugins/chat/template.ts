@@ -3,7 +3,7 @@
  * real one, and a test that runs by itself.
  */
 import { join } from "node:path";
-import type { PluginTemplate } from "portico";
+import type { PluginTemplate } from "portico/command-line";
 
 const template: PluginTemplate = {
   files: (name, packageDir) => ({

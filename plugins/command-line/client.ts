@@ -4,7 +4,21 @@ import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import tls, { type ConnectionOptions } from "node:tls";
-import type { GatewayClient, RequestOptions } from "portico";
+
+export interface RequestOptions {
+  query?: Record<string, string | number | boolean | undefined>;
+  headers?: Record<string, string>;
+  /** Another server of the gateway, by its name: its port is asked from `/kernel/status`. */
+  server?: string;
+  timeoutMs?: number;
+}
+
+export interface GatewayClient {
+  /** The response's JSON. An error response is thrown with its message; no gateway there says how to start one. */
+  request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
+  /** The response's bytes as they come (SSE feeds, files). */
+  stream(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<AsyncIterable<Buffer>>;
+}
 
 /** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
 class GatewayError extends Error {

@@ -1,5 +1,5 @@
 /** Help that teaches: what a command is for, how it is written, and a line to copy. */
-import type { Command, OptionSpec } from "portico";
+import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
 export function helpFor(command: Command, path: readonly string[]): string {

@@ -1,5 +1,7 @@
 /** What a command gets. */
-import type { CommandIO, GatewayClient, HomeOptions, Program } from "portico";
+import type { HomeOptions, Program } from "portico";
+import type { GatewayClient } from "./client.ts";
+import type { CommandIO } from "./command.ts";
 import { logLine } from "./log-line.ts";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";

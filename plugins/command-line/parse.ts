@@ -1,6 +1,7 @@
 /** Turns words of the command line into a command with its options and arguments. */
 import { parseArgs } from "node:util";
-import { type ArgSpec, type Command, didYouMean, type OptionSpec } from "portico";
+import { didYouMean } from "portico";
+import type { ArgSpec, Command, OptionSpec } from "./command.ts";
 
 /** Wrong use of the command line: shown in one line, exit code 2. */
 export class UsageError extends Error {

@@ -1,9 +1,11 @@
 /** What a person types and reads: `portico WORD …`. */
 import { definePlugin } from "portico";
+import type {} from "./index.ts";
 
 export default definePlugin({
   name: "command-line",
   description: "The frame of all commands: words, help, output, and the process of `portico start`",
+  contributions: { banner: { fields: { name: "string" } } },
   commandLine: () => import("./run.ts"),
   setup() {},
 });

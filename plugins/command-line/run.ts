@@ -1,5 +1,7 @@
 /** Runs one subcommand: finds it among the plugins', prints help or its output, reports its failure. */
-import type { Command, CommandLine, GatewayClient, HomeOnDisk, HomeOptions, Program } from "portico";
+import type { CommandLine, HomeOnDisk, HomeOptions, PluginDefinition, Program } from "portico";
+import type { GatewayClient } from "./client.ts";
+import type { Command } from "./command.ts";
 import { createClient } from "./client.ts";
 import { helpFor, overview } from "./help.ts";
 import { createIo, placeOf } from "./io.ts";
@@ -60,18 +62,23 @@ async function runCommand(top: Command, program: Program, terminal: Terminal): P
 async function findTopCommand(word: string, program: Program): Promise<Command> {
   if (word === "start") return (await start()).default;
   const home = program.home(optionsIn(program.argv));
-  const near = (await home.commands(word)).byWord.get(word);
+  const near = commandsOf(await home.definitions(word)).get(word);
   if (near) return (await near()).default;
-  const { byWord } = await home.commands();
-  const far = byWord.get(word);
+  const all = commandsOf(await home.definitions());
+  const far = all.get(word);
   if (far) return (await far()).default;
-  throw unknownWord(word, ["start", ...byWord.keys()], ["portico"]);
+  throw unknownWord(word, ["start", ...all.keys()], ["portico"]);
 }
 
 async function overviewOf(program: Program): Promise<string> {
-  const { byWord, firstSteps } = await program.home(optionsIn(program.argv)).commands();
-  const all = [start, ...byWord.values()].map(async (lazy) => (await lazy()).default);
-  return overview(program.version, await Promise.all(all), firstSteps);
+  const definitions = await program.home(optionsIn(program.argv)).definitions();
+  const all = [start, ...commandsOf(definitions).values()].map(async (lazy) => (await lazy()).default);
+  const steps = definitions.flatMap(({ firstSteps }) => firstSteps ?? []);
+  return overview(program.version, await Promise.all(all), steps);
+}
+
+function commandsOf(definitions: readonly PluginDefinition[]): Map<string, LazyCommand> {
+  return new Map(definitions.flatMap(({ commands }) => Object.entries(commands ?? {})));
 }
 
 /** `--home` and `--config` wherever they stand: they decide which plugins there are. */

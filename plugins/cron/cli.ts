@@ -1,4 +1,4 @@
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
 import { formatDuration, scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";

@@ -1,4 +1,4 @@
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface DeliveryView {
   id: string;

@@ -1,4 +1,4 @@
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand } from "portico/command-line";
 import type { KeyView } from "./routes.ts";
 
 const limit = (description: string) => ({ type: "number", value: "N", description }) as const;

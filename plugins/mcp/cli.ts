@@ -1,4 +1,4 @@
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { ServerState } from "./connections.ts";
 
 export default defineCommand({

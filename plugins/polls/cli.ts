@@ -1,4 +1,4 @@
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand } from "portico/command-line";
 import { shorten } from "portico/strings";
 import { scheduleCommands, schedulePath, timeText } from "portico/cron";
 import { bodyOf, options } from "./cli/options.ts";

@@ -1,7 +1,7 @@
 /** Whether the store is sound. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { HealthCheck } from "portico";
+import type { HealthCheck } from "portico/command-line";
 import { isPostgres } from "./open.ts";
 
 const check: HealthCheck = async ({ config, gateway, paths }) => {

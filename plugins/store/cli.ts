@@ -1,5 +1,5 @@
 /** `portico store`. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 
 interface Status {
   ok: boolean;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface Listing {
   enabled: boolean;

@@ -8,9 +8,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createPackageLoader } from "../../kernel/package-loader.ts";
-import type { Command } from "../../kernel/contract/commands.ts";
+import type { Command } from "portico/command-line";
 import { openHome } from "../../kernel/home/home.ts";
+import { loaderFor } from "../../kernel/package-loader.ts";
 import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";
 import { packageDir, startGateway } from "../support/gateway.ts";
@@ -44,9 +44,10 @@ const test = suite("commands of the READMEs");
 
 test("each is there, with its options", async () => {
   const home = temporaryDir("portico-readme-");
-  const { byWord } = await openHome({ home }, {}, createPackageLoader(packageDir, join(home, "cache"))).commands();
+  const definitions = await openHome({ home }, {}, loaderFor).definitions();
   const known = new Map<string, Command>([["start", start]]);
-  for (const [word, load] of byWord) known.set(word, (await load()).default);
+  for (const [word, load] of definitions.flatMap(({ commands }) => Object.entries(commands ?? {})))
+    known.set(word, (await load()).default);
   const problems: string[] = [];
   for (const { readme, text, kind } of commands) {
     const [, line] = /(?:^|\$\(|> )portico ([^…]*?)\)?(?:…|$)/.exec(text) ?? [];

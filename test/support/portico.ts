@@ -1,7 +1,7 @@
 /** The command line, as a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { createPackageLoader } from "../../kernel/package-loader.ts";
+import { loaderFor } from "../../kernel/package-loader.ts";
 import { runProgram } from "../../kernel/program.ts";
 import { program } from "./runner/bundle.ts";
 import { packageDir } from "./gateway.ts";
@@ -50,7 +50,7 @@ export async function porticoHere(
     signal: new AbortController().signal,
     stdout: { write: (text) => void (stdout += text) },
     stderr: { write: (text) => void (stderr += text) },
-    loader: createPackageLoader(packageDir, join(home, "state", "cache")),
+    loaderFor,
   });
   return { code, stdout, stderr };
 }

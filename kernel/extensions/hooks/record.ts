@@ -50,18 +50,3 @@ export function describeHook(
 }
 /** What the host knows of a hook: how it is shown is somebody else's. */
 export type HookInfo = ReturnType<typeof describeHook>;
-
-/** The hooks of a home as they lie there, seen as a gateway would. */
-export interface HooksOnDisk {
-  /** All of them, or those of one name: of each name the one that is meant, and its duplicates. */
-  byName(wanted: string | undefined): Promise<HookInfo[]>;
-  /** One directory, wherever it lies; undefined where it is no hook. */
-  directory(dir: string): Promise<HookInfo | undefined>;
-}
-
-declare module "../../contract/commands.ts" {
-  interface HomeOnDisk {
-    /** Its hooks, as a gateway with that workspace would see them. */
-    hooks(workspace: string): Promise<HooksOnDisk>;
-  }
-}

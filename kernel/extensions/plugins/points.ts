@@ -14,7 +14,6 @@ const kernelPoints: Points = {
   },
   authenticator: { fields: { name: "string", authenticate: "function" } },
   hookContext: { fields: { name: "string", create: "function" } },
-  banner: { fields: { name: "string" } },
   notice: { fields: { name: "string", list: "function" } },
 };
 

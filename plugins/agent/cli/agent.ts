@@ -1,5 +1,5 @@
 /** `portico agent`: a turn from the command line. */
-import { type CommandIO, defineCommand } from "portico";
+import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface End {
   state: string;

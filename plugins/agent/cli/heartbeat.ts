@@ -1,5 +1,5 @@
 /** `portico heartbeat`. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 
 interface State {
   nextAt: string | null;

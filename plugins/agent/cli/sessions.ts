@@ -1,5 +1,5 @@
 /** `portico sessions`. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 
 interface Shown {
   id: string;

@@ -1,5 +1,5 @@
 /** `portico turns`: the agent's queue. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { TurnStatus } from "portico/agent";
 
 export default defineCommand({
@@ -50,7 +50,7 @@ export default defineCommand({
       name: action,
       summary: action === "cancel" ? "Stop a turn that waits or runs" : "Run a dead or cancelled turn again",
       args: [{ name: "turn" }],
-      async run(io: import("portico").CommandIO) {
+      async run(io: import("portico/command-line").CommandIO) {
         const path = `/turns/${encodeURIComponent(io.args["turn"] ?? "")}/${action}`;
         const answer = await io.gateway.request<{ ok: boolean }>("POST", path);
         io.show(answer, ({ ok }) => (ok ? "Done." : "It had ended already."));

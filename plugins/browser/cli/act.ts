@@ -1,5 +1,5 @@
 /** `portico browser`: everything that is done to a page. */
-import type { Command, CommandIO, OptionSpec } from "portico";
+import type { Command, CommandIO, OptionSpec } from "portico/command-line";
 import { command, type Definition, flag, jsonOption, number, TAB, text } from "./command.ts";
 
 const SNAPSHOT: Record<string, OptionSpec> = { snapshot: flag("Also print a fresh efficient snapshot") };

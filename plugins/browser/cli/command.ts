@@ -1,5 +1,5 @@
 /** How a subcommand of `portico browser` becomes a request to the control API. */
-import type { ArgSpec, Command, CommandIO, OptionSpec } from "portico";
+import type { ArgSpec, Command, CommandIO, OptionSpec } from "portico/command-line";
 
 interface ApiRequest {
   method: "GET" | "POST" | "DELETE";

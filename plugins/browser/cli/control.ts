@@ -1,5 +1,5 @@
 /** `portico browser`: status, start and stop, profiles, tabs, navigation. */
-import type { Command } from "portico";
+import type { Command } from "portico/command-line";
 import { command, flag, jsonOption, TAB, text } from "./command.ts";
 
 interface TabView {

@@ -1,5 +1,5 @@
 /** `portico browser extension`: where the relay's extension lies, and what to enter on its options page. */
-import { type Command, type CommandIO, defineCommand } from "portico";
+import { type Command, type CommandIO, defineCommand } from "portico/command-line";
 
 const ask = <T>(io: CommandIO, path: string): Promise<T> =>
   io.gateway.request<T>("GET", path, undefined, { server: "browser" });

@@ -1,5 +1,5 @@
 /** `portico browser`: snapshots, pictures, what a page said and loaded. */
-import type { Command } from "portico";
+import type { Command } from "portico/command-line";
 import { command, flag, number, TAB, text } from "./command.ts";
 
 const CLEAR = flag("Forget them afterwards");

@@ -1,5 +1,5 @@
 /** `portico browser`: cookies, storage, and what the browser pretends. */
-import type { Command, CommandIO } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import { command, flag, jsonOption, TAB, text } from "./command.ts";
 
 const CLEAR = flag("Take it back");

@@ -8,7 +8,7 @@ export function bannerOf(gateway: StartedGateway): string {
     ? `${gateway.token} (made at this start; kept in the configuration)`
     : "as configured";
   const at = { url: gateway.url, token: token ?? "" };
-  const parts = gateway.banners();
+  const parts = gateway.list("banner");
   const rowsOf = (some: typeof parts) => some.flatMap((part) => part.rows?.(at) ?? []);
   // what can be pasted stands with the address and the token that it takes; all else comes after
   const rows = [...rowsOf(parts.filter(({ example }) => example)), ["Token", shown] as const];

@@ -1,4 +1,4 @@
-import { defineCommand } from "portico";
+import { defineCommand } from "../command.ts";
 
 /** The foreground gateway. It is the only command that does not talk to a running one. */
 export default defineCommand({

@@ -1,5 +1,6 @@
 /** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
-import type { CommandIO, HomeOptions, Program, ServePart, StartedGateway } from "portico";
+import type { HomeOptions, Program, StartedGateway } from "portico";
+import type { CommandIO, ServePart } from "../command.ts";
 import { checkPort } from "../parse.ts";
 import { joinWorkers, type ProcessLink } from "../workers/link.ts";
 import { bannerOf } from "./banner.ts";

@@ -1,5 +1,6 @@
 /** `portico start` where `gateway.workers` is above 1: this process runs the workers, each of which is a gateway. */
-import type { CommandIO, HomeOptions, Program } from "portico";
+import type { HomeOptions, Program } from "portico";
+import type { CommandIO } from "../command.ts";
 import { WORKER_VARIABLE } from "../workers/messages.ts";
 import { handleSignals } from "./signals.ts";
 

@@ -1,5 +1,5 @@
 /** The options that make a job, and the request that they amount to. */
-import type { CommandIO, OptionSpec } from "portico";
+import type { CommandIO, OptionSpec } from "portico/command-line";
 import { parseDuration } from "portico/cron";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });

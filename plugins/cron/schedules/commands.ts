@@ -1,5 +1,5 @@
 /** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
-import type { Command, CommandIO, OptionSpec } from "portico";
+import type { Command, CommandIO, OptionSpec } from "portico/command-line";
 
 export interface ScheduleCommandsOptions<V, R> {
   /** What one of them is called: `job`. */

@@ -1,17 +1,7 @@
 /** `portico doctor`: works without a gateway, and looks at more where one runs. */
 import { checkHook } from "../hooks/check.ts";
-import {
-  type CheckContext,
-  type Command,
-  type CommandIO,
-  type ConfigProblem,
-  type Finding,
-  type GatewayClient,
-  type HealthCheck,
-  type HomeOnDisk,
-  isPorticoError,
-  problemText,
-} from "portico";
+import { type ConfigProblem, type HomeOnDisk, isPorticoError, problemText } from "portico";
+import type { CheckContext, Command, CommandIO, Finding, GatewayClient, HealthCheck } from "portico/command-line";
 import { checkHome, checkPort, checkRights } from "./machine.ts";
 
 interface NamedFinding extends Finding {
@@ -149,7 +139,8 @@ const LIMIT_MS = 120_000;
 
 /** What plugins find, side by side. */
 async function askPlugins(io: CommandIO, context: CheckContext): Promise<NamedFinding[]> {
-  const found = [...(await io.home().checks())].map(async ([about, load]) =>
+  const checks = (await io.home().definitions()).flatMap((one) => Object.entries(one.checks ?? {}));
+  const found = [...new Map(checks)].map(async ([about, load]) =>
     named(about, await ask((await load()).default, context)),
   );
   return (await Promise.all(found)).flat();

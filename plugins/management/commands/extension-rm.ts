@@ -1,7 +1,7 @@
 /** `portico hooks rm` and `portico plugins rm`. */
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Command, CommandIO } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import { isSamePlace, type Place, pathOf, stateOf, workspaceOf } from "./gateway-or-disk.ts";
 
 export function removeCommand(kind: "hooks" | "plugins"): Command {

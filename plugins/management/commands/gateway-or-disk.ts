@@ -1,6 +1,7 @@
 /** What hooks' commands need to know: from the gateway where one runs, else from the disk. */
 import { realpathSync } from "node:fs";
-import type { CommandIO, EventOutline } from "portico";
+import type { EventOutline } from "portico";
+import type { CommandIO } from "portico/command-line";
 
 /** The gateway that runs from this home may have been started with another workspace. */
 export async function workspaceOf(io: CommandIO): Promise<string> {

@@ -1,7 +1,8 @@
 /** `portico hooks check`: asks the gateway where one runs, and works without one. */
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Command, CommandIO, HookInfo } from "portico";
+import type { HookInfo } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import type { HookRecord } from "../hooks/record.ts";
 import { checkHook, type HookCheckReport } from "../hooks/check.ts";
 import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";

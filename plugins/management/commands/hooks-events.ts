@@ -1,5 +1,6 @@
 /** `portico hooks events`: what hooks can handle, as it is declared. */
-import { type Command, didYouMean, type EventOutline } from "portico";
+import { didYouMean, type EventOutline } from "portico";
+import type { Command } from "portico/command-line";
 import { declaredEvents } from "./gateway-or-disk.ts";
 
 export const hookEvents: Command = {

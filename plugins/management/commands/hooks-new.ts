@@ -1,6 +1,7 @@
 /** `portico hooks new`. */
 import { join } from "node:path";
-import { type Command, type CommandIO, isHookName } from "portico";
+import { isHookName } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import { editorConfig } from "./editor-config.ts";
 import { unknownEvent } from "./hooks-events.ts";
 import { declaredEvents, isSamePlace, stateOf, workspaceOf } from "./gateway-or-disk.ts";

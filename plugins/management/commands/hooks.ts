@@ -3,7 +3,8 @@ import { checkHooks } from "./hooks-check.ts";
 import { removeCommand } from "./extension-rm.ts";
 import { hookEvents } from "./hooks-events.ts";
 import { newHook } from "./hooks-new.ts";
-import type { Command, CommandIO, HookLogLine } from "portico";
+import type { HookLogLine } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import type { HookRecord } from "../hooks/record.ts";
 import type { HookRunReport } from "../hooks/run.ts";
 

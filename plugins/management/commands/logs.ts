@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import type { Command } from "portico";
+import type { Command } from "portico/command-line";
 
 const logs: Command = {
   name: "logs",

@@ -2,7 +2,8 @@
 import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { Finding, Paths } from "portico";
+import type { Paths } from "portico";
+import type { Finding } from "portico/command-line";
 
 export function checkHome({ home }: Paths): Finding[] {
   const mend = `make it yours, readable and writable (chmod 700 ${home}), or choose another with --home`;

@@ -2,14 +2,8 @@ import { editorConfig } from "./editor-config.ts";
 import { removeCommand } from "./extension-rm.ts";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  type Command,
-  type CommandIO,
-  didYouMean,
-  type HomeOnDisk,
-  type PluginRecord,
-  type PluginTemplate,
-} from "portico";
+import { didYouMean, type HomeOnDisk, type PluginRecord } from "portico";
+import type { Command, CommandIO, PluginTemplate } from "portico/command-line";
 
 import type { PluginInfo, ShownRuns } from "../routes/plugin-runs.ts";
 
@@ -138,7 +132,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
 
 /** Plugins offer the kinds; the only one needs no naming. */
 async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = await home.templates();
+  const offered = new Map((await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})));
   const names = [...offered.keys()];
   const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (found) return (await found()).default;

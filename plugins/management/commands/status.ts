@@ -1,4 +1,4 @@
-import type { Command } from "portico";
+import type { Command } from "portico/command-line";
 
 interface Status {
   version: string;

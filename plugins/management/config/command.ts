@@ -1,7 +1,8 @@
 /** `portico config`: the configuration file, read and written without a running gateway. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Command, type CommandIO, type ConfigProblem, type Dispose, isPorticoError, problemText } from "portico";
+import { type ConfigProblem, type Dispose, isPorticoError, problemText } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import { printable } from "./schema.ts";
 
 const command: Command = {

@@ -1,5 +1,5 @@
 /** `portico node`: this machine's browser for a gateway elsewhere. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 
 export default defineCommand({
   name: "node",

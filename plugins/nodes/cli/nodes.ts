@@ -1,5 +1,5 @@
 /** `portico nodes`: the nodes of a gateway. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { NodeStatus } from "../index.ts";
 
 const list = defineCommand({

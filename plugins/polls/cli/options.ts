@@ -1,5 +1,5 @@
 /** The options that make a poll, and the request that they amount to. */
-import type { CommandIO, OptionSpec } from "portico";
+import type { CommandIO, OptionSpec } from "portico/command-line";
 
 const text = (description: string, value = "TEXT"): OptionSpec => ({ type: "string", value, description });
 const KINDS = ["feed", "json", "html", "http", "file"] as const;

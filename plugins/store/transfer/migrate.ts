@@ -1,6 +1,7 @@
 /** `portico store migrate`: one engine's state to another, while no gateway runs. */
 import { join } from "node:path";
-import { type CommandIO, type Logger, PorticoError } from "portico";
+import { type Logger, PorticoError } from "portico";
+import type { CommandIO } from "portico/command-line";
 import { openEngine } from "../open.ts";
 import { transfer } from "./transfer.ts";
 

@@ -1,5 +1,5 @@
 /** What the commands of `portico usage` have in common. */
-import type { CommandIO, OptionSpec } from "portico";
+import type { CommandIO, OptionSpec } from "portico/command-line";
 
 export const rangeOptions = {
   since: { type: "string", value: "TIME", description: "from this long ago: 7d, 24h, 90m, 4w" },

@@ -1,5 +1,5 @@
 /** `portico usage requests`. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { RequestPage, RequestView } from "../requests/page.ts";
 import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";
 

@@ -1,5 +1,5 @@
 /** `portico usage`. */
-import { defineCommand } from "portico";
+import { defineCommand } from "portico/command-line";
 import type { Amounts, Report, Row } from "../report.ts";
 import requests from "./requests.ts";
 import { dollars, filterOptions, keyName, queryOf, rangeOptions } from "./options.ts";

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import * as assert from "uvu/assert";
 import { runProgram } from "../../../kernel/program.ts";
-import { createPackageLoader } from "../../../kernel/package-loader.ts";
+import { loaderFor } from "../../../kernel/package-loader.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
 import { withWorkspace } from "../../../kernel/files/workspace.ts";
 import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
@@ -31,9 +31,12 @@ const plugin = `import { definePlugin, Type } from "portico";
 export default definePlugin({
   name: "mine",
   config: { mine: Type.Object({ word: Type.String({ default: "none" }) }) },
-  commands: { mine: async () => ({ default: { name: "mine", summary: "Mine", run: async (io) => io.print("it is mine") } }) },
+  commands: { mine: () => import("./cli.ts") },
   setup() {},
 });
+`;
+const cli = `import { defineCommand } from "portico/command-line";
+export default defineCommand({ name: "mine", summary: "Mine", run: async (io) => io.print("it is mine") });
 `;
 
 test("gateway, agent and command line agree on it", async () => {
@@ -45,6 +48,7 @@ test("gateway, agent and command line agree on it", async () => {
     "hooks/see/HOOK.md": hook,
     "hooks/see/handler.ts": handler,
     "plugins/mine/plugin.ts": plugin,
+    "plugins/mine/cli.ts": cli,
   })) {
     mkdirSync(dirname(join(workspace, name)), { recursive: true, mode: 0o700 });
     writeFileSync(join(workspace, name), text, { mode: 0o600 });
@@ -87,7 +91,7 @@ async function portico(home: string, variables: Record<string, string>, ...argv:
     signal: new AbortController().signal,
     stdout: { write },
     stderr: { write },
-    loader: createPackageLoader(packageDir),
+    loaderFor,
   });
   return output;
 }

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Command, CommandIO } from "portico";
+import type { Command, CommandIO } from "portico/command-line";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import command from "../../../plugins/browser/cli.ts";

@@ -1,0 +1,41 @@
+/** What plugins offer to those who work on the command line, beside commands; nothing of it needs their `setup`. */
+import type { Paths } from "portico";
+import type { GatewayClient } from "./client.ts";
+
+/** A plugin to start from. */
+export interface PluginTemplate {
+  /** File name → text; `plugin.ts` among them. `packageDir`: of this installation. */
+  files(name: string, packageDir: string): Record<string, string>;
+  /** How to try it, in a few lines. */
+  tryIt(name: string): string;
+}
+
+/** One thing that was looked at. */
+export interface Finding {
+  level: "ok" | "warning" | "error";
+  /** What is so. */
+  message: string;
+  /** How to mend it. */
+  mend?: string | undefined;
+}
+
+export interface CheckContext {
+  /** Everything that the configuration says, with defaults. */
+  config: Readonly<Record<string, unknown>>;
+  paths: Paths;
+  env: Readonly<Record<string, string | undefined>>;
+  /** The running gateway; undefined where none responds. */
+  gateway: GatewayClient | undefined;
+}
+
+/** Looks at what a plugin cares for; a throw is an error that it found. Runs on the command line and may take seconds. */
+export type HealthCheck = (context: CheckContext) => Promise<readonly Finding[]>;
+
+/** Lines of what `portico start` prints. */
+export interface Banner {
+  name: string;
+  /** Rows of a name and what it is: `["Base URL", "http://…/v1"]`. */
+  rows?(at: { url: string; token: string }): readonly (readonly [string, string])[];
+  /** A command that can be pasted into a shell. */
+  example?(at: { url: string; token: string }): string;
+}
