@@ -18,17 +18,9 @@ export interface AuthOptions {
   throttle?: Throttle;
 }
 
+/** Its address is only looked at after a failure. */
 interface Caller {
   readonly address: string;
-}
-
-export interface Auth {
-  /**
-   * The client behind a request. Answers at once where the credential is the owner's; asks the authenticators
-   * otherwise. `caller.address` is only looked at after a failure. Throws (or rejects with) `unauthorized`,
-   * `too_many_attempts`, or `forbidden` for a client key on a route of the owner's.
-   */
-  authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client>;
 }
 
 /** Nobody in particular. */
@@ -42,7 +34,9 @@ const MISSING = "Credentials are missing. Send the gateway's token as `Authoriza
 const WRONG =
   "The credentials are wrong. Send the gateway's token as `Authorization: Bearer <token>`, without white space around it.";
 
-export function createAuth(options: AuthOptions): Auth {
+export type Auth = ReturnType<typeof createAuth>;
+
+export function createAuth(options: AuthOptions) {
   const { settings, authenticators, log } = options;
   const throttle = options.throttle ?? createThrottle();
   const token = latestSecret();
@@ -100,7 +94,12 @@ export function createAuth(options: AuthOptions): Auth {
   }
 
   return {
-    authenticate(req, access, caller) {
+    /**
+     * The client behind a request: at once where the credential is the owner's; the authenticators are asked otherwise.
+     * Throws (or rejects with) `unauthorized`, `too_many_attempts`, or `forbidden` for a client key on a route of the
+     * owner's.
+     */
+    authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client> {
       if (access === "public" || access === "own") return ANONYMOUS;
       if (occursTwice(req.rawHeaders, "authorization")) {
         throw refuse(access, caller, "The request has two Authorization headers. Send one.");

@@ -4,35 +4,22 @@ import type { Duplex } from "node:stream";
 import type { AccessEntry } from "../log/log.ts";
 import type { RequestContext } from "./request-context.ts";
 
-export interface Connections {
-  add(socket: Socket): void;
-  /** From here on the connection is no HTTP any more, but its new owner's. */
-  handOver(socket: Duplex): void;
-  /** Counts a request until its response is out or its client gone, then logs its line. */
-  begin(call: RequestContext): void;
-  /** How many requests run on a connection, and the last of them. */
-  running(socket: Duplex): Running;
-  /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. */
-  end(graceMs: number): Promise<void>;
-  /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
-  cut(graceMs: number): Promise<void>;
-  /** Requests under way. */
-  readonly active: number;
-  /** Status → responses to requests that no route took. */
-  readonly unmatched: ReadonlyMap<number, number>;
-}
-
+/** The requests of a connection that are under way. */
 interface Running {
   count: number;
+  /** The last of them. */
   call?: RequestContext | undefined;
 }
 
 /** For the log and the counts only: the client left before there was a response. */
 const CLIENT_CLOSED = 499;
 
-export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal): Connections {
+export type Connections = ReturnType<typeof createConnections>;
+
+export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal) {
   const connections = new Map<Duplex, Running>();
   const handedOver = new Set<Duplex>();
+  /** Status → responses to requests that no route took. */
   const unmatched = new Map<number, number>();
   let active = 0;
   let changed = (): void => {};
@@ -52,7 +39,7 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
   }
 
   return {
-    add(socket) {
+    add(socket: Socket): void {
       connections.set(socket, { count: 0 });
       socket.once("close", () => {
         connections.delete(socket);
@@ -60,12 +47,14 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
         changed();
       });
     },
-    handOver(socket) {
+    /** From here on the connection is no HTTP any more, but its new owner's. */
+    handOver(socket: Duplex): void {
       connections.delete(socket);
       handedOver.add(socket);
       changed();
     },
-    begin(call) {
+    /** Counts a request until its response is out or its client gone, then logs its line. */
+    begin(call: RequestContext): void {
       const { plain: res } = call;
       const { socket } = call.req;
       const connection = connections.get(socket);
@@ -96,18 +85,21 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
         });
       });
     },
-    running: (socket) => connections.get(socket) ?? { count: 0 },
+    running: (socket: Duplex): Running => connections.get(socket) ?? { count: 0 },
 
-    async end(graceMs) {
+    /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. */
+    async end(graceMs: number): Promise<void> {
       for (const [socket, { count, call }] of connections) {
         if (count === 0) (socket as Socket).destroySoon();
         else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
       }
       await gone(connections, graceMs);
     },
-    cut: (graceMs) => gone(handedOver, graceMs),
+    /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
+    cut: (graceMs: number) => gone(handedOver, graceMs),
 
-    unmatched,
+    unmatched: unmatched as ReadonlyMap<number, number>,
+    /** Requests under way. */
     get active() {
       return active;
     },

@@ -19,13 +19,6 @@ export interface GuardOptions {
   origins: readonly string[];
 }
 
-export interface Guards {
-  /** Told by `listen`. */
-  bind(host: string, port: number): void;
-  /** Checks one request. Returns the allowed foreign origin, which is to get CORS headers. Throws `forbidden_…`. */
-  check(req: IncomingMessage, exceptions?: GuardExceptions): string | undefined;
-}
-
 /** What a route allows beside the rules. */
 interface GuardExceptions {
   /** Further origins. */
@@ -36,7 +29,9 @@ interface GuardExceptions {
 
 const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
 
-export function createGuards({ settings, loopbackOnly, origins }: GuardOptions): Guards {
+export type Guards = ReturnType<typeof createGuards>;
+
+export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) {
   let hostRestricted = true;
   let names: readonly string[] = LOOPBACK_NAMES;
   let allowedHosts: readonly string[] | undefined;
@@ -67,14 +62,16 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions):
   }
 
   return {
-    bind(host, port) {
+    /** Told by `listen`. */
+    bind(host: string, port: number): void {
       hostRestricted = host === "localhost" || isLoopback(host);
       const own = hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
       // without a port: nginx's $host
       names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
     },
 
-    check(req, { origins: extra, linkable = false } = {}) {
+    /** Checks one request. Returns the allowed foreign origin, which is to get CORS headers. Throws `forbidden_…`. */
+    check(req: IncomingMessage, { origins: extra, linkable = false }: GuardExceptions = {}): string | undefined {
       refresh();
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");

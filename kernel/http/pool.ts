@@ -18,21 +18,13 @@ export interface OpenServer {
   release: Dispose;
 }
 
-export interface ServerPool {
-  open(options: ServerOptions): Promise<OpenServer>;
-  urls(): Record<string, string>;
-  routes(): ServerRoutes[];
-  ports(): number[];
-  drainAll(graceMs: number): Promise<unknown>;
-}
-
 interface Entry {
   server: HttpServer;
   holders: number;
   ready: Promise<unknown>;
 }
 
-export function createServerPool({ create, portFor, listens }: ServerPoolOptions): ServerPool {
+export function createServerPool({ create, portFor, listens }: ServerPoolOptions) {
   const entries = new Map<string, Entry>();
   const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
 
@@ -55,7 +47,7 @@ export function createServerPool({ create, portFor, listens }: ServerPoolOptions
   }
 
   return {
-    async open(options) {
+    async open(options: ServerOptions): Promise<OpenServer> {
       const entry = enter(options);
       entry.holders++;
       try {
@@ -67,9 +59,12 @@ export function createServerPool({ create, portFor, listens }: ServerPoolOptions
       const server = Object.assign(entry.server, { url: urlOf(entry) });
       return { server, release: () => leave(options.name, entry) };
     },
-    urls: () => (!listens ? {} : Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)]))),
-    routes: () => [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
+    urls: (): Record<string, string> =>
+      !listens ? {} : Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
+    routes: (): ServerRoutes[] =>
+      [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
     ports: () => [...entries.values()].map(({ server }) => server.port),
-    drainAll: (graceMs) => Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),
+    drainAll: (graceMs: number): Promise<unknown> =>
+      Promise.all([...entries.values()].map(({ server }) => server.drain(graceMs))),
   };
 }

@@ -11,15 +11,6 @@ export interface Found<R> {
   params: Record<string, string>;
 }
 
-export interface Router<R> {
-  /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
-  add(method: string, path: string, route: R): Dispose;
-  find(method: string, path: string): Found<R> | undefined;
-  /** The methods that a path has, for `Allow`. */
-  methods(path: string): string[];
-  list(): readonly { method: string; path: string; route: R }[];
-}
-
 interface Entry<R> {
   /** "" takes every method. */
   method: string;
@@ -32,7 +23,7 @@ interface Entry<R> {
   rank: string;
 }
 
-export function createRouter<R>(): Router<R> {
+export function createRouter<R>() {
   let entries: readonly Entry<R>[] = [];
   let table: ReturnType<typeof build<R>> | undefined;
 
@@ -49,7 +40,8 @@ export function createRouter<R>(): Router<R> {
   }
 
   return {
-    add(method, path, route) {
+    /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
+    add(method: string, path: string, route: R): Dispose {
       if (!path.startsWith("/")) throw new TypeError(`a route's path begins with "/": ${path}`);
       const entry = { method, path, route, ...patternOf(path) };
       change([entry, ...entries]);
@@ -58,7 +50,8 @@ export function createRouter<R>(): Router<R> {
       };
     },
     find,
-    methods: (path) => METHODS.filter((method) => find(method, path)),
+    /** The methods that a path has, for `Allow`. */
+    methods: (path: string) => METHODS.filter((method) => find(method, path)),
     list: () => entries,
   };
 }

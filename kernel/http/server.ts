@@ -1,16 +1,17 @@
 /** The HTTP server that routes are mounted on: its port, its connections, its end. What a request meets is in requests.ts. */
+import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
-import type { Logger, Mount, RouteInfo } from "../types.ts";
+import type { Logger, Mount } from "../types.ts";
 import type { Auth } from "./auth.ts";
 import { createConnections } from "./connections.ts";
 import { createGuards } from "./guards.ts";
 import { mintId } from "./request-context.ts";
-import { createRequests, type RequestCounts } from "./requests.ts";
+import { createRequests } from "./requests.ts";
 import { listenError } from "./address.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
@@ -37,30 +38,6 @@ export interface HttpServerOptions {
   opens?: Promise<unknown>;
 }
 
-export interface HttpServer extends Mount {
-  /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
-  listen(port: number, host: string): Promise<number>;
-  /** Serves a connection that somebody else has opened, and unwrapped where the server speaks TLS. */
-  connect(socket: Duplex): void;
-  /** Serves connections that another process accepts at this address and hands to `accept`. */
-  adopt(port: number, host: string): void;
-  accept(socket: Socket): void;
-  /**
-   * Takes no more connections, lets running requests end for `graceMs`, then cuts them. Sockets that an upgrade has
-   * handed over stay.
-   */
-  drain(graceMs: number): Promise<void>;
-  /** `drain`, then ends the handed-over sockets too, whose owners have said farewell by now. */
-  close(graceMs: number): Promise<void>;
-  /** 0 until the server listens. */
-  readonly port: number;
-  readonly host: string;
-  /** Requests that are under way. */
-  readonly active: number;
-  requests(): RequestCounts;
-  routes(): RouteInfo[];
-}
-
 // Longer than the pools of common clients keep a connection, so that it is they who close it.
 const KEEP_ALIVE_MS = 75_000;
 
@@ -69,8 +46,10 @@ const HANDSHAKE_MS = 10_000;
 /** A peer that is there answers a farewell within this. */
 const FAREWELL_MS = 1_500;
 
-export function createServer(options: HttpServerOptions): HttpServer {
-  const { log, settings, auth, loopbackOnly = false, origins = [] } = options;
+export type HttpServer = ReturnType<typeof createServer>;
+
+export function createServer(options: HttpServerOptions) {
+  const { log, settings, auth, loopbackOnly = false, origins = [], tls } = options;
   const closing = new AbortController();
   const guards = createGuards({ settings, loopbackOnly, origins });
   const forms = createErrorForms(log);
@@ -78,7 +57,7 @@ export function createServer(options: HttpServerOptions): HttpServer {
   const context = { server: { log, settings, closing: closing.signal }, guards, auth, forms };
   const requests = createRequests({ ...context, connections });
   const upgrades = createRouter<UpgradeRoute>();
-  let host = "";
+  const find = (path: string) => upgrades.find("GET", path)?.route;
   let port = 0;
   let drained: Promise<void> | undefined;
   let closed: Promise<unknown> = Promise.resolve();
@@ -95,37 +74,18 @@ export function createServer(options: HttpServerOptions): HttpServer {
   const take = (req: IncomingMessage, res: http.ServerResponse) =>
     isOpen ? requests.take(req, res) : onceOpen(req, () => requests.take(req, res));
   const httpOptions = { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 };
-  const secure = options.tls && https.createServer({ ...httpOptions, handshakeTimeout: HANDSHAKE_MS }, take);
+  const secure = tls && https.createServer({ ...httpOptions, handshakeTimeout: HANDSHAKE_MS }, take);
   const server = secure ?? http.createServer(httpOptions, take);
   /** What announces a connection that requests come over. */
   const connected = secure ? "secureConnection" : "connection";
   let stopTls = (): void => {};
 
-  function drain(graceMs: number): Promise<void> {
-    drained ??= (async () => {
-      closing.abort();
-      stopTls();
-      if (port === 0) return;
-      closed = new Promise((resolve) => server.close(resolve));
-      await connections.end(graceMs);
-    })();
-    return drained;
-  }
-
-  function begin(atPort: number, atHost: string): void {
-    port = atPort;
-    host = atHost;
-    guards.bind(host, port);
-  }
-
   server.on(connected, (socket: Socket) => {
     server.headersTimeout = settings().headersTimeoutMs;
     connections.add(socket);
   });
-
   server.on("checkContinue", (req, res) => onceOpen(req, () => requests.take(req, res, "continue")));
   server.on("checkExpectation", (req, res) => onceOpen(req, () => requests.take(req, res, "unknown")));
-
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (req.headers.upgrade?.toLowerCase() !== "websocket") {
       ignoreUpgrade(req, socket, head);
@@ -133,10 +93,8 @@ export function createServer(options: HttpServerOptions): HttpServer {
       return;
     }
     connections.handOver(socket);
-    const find = (path: string) => upgrades.find("GET", path)?.route;
     onceOpen(req, () => void handleUpgrade({ ...context, find }, req, socket, head));
   });
-
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {
     const { count, call } = connections.running(socket);
     if (failure.code === "ECONNRESET" || !socket.writable || count > 1 || call?.plain.headersSent) {
@@ -148,51 +106,67 @@ export function createServer(options: HttpServerOptions): HttpServer {
     endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
   });
 
-  return {
+  function begin(atPort: number, host: string): void {
+    port = atPort;
+    guards.bind(host, port);
+  }
+
+  /**
+   * Takes no more connections, lets running requests end for `graceMs`, then cuts them. Sockets that an upgrade has
+   * handed over stay.
+   */
+  function drain(graceMs: number): Promise<void> {
+    drained ??= (async () => {
+      closing.abort();
+      stopTls();
+      if (port === 0) return;
+      closed = new Promise((resolve) => server.close(resolve));
+      await connections.end(graceMs);
+    })();
+    return drained;
+  }
+
+  const mount: Mount = {
     route: requests.add,
-    upgrade: (path, options, handler) => upgrades.add("GET", path, { ...options, handler }),
+    upgrade: (path, route, handler) => upgrades.add("GET", path, { ...route, handler }),
     errors: forms.add,
-    connect: (socket) => void server.emit(connected, socket),
-    accept: (socket) => void server.emit("connection", socket),
-    adopt(sharedPort, sharedHost) {
-      if (secure && options.tls) stopTls = serveCertificate(secure, options.tls, log);
+  };
+  return {
+    ...mount,
+    /** Serves a connection that somebody else has accepted. */
+    accept: (socket: Duplex) => void server.emit("connection", socket),
+    /** Serves connections that another process accepts at this address and hands to `accept`. */
+    adopt(sharedPort: number, host: string): void {
+      if (secure && tls) stopTls = serveCertificate(secure, tls, log);
       server.emit("listening"); // from now on Node looks after slow heads
-      begin(sharedPort, sharedHost);
+      begin(sharedPort, host);
     },
-
-    listen(wantedPort, wantedHost) {
-      return new Promise((resolve, reject) => {
-        if (secure && options.tls) stopTls = serveCertificate(secure, options.tls, log);
-        const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, wantedHost, wantedPort));
-        server.once("error", onError);
-        server.listen(wantedPort, wantedHost, () => {
-          server.off("error", onError);
-          // a stop that came while the port was being opened has found nothing to close
-          if (closing.signal.aborted) {
-            server.close();
-            reject(new PorticoError("service_unavailable", "The gateway is stopping."));
-            return;
-          }
-          server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
-          begin((server.address() as AddressInfo).port, wantedHost);
-          resolve(port);
-        });
-      });
+    /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
+    async listen(wantedPort: number, host: string): Promise<number> {
+      if (secure && tls) stopTls = serveCertificate(secure, tls, log);
+      server.listen(wantedPort, host);
+      await once(server, "listening").catch((error) => Promise.reject(listenError(error, host, wantedPort)));
+      // a stop that came while the port was being opened has found nothing to close
+      if (closing.signal.aborted) {
+        server.close();
+        throw new PorticoError("service_unavailable", "The gateway is stopping.");
+      }
+      server.on("error", (error) => log.error({ err: error, server: options.name }, "the server failed"));
+      begin((server.address() as AddressInfo).port, host);
+      return port;
     },
-
     drain,
-    async close(graceMs) {
+    /** `drain`, then ends the handed-over sockets too, whose owners have said farewell by now. */
+    async close(graceMs: number): Promise<void> {
       await drain(graceMs);
       await connections.cut(FAREWELL_MS);
       await closed;
     },
-
+    /** 0 until the server listens. */
     get port() {
       return port;
     },
-    get host() {
-      return host;
-    },
+    /** Requests that are under way. */
     get active() {
       return connections.active;
     },

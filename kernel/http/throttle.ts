@@ -23,15 +23,9 @@ interface ThrottleState {
   resetMs: number;
 }
 
-export interface Throttle {
-  /** Notes a failure; `too_many_attempts` (and nothing is noted) where the caller had used its failures up before. */
-  fail(address: string): PorticoError | undefined;
-  look(address: string): ThrottleState;
-  /** Notes a failure that another process has seen. */
-  note(address: string): void;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
-export function createThrottle(options: ThrottleOptions = {}): Throttle {
+export function createThrottle(options: ThrottleOptions = {}) {
   const { limit = 20, windowMs = 60_000, maxAddresses = 10_000, now = () => performance.now() } = options;
   const failures = new Map<string, number[]>();
 
@@ -49,15 +43,17 @@ export function createThrottle(options: ThrottleOptions = {}): Throttle {
   }
 
   return {
-    fail(address) {
+    /** Notes a failure; `too_many_attempts` (and nothing is noted) where the caller had used its failures up before. */
+    fail(address: string): PorticoError | undefined {
       const recent = recentOf(address);
       if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
       note(address);
       options.onFailure?.(address);
       return undefined;
     },
+    /** Notes a failure that another process has seen. */
     note,
-    look(address) {
+    look(address: string): ThrottleState {
       const recent = recentOf(address);
       const last = recent.at(-1);
       const resetMs = last === undefined ? 0 : Math.max(1, last + windowMs - now());

@@ -2,20 +2,16 @@
 import { isPorticoError, PorticoError } from "../../errors.ts";
 import type { Dispose, ErrorForm, Logger } from "../../types.ts";
 
-export interface ErrorForms {
-  add(prefix: string, form: ErrorForm): Dispose;
-  /** The body of the response to an error on this path. */
-  render(path: string, error: PorticoError, requestId?: string): string;
-}
+export type ErrorForms = ReturnType<typeof createErrorForms>;
 
 const plainForm: ErrorForm = ({ code, message, param, details }) => ({ error: { code, message, param, ...details } });
 
 /** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
-export function createErrorForms(log: Logger): ErrorForms {
+export function createErrorForms(log: Logger) {
   let forms: { prefix: string; form: ErrorForm }[] = [];
 
   return {
-    add(prefix, form) {
+    add(prefix: string, form: ErrorForm): Dispose {
       const entry = { prefix: prefix.replace(/\/+$/, ""), form };
       forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
       return () => {
@@ -23,7 +19,8 @@ export function createErrorForms(log: Logger): ErrorForms {
       };
     },
 
-    render(path, error, requestId) {
+    /** The body of the response to an error on this path. */
+    render(path: string, error: PorticoError, requestId?: string): string {
       const { code, message, status, type, param, details } = error;
       const shown = { code, message, status, type, param, details, requestId };
       const entry = forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));

@@ -8,14 +8,8 @@ import { inBurst } from "./burst.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";
 import { isBodiless, jsonResponse, type Outgoing, outgoing } from "./reply.ts";
 
-export interface Responder {
+export function createResponder(log: Logger, forms: ErrorForms) {
   /** Sends a handler's value; `undefined` means that the handler answers by itself. */
-  finish(call: RequestContext, value: unknown): void;
-  /** Sends an error; where the response has begun already, cuts it off. */
-  fail(call: RequestContext, failure: unknown): void;
-}
-
-export function createResponder(log: Logger, forms: ErrorForms): Responder {
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
     if (value === undefined || value === res || res.destroyed) return;
@@ -40,6 +34,7 @@ export function createResponder(log: Logger, forms: ErrorForms): Responder {
     });
   }
 
+  /** Sends an error; where the response has begun already, cuts it off. */
   function fail(call: RequestContext, failure: unknown): void {
     const { plain: res, id, path } = call;
     if (res.destroyed || res.closed || (isPorticoError(failure) && failure.code === "client_closed")) {
