@@ -33,6 +33,7 @@ const pluginsTimeoutMs = 30_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { version, loader, link } = options;
   const startedAt = Date.now();
+  const isFirst = link === undefined || link.workers.index === 0;
   const config = await openConfig({
     file: options.paths.config,
     env: options.env,
@@ -43,6 +44,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await createHome(paths);
   const logBook = createLog({
     file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
+    movesFile: isFirst,
     write: options.write,
   });
   const { log } = logBook;
@@ -52,7 +54,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const contributions = createContributions();
   const undos: (() => unknown)[] = [];
   const work = createWorkload();
-  const isFirst = link === undefined || link.workers.index === 0;
   let open = () => {};
   const opens = new Promise<void>((resolve) => {
     open = resolve;

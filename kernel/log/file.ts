@@ -11,22 +11,15 @@ const LOOK_MS = 1_000;
 /** An error is told once in this time: a full disk has one for every write. */
 const SILENCE_MS = 60_000;
 
-export interface LogFile {
-  /** Never throws. Lines that cannot be written are lost to the file. */
-  write(line: string): void;
-  /** Writes what waits. */
-  close(): Promise<void>;
-}
-
 export interface LogFileOptions {
   file: string;
   /** A file that has reached this moves to `<file>.1`, whose place it takes. */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
   /** Called from the background. */
   onError(error: unknown): void;
 }
 
-export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOptions): LogFile {
+export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOptions) {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   let handle: FileHandle | undefined;
   let bytes = 0;
@@ -96,11 +89,13 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
   }
 
   return {
-    write(line) {
+    /** Never throws. Lines that cannot be written are lost to the file. */
+    write(line: string): void {
       waiting += line;
       scheduled ??= setTimeout(() => void flush(), DELAY_MS);
     },
-    async close() {
+    /** Writes what waits. */
+    async close(): Promise<void> {
       await flush();
       await handle?.close().catch(() => {});
       handle = undefined;

@@ -2,7 +2,7 @@
 import pino from "pino";
 import type { Logger } from "../types.ts";
 import { openLogFile } from "./file.ts";
-import { RecentLines } from "./recent-lines.ts";
+import { createRecentLines } from "./recent-lines.ts";
 import { createRedaction, redactKeys } from "./redaction.ts";
 
 /** One response to one request. */
@@ -19,37 +19,29 @@ export interface AccessEntry {
   cut: boolean;
 }
 
-export interface LogBook {
-  log: Logger & { level: string };
-  /** The line of one response, at level `info`: as pino would write it, at a fifth of its cost. */
-  access(entry: AccessEntry): void;
-  /** The last lines, oldest first, as JSON text without the line break. */
-  recent(): readonly string[];
-  follow(line: (text: string) => void): () => void;
-  /** From now on this text shows as `[redacted]` in every line. */
-  addSecret(secret: string): void;
-  setLevel(level: string): void;
-  close(): Promise<void>;
-}
-
 export interface LogOptions {
   level?: string;
-  /** Where lines are kept; a file of 10 MB moves to `<file>.1`. */
+  /** Where lines are kept. */
   file?: string;
+  /** A file of 10 MB moves to `<file>.1`, default true. Of several processes that write to it, one may do so. */
+  movesFile?: boolean;
   /** Standard output or a test's collector; absent: none. */
   write?: (line: string) => void;
 }
 
 const keptLines = 1000;
 
-export function createLog(options: LogOptions = {}): LogBook {
-  const recent = new RecentLines(keptLines);
+export type LogBook = ReturnType<typeof createLog>;
+
+export function createLog(options: LogOptions = {}) {
+  const recent = createRecentLines(keptLines);
   const followers = new Set<(line: string) => void>();
   const redaction = createRedaction();
   // standard output still has the lines
   const file = options.file
     ? openLogFile({
         file: options.file,
+        maxBytes: options.movesFile === false ? Number.POSITIVE_INFINITY : undefined,
         onError: (error) => log.warn({ err: error }, "the log file cannot be written: its lines are missing there"),
       })
     : undefined;
@@ -73,9 +65,11 @@ export function createLog(options: LogOptions = {}): LogBook {
 
   // pino's formatter of bindings is for the root only; children of children inherit this one.
   const { child } = log;
-  log.child = function (this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
-    return Reflect.apply(child, this, [redactKeys(bindings), more]);
-  } as unknown as typeof child;
+  Object.defineProperty(log, "child", {
+    value(this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
+      return Reflect.apply(child, this, [redactKeys(bindings), more]);
+    },
+  });
 
   function keep(line: string): void {
     recent.add(line);
@@ -92,6 +86,7 @@ export function createLog(options: LogOptions = {}): LogBook {
     }
   }
 
+  /** The line of one response, at level `info`: as pino would write it, at a fifth of its cost. */
   function access({ id, method, path, status, ms, bytes, cut }: AccessEntry): void {
     if (!log.isLevelEnabled("info")) return;
     const line =
@@ -101,15 +96,17 @@ export function createLog(options: LogOptions = {}): LogBook {
   }
 
   return {
-    log,
+    log: log as Logger & { level: string },
     access,
-    recent: () => recent.last(),
-    follow(follower) {
+    /** The last lines, oldest first, as JSON text without the line break. */
+    recent: (): readonly string[] => recent.last(),
+    follow(follower: (line: string) => void): () => void {
       followers.add(follower);
       return () => void followers.delete(follower);
     },
+    /** From now on this text shows as `[redacted]` in every line. */
     addSecret: redaction.add,
-    setLevel(level) {
+    setLevel(level: string): void {
       log.level = level;
     },
     close: async () => file?.close(),

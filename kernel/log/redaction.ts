@@ -39,16 +39,10 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-export interface Redaction {
-  /** From now on; texts of fewer than six characters are left out. */
-  add(secret: string): void;
-  /** JSON text with the secrets in its strings replaced; numbers that look like one stay numbers. */
-  hide(json: string): string;
-}
-
-export function createRedaction(secrets: Iterable<string> = []): Redaction {
+export function createRedaction(secrets: Iterable<string> = []) {
   /** A secret → as it stands inside a string of JSON. */
   const written = new Map<string, string>();
+  /** From now on; texts of fewer than six characters are left out. */
   const add = (secret: string): void => {
     if (secret.length >= shortest) written.set(secret, JSON.stringify(secret).slice(1, -1));
   };
@@ -65,7 +59,8 @@ export function createRedaction(secrets: Iterable<string> = []): Redaction {
 
   return {
     add,
-    hide(json) {
+    /** JSON text with the secrets in its strings replaced; numbers that look like one stay numbers. */
+    hide(json: string): string {
       for (const text of written.values()) if (json.includes(text)) return json.replace(jsonString, hideIn);
       return json;
     },

@@ -29,10 +29,11 @@ test("a file that has grown moves away while the log goes on", async () => {
 
 test("of several that write to it one moves it away, and the others follow", async () => {
   const file = join(root, "shared.log");
-  const open = () => openLogFile({ file, maxBytes: 100, onError: (error) => assert.unreachable(String(error)) });
-  const [one, other] = [open(), open()];
+  const open = (maxBytes: number) =>
+    openLogFile({ file, maxBytes, onError: (error) => assert.unreachable(String(error)) });
+  const [one, other] = [open(100), open(Number.POSITIVE_INFINITY)];
   const line = (n: number) => `${n} ${"x".repeat(60)}\n`;
-  for (const [n, log] of [one, other, one, other, one].entries()) {
+  for (const [n, log] of [one, other, other, one, other].entries()) {
     log.write(line(n));
     await until(`line ${n}`, () => read(file).includes(`${n} x`) || read(`${file}.1`).includes(`${n} x`));
   }

@@ -1,7 +1,7 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLog } from "../../../kernel/log/log.ts";
-import { RecentLines } from "../../../kernel/log/recent-lines.ts";
+import { createRecentLines } from "../../../kernel/log/recent-lines.ts";
 
 function collect(): { lines: string[]; book: ReturnType<typeof createLog> } {
   const lines: string[] = [];
@@ -69,7 +69,7 @@ test("recent lines are kept and followers get new ones", () => {
 });
 
 test("the last lines are whole, whatever their size and script, and no more than asked for", () => {
-  const recent = new RecentLines(100, 4096);
+  const recent = createRecentLines(100, 4096);
   const lines = Array.from({ length: 500 }, (_, i) => `${i} ${"añ日😀".repeat(i % 40)}`);
   lines.splice(450, 0, "long ".repeat(5000));
   for (const [i, line] of lines.entries()) {
