@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
 import * as portico from "./index.ts";
-import { isInside } from "./extensions/safety.ts";
-import { createLoader, type Loader } from "./extensions/load/load.ts";
-import { LoadError } from "./extensions/problem.ts";
+import { isInside } from "./files/own.ts";
+import { createLoader, type Loader } from "./modules/load.ts";
+import { LoadError } from "./modules/problem.ts";
 import type { Paths } from "./types.ts";
 
 /** That of a home. */

@@ -38,8 +38,8 @@ const importers: Record<string, string[]> = {
   "gray-matter": ["kernel/extensions/hooks/front-matter.ts"],
   chokidar: ["kernel/extensions/watch.ts"],
   pino: ["kernel/log/log.ts"],
-  acorn: ["kernel/extensions/load/guard-loops.ts"],
-  esbuild: ["kernel/extensions/load/bundle.ts", ".ci/build.ts"],
+  acorn: ["kernel/modules/guard-loops.ts"],
+  esbuild: ["kernel/modules/bundle.ts", ".ci/build.ts"],
   libsql: ["plugins/store/sqlite/connection.ts"],
   pg: ["plugins/store/postgres/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
@@ -94,6 +94,14 @@ test("there are sources and imports to judge", () => {
 test("the kernel imports no plugin and no hook", () => {
   const wrong = imports.filter(
     ({ from, to }) => from.startsWith("kernel/") && /^(plugins|hooks|test|examples)\//.test(to),
+  );
+  assert.equal(wrong, []);
+});
+
+test("loading modules knows neither hooks nor plugins", () => {
+  const below = /^kernel\/(modules|files|errors\.ts)/;
+  const wrong = imports.filter(
+    ({ from, to }) => from.startsWith("kernel/modules/") && to.endsWith(".ts") && !below.test(to),
   );
   assert.equal(wrong, []);
 });

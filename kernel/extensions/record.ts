@@ -1,5 +1,5 @@
 /** What is shown of an extension, whichever kind it is. */
-import { sayProblem } from "./problem.ts";
+import { sayProblem } from "../modules/problem.ts";
 import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
 
 /**

@@ -1,6 +1,7 @@
 /** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
-import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join, relative, sep } from "node:path";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { isInside, whyNotOwn } from "../files/own.ts";
 import type { Root } from "./roots.ts";
 
 /** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
@@ -32,24 +33,6 @@ export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly st
     if (why) return why;
   }
   return linkThatLeaves(realDir, realpathSync(root.dir));
-}
-
-/** Why a file of a package must not be required. */
-export function whyPackageUnsafe(file: string): string | undefined {
-  return whyNotOwn(file, file) ?? whyNotOwn(dirname(file), dirname(file));
-}
-
-export function isInside(path: string, dir: string): boolean {
-  return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep);
-}
-
-/** No exemption for anybody, root neither as the owner nor as the gateway's user. */
-function whyNotOwn(path: string, name: string): string | undefined {
-  const { mode, uid } = statSync(path);
-  const own = process.getuid?.();
-  if (own !== undefined && uid !== own)
-    return `${name} belongs to another user (${uid}) than the gateway's (${own}): run chown on it`;
-  return mode & 0o022 ? `others may write ${name}: run chmod go-w on it` : undefined;
 }
 
 function linkThatLeaves(dir: string, root: string): string | undefined {

@@ -2,8 +2,8 @@
 import type { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Found } from "./discover.ts";
-import type { Problem } from "./problem.ts";
-import type { Source } from "./load/load.ts";
+import type { Problem } from "../modules/problem.ts";
+import type { Source } from "../modules/load.ts";
 
 /** A directory that could provide a name, as it was when it was read. */
 export interface Candidate<M = unknown> extends Found {

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net";
 import type { Bus } from "../bus.ts";
 import type { ConfigStore } from "../config/config.ts";
-import type { Loader } from "../extensions/load/load.ts";
+import type { Loader } from "../modules/load.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { LogBook } from "../log/log.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";

@@ -7,7 +7,7 @@ import { ConfigError } from "../config/error.ts";
 import { readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import { discover } from "../extensions/discover.ts";
-import type { Loader } from "../extensions/load/load.ts";
+import type { Loader } from "../modules/load.ts";
 import { type PluginCandidate, pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";

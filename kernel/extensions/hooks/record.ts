@@ -1,6 +1,6 @@
 /** What is known about a hook. */
-import type { Loader } from "../load/load.ts";
-import { type Problem, problemOf } from "../problem.ts";
+import type { Loader } from "../../modules/load.ts";
+import { type Problem, problemOf } from "../../modules/problem.ts";
 import { describe, type Described } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";

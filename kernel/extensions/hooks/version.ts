@@ -2,10 +2,10 @@
 import { runAs } from "../../owner.ts";
 import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
-import { runBounded } from "../load/bounded.ts";
-import type { Loader } from "../load/load.ts";
-import { createLoopGuard, type LoopGuard } from "../load/loop-guard.ts";
-import { LoadError, type Problem } from "../problem.ts";
+import { runBounded } from "../../modules/bounded.ts";
+import type { Loader } from "../../modules/load.ts";
+import { createLoopGuard, type LoopGuard } from "../../modules/loop-guard.ts";
+import { LoadError, type Problem } from "../../modules/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { Ring } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";

@@ -1,8 +1,8 @@
 /** From a directory to a plugin's definition, without setting anything up. */
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { type Found, sourceNames } from "../discover.ts";
-import type { Loader } from "../load/load.ts";
-import { LoadError, problemOf } from "../problem.ts";
+import type { Loader } from "../../modules/load.ts";
+import { LoadError, problemOf } from "../../modules/problem.ts";
 import { whyInputsUnsafe } from "../safety.ts";
 import type { Candidate, Slot, Version } from "../slot.ts";
 

@@ -5,7 +5,7 @@ import { undoLimitMs } from "../../timing/scope.ts";
 import type { ServiceName } from "../../types.ts";
 import type { WorkerLink } from "../../contract/workers.ts";
 import { createExtensionHost } from "../host.ts";
-import type { Loader } from "../load/load.ts";
+import type { Loader } from "../../modules/load.ts";
 import type { Root } from "../roots.ts";
 import {
   type PluginCandidate,

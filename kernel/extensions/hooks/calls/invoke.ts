@@ -1,6 +1,6 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
-import { runBounded } from "../../load/bounded.ts";
+import { runBounded } from "../../../modules/bounded.ts";
 import { typeName } from "../../../problems.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";
 

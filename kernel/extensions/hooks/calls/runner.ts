@@ -1,9 +1,9 @@
 /** Runs a hook for the bus: counts, logs and trips. */
 import type { Bus } from "../../../bus.ts";
 import type { BusEvent, HandlerResult, HookContext, Logger, OnOptions, Outcome } from "../../../types.ts";
-import { backstopMs, Interrupted } from "../../load/bounded.ts";
-import { EndlessLoopError } from "../../load/loop-guard.ts";
-import { type Problem, problemOf, sayProblem } from "../../problem.ts";
+import { backstopMs, Interrupted } from "../../../modules/bounded.ts";
+import { EndlessLoopError } from "../../../modules/loop-guard.ts";
+import { type Problem, problemOf, sayProblem } from "../../../modules/problem.ts";
 import { type Health, type HookVersion, leave } from "../version.ts";
 import { type Effects, invoke } from "./invoke.ts";
 

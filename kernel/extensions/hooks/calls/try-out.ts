@@ -2,8 +2,8 @@
 import { runAs } from "../../../owner.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
 import type { BusEvent, EventSpec, HookContext, Logger } from "../../../types.ts";
-import { backstopMs } from "../../load/bounded.ts";
-import { problemOf, sayProblem } from "../../problem.ts";
+import { backstopMs } from "../../../modules/bounded.ts";
+import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import type { HookVersion } from "../version.ts";
 import { createKeptLogger, type HookLogLine } from "../../../log/kept-lines.ts";
 import { type Effects, invoke } from "./invoke.ts";

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "../../../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { guardLoops } from "../../../../kernel/extensions/load/guard-loops.ts";
-import { createLoopGuard, EndlessLoopError } from "../../../../kernel/extensions/load/loop-guard.ts";
-import { packageDir } from "../../../support/gateway.ts";
+import { guardLoops } from "../../../kernel/modules/guard-loops.ts";
+import { createLoopGuard, EndlessLoopError } from "../../../kernel/modules/loop-guard.ts";
+import { packageDir } from "../../support/gateway.ts";
 
 /** Runs code whose loops are guarded with this limit; `return` answers. */
 function run(code: string, limitMs = 30): unknown {

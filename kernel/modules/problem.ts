@@ -1,4 +1,4 @@
-/** What is wrong with an extension: in one line, and where that is known. */
+/** What is wrong with users' code: in one line, and where that is known. */
 import { dirname, relative, resolve } from "node:path";
 import { asError } from "../errors.ts";
 

@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { suite } from "../../../support/suite.ts";
+import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createLoader } from "../../../../kernel/extensions/load/load.ts";
-import { LoadError } from "../../../../kernel/extensions/problem.ts";
-import { temporaryDir } from "../../../support/temporary.ts";
+import { createLoader } from "../../../kernel/modules/load.ts";
+import { LoadError } from "../../../kernel/modules/problem.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 
 const test = suite("loader");
 let dir = "";

@@ -1,5 +1,5 @@
 /**
- * Bundles a plugin or a hook with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
+ * Bundles a module with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
  * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
 import { createHash } from "node:crypto";
@@ -7,7 +7,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, extname, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
 import { keep, readKept } from "./cache.ts";
-import { asLoadError } from "../problem.ts";
+import { asLoadError } from "./problem.ts";
 import { tickName } from "./loop-guard.ts";
 
 interface Input {
@@ -131,7 +131,7 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
   };
 }
 
-/** Bundles these packages and what they need; all others are required when the extension runs. */
+/** Bundles these packages and what they need; all others are required when it runs. */
 function onlyBundling(packages: readonly string[]): Plugin {
   const isPackage = (id: string) => packages.some((name) => id === name || id.startsWith(`${name}/`));
   return {

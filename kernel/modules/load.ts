@@ -1,19 +1,19 @@
 /**
- * Loads a plugin or a hook: bundled to CommonJS text and evaluated, so that an old version is collected like any object
+ * Loads a module: bundled to CommonJS text and evaluated, so that an old version is collected like any object
  * (Node never frees an ES module). Bundling and evaluating are two steps, so that a bundle can be judged in between.
  */
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Script } from "node:vm";
-import { whyPackageUnsafe } from "../safety.ts";
+import { whyNotOwn } from "../files/own.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle, sha } from "./bundle.ts";
 import { keep, readKept } from "./cache.ts";
-import { asLoadError, LoadError } from "../problem.ts";
+import { asLoadError, LoadError } from "./problem.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
-/** The code of an extension as it was at one moment: what `evaluate` runs, whatever has become of the files. */
+/** The code of a module as it was at one moment: what `evaluate` runs, whatever has become of the files. */
 export interface Source {
   entry: string;
   /** Every file that went into it, absolute, the entry among them. */
@@ -30,7 +30,7 @@ interface LoadedModule extends Pick<Source, "inputs" | "hash"> {
 }
 
 export interface LoaderOptions {
-  /** What extensions import from the gateway itself: `portico`, and the faces of its plugins (`portico/<plugin>`). */
+  /** What modules import from the gateway itself: `portico`, and the faces of its plugins (`portico/<plugin>`). */
   host(id: string): Promise<unknown>;
   /** Where the bundle of this entry is kept. */
   cacheFile(entry: string): string;
@@ -83,7 +83,7 @@ export function createLoader(options: LoaderOptions) {
     const hostRequire = (id: string) => {
       if (host.has(id)) return host.get(id);
       if (!isBuiltin(id) && !ownOf(entry)) {
-        const why = source.whole ? "is not part of what was approved" : whyPackageUnsafe(require.resolve(id));
+        const why = source.whole ? "is not part of what was approved" : whyForeign(require.resolve(id));
         if (why) throw new LoadError(`${id}: ${why}`, entry);
       }
       return require(id);
@@ -116,8 +116,13 @@ export function createLoader(options: LoaderOptions) {
 }
 export type Loader = ReturnType<typeof createLoader>;
 
+/** Why a file of a package must not be required. */
+function whyForeign(file: string): string | undefined {
+  return whyNotOwn(file) ?? whyNotOwn(dirname(file));
+}
+
 function evaluateText(code: string, entry: string): Wrapped {
-  // biome-ignore lint/security/noGlobalEval: this is how extensions are loaded
+  // biome-ignore lint/security/noGlobalEval: this is how modules are loaded
   // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
   return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as Wrapped;
 }

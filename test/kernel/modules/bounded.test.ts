@@ -1,6 +1,6 @@
-import { test } from "../../../support/suite.ts";
+import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Interrupted, runBounded } from "../../../../kernel/extensions/load/bounded.ts";
+import { Interrupted, runBounded } from "../../../kernel/modules/bounded.ts";
 
 test("answers what the work answers, throws what it throws", () => {
   assert.is(

@@ -1,7 +1,7 @@
 /** What takes time to make and can be made again, kept in files. Each begins with a line on what it was made from. */
 import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { writeWhole } from "../../files/write-whole.ts";
+import { writeWhole } from "../files/write-whole.ts";
 
 /** Undefined where there is none, or a torn one. */
 export function readKept<H>(file: string): { head: H; body: Buffer } | undefined {
