@@ -1,4 +1,5 @@
 import { type CommandIO, defineCommand } from "portico/command-line";
+import { shortIds } from "portico/store";
 
 interface DeliveryView {
   id: string;
@@ -18,7 +19,7 @@ interface DeliveryView {
   message?: unknown;
 }
 
-const delivery = { name: "delivery", description: "Its id, or the beginning of it" };
+const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
 const at = (io: CommandIO, tail = ""): string => `/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
 
@@ -43,7 +44,7 @@ function details(one: DeliveryView): string[] {
 export default defineCommand({
   name: "deliveries",
   summary: "Results that are posted to URLs: what went out, what did not",
-  examples: ["portico deliveries list --state dead", "portico deliveries replay dlv_turn_4f1c"],
+  examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],
   commands: [
     {
       name: "list",
@@ -61,18 +62,20 @@ export default defineCommand({
           await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/deliveries", undefined, {
             query: io.options as Record<string, string | number | undefined>,
           }),
-          ({ deliveries }) =>
-            io.table(
+          ({ deliveries }) => {
+            const ids = shortIds(deliveries.map(({ id }) => id));
+            return io.table(
               ["ID", "MADE", "STATE", "TRIES", "TO", ""],
-              deliveries.map((one) => [
-                one.id,
+              deliveries.map((one, index) => [
+                ids[index],
                 one.createdAt,
                 one.state,
                 `${one.attempts}/${one.maxAttempts}`,
                 one.url,
                 one.error?.message ?? "",
               ]),
-            ),
+            );
+          },
         ),
     },
     {

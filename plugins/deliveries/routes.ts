@@ -1,6 +1,6 @@
 /** What is going out: listing, single deliveries, replays. */
 import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } from "portico";
-import type { WorkItem } from "portico/store";
+import { byShortId, type WorkItem } from "portico/store";
 import { DELIVERY, type DeliveryBody, deliveryItem } from "./message.ts";
 
 const owner = { access: "gateway" } as const;
@@ -41,15 +41,12 @@ export function mountRoutes(ctx: PluginContext): void {
     return { ok: true, deliveryId: again.id, replayOf: item.id };
   });
 
-  /** By its id, or the beginning of it. */
+  /** By its id, in short too. */
   async function find(id: string): Promise<WorkItem<DeliveryBody>> {
     const exact = await items().get(id);
     if (exact?.kind === DELIVERY) return exact as WorkItem<DeliveryBody>;
-    const known = id === "" ? [] : await items().list({ kind: DELIVERY, limit: MOST_LOOKED_AT });
-    const [item, ...more] = known.filter((one) => one.id.startsWith(id) || one.id.startsWith(`dlv_${id}`));
+    const item = byShortId(await items().list({ kind: DELIVERY, limit: MOST_LOOKED_AT }), id);
     if (!item) throw new PorticoError("not_found", `There is no delivery ${id}.`);
-    if (more.length > 0)
-      throw new PorticoError("conflict", `${more.length + 1} deliveries begin with ${id}: give more of it.`);
     return item as WorkItem<DeliveryBody>;
   }
 }

@@ -1,11 +1,12 @@
 /**
- * `portico/store`: the durable store's interface and its records, and `ctx.kv` of hooks.
+ * `portico/store`: the durable store's interface and its records, their ids in short, and `ctx.kv` of hooks.
  *
  * @example
  * definePlugin({ name: "mine", needs: ["store"], async setup(ctx) { await ctx.use("store").kv.set("mine", "seen", 1); } });
  */
 import type { Store } from "./types.ts";
 
+export { byShortId, shortIds } from "./short-ids.ts";
 export type * from "./types.ts";
 
 declare module "portico" {

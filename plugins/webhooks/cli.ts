@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { type CommandIO, defineCommand } from "portico/command-line";
+import { shortIds } from "portico/store";
 
 interface Listing {
   enabled: boolean;
@@ -47,7 +48,7 @@ interface Tested {
   outcome?: string;
 }
 
-const delivery = { name: "delivery", description: "Its id, or the beginning of it" };
+const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
 
 const at = (io: CommandIO, tail = ""): string =>
   `/webhooks/deliveries/${encodeURIComponent(io.args["delivery"] ?? "")}${tail}`;
@@ -97,7 +98,7 @@ export default defineCommand({
   summary: "Events from outside systems: what has come in, replays, dry runs",
   examples: [
     "portico webhooks deliveries --outcome unauthorized",
-    "portico webhooks replay del_4f1c",
+    "portico webhooks replay 7585e9",
     `portico webhooks test github --header "X-GitHub-Event: issues" --body '{"action":"opened"}'`,
   ],
   commands: [
@@ -141,19 +142,22 @@ export default defineCommand({
           await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/webhooks/deliveries", undefined, {
             query: io.options as Record<string, string | number | undefined>,
           }),
-          ({ deliveries }) =>
-            io.table(
+          ({ deliveries }) => {
+            const ids = shortIds(deliveries.map(({ id }) => id));
+            const items = shortIds(deliveries.map(({ itemId = "-" }) => itemId));
+            return io.table(
               ["ID", "AT", "SOURCE", "OUTCOME", "STATUS", "BECAME", "FROM"],
-              deliveries.map((one) => [
-                one.id,
+              deliveries.map((one, index) => [
+                ids[index],
                 one.at,
                 one.source,
                 one.outcome,
                 one.status ?? "-",
-                one.itemId ?? "-",
+                items[index],
                 one.credential ?? one.address ?? "-",
               ]),
-            ),
+            );
+          },
         ),
     },
     {

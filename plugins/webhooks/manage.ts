@@ -3,7 +3,7 @@ import { type Call, compile, maskAddress, maskNamed, type PluginContext, Portico
 import { openSse } from "portico/event-stream";
 import { newId } from "portico/agent";
 import type {} from "portico/cluster";
-import type { Delivery } from "portico/store";
+import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
@@ -163,18 +163,13 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     throw new PorticoError("invalid_request_error", `There is no sample: send a body${way}.`, { param: "body" });
   }
 
-  /** By its id, or the beginning of it. */
+  /** By its id, in short too. */
   async function find({ params }: Call) {
     await log.flush();
     const id = params["id"] ?? "";
     const exact = await store().deliveries.get(id);
     if (exact) return exact;
-    const recent = id === "" ? [] : await store().deliveries.list({ limit: MOST_LOOKED_AT });
-    const [one, ...more] = recent.filter(
-      (delivery) => delivery.id.startsWith(id) || delivery.id.startsWith(`del_${id}`),
-    );
-    if (more.length > 0)
-      throw new PorticoError("conflict", `${more.length + 1} deliveries begin with ${id}: give more of the id.`);
+    const one = byShortId(await store().deliveries.list({ limit: MOST_LOOKED_AT }), id);
     const found = one && (await store().deliveries.get(one.id));
     if (!found) throw new PorticoError("not_found", `There is no delivery ${id}.`);
     return found;

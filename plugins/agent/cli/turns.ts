@@ -1,6 +1,9 @@
 /** `portico turns`: the agent's queue. */
 import { defineCommand } from "portico/command-line";
 import type { TurnStatus } from "portico/agent";
+import { shortIds } from "portico/store";
+
+const turn = { name: "turn", description: "Its id, or the end or beginning of it" };
 
 export default defineCommand({
   name: "turns",
@@ -22,34 +25,35 @@ export default defineCommand({
         const answer = await io.gateway.request<{ turns: TurnStatus[] }>("GET", "/turns", undefined, {
           query: { state: io.options["state"] as string | undefined, limit: io.options["limit"] as number | undefined },
         });
-        io.show(answer, ({ turns }) =>
-          io.table(
+        io.show(answer, ({ turns }) => {
+          const ids = shortIds(turns.map(({ turnId }) => turnId));
+          return io.table(
             ["TURN", "STATE", "TRIES", "SESSION", "CREATED", "ERROR"],
-            turns.map((turn) => [
-              turn.turnId,
-              turn.state,
-              turn.attempts,
-              turn.sessionId,
-              turn.createdAt,
-              turn.error?.message,
+            turns.map(({ state, attempts, sessionId, createdAt, error }, index) => [
+              ids[index],
+              state,
+              attempts,
+              sessionId,
+              createdAt,
+              error?.message,
             ]),
-          ),
-        );
+          );
+        });
       },
     },
     {
       name: "show",
       summary: "How a turn stands",
-      args: [{ name: "turn" }],
+      args: [turn],
       async run(io) {
-        const turn = await io.gateway.request<TurnStatus>("GET", `/turns/${encodeURIComponent(io.args["turn"] ?? "")}`);
-        io.show(turn, (shown) => JSON.stringify(shown, null, 2));
+        const status = await io.gateway.request<TurnStatus>("GET", `/turns/${encodeURIComponent(io.args["turn"] ?? "")}`);
+        io.show(status, (shown) => JSON.stringify(shown, null, 2));
       },
     },
     ...(["cancel", "replay"] as const).map((action) => ({
       name: action,
       summary: action === "cancel" ? "Stop a turn that waits or runs" : "Run a dead or cancelled turn again",
-      args: [{ name: "turn" }],
+      args: [turn],
       async run(io: import("portico/command-line").CommandIO) {
         const path = `/turns/${encodeURIComponent(io.args["turn"] ?? "")}/${action}`;
         const answer = await io.gateway.request<{ ok: boolean }>("POST", path);

@@ -1,7 +1,7 @@
 /** The queue of turns. */
 import { PorticoError } from "portico";
-import type { AgentService } from "portico/agent";
-import type { WorkItem } from "portico/store";
+import type { AgentService, TurnStatus } from "portico/agent";
+import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../queue/turn-body.ts";
@@ -9,9 +9,7 @@ import { limitOf, notFound, owner } from "./common.ts";
 
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
-  ctx.route("GET", "/turns/:id", owner, async ({ params }) => {
-    return (await service.turn(params["id"] ?? "")) ?? notFound("turn", params["id"]);
-  });
+  ctx.route("GET", "/turns/:id", owner, async ({ params }) => find(params["id"] ?? ""));
   ctx.route("GET", "/turns", owner, async ({ query }) => {
     const state = query.get("state");
     const session = query.get("session");
@@ -24,15 +22,26 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
     return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
   });
   ctx.route("POST", "/turns/:id/cancel", owner, async ({ params }) => {
-    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
-    return { ok: await service.cancel(params["id"] ?? "") };
+    const { turnId } = await find(params["id"] ?? "");
+    return { ok: await service.cancel(turnId) };
   });
   ctx.route("POST", "/turns/:id/replay", owner, async ({ params }) => {
-    if (!(await service.turn(params["id"] ?? ""))) notFound("turn", params["id"]);
-    if (await agent.store().items.replay(params["id"] ?? "")) return { ok: true };
+    const { turnId } = await find(params["id"] ?? "");
+    if (await agent.store().items.replay(turnId)) return { ok: true };
     throw new PorticoError("conflict", "Only a dead or cancelled turn can be replayed.");
   });
+
+  /** By its id, in short too. */
+  async function find(id: string): Promise<TurnStatus> {
+    const exact = await service.turn(id);
+    if (exact) return exact;
+    const item = byShortId(await agent.store().items.list({ kind: "turn", limit: MOST_LOOKED_AT }), id);
+    return item ? turnStatus(item as WorkItem<TurnBody>) : notFound("turn", id);
+  }
 }
+
+/** Of the newest, for ids that are given in short. */
+const MOST_LOOKED_AT = 1000;
 
 const STATES = ["queued", "running", "held", "done", "dead", "cancelled"] as const;
 function isState(text: string | null): text is (typeof STATES)[number] {

@@ -35,7 +35,11 @@ test("portico agent takes commands, leaves with --detach, and says what failed",
   assert.match((await run("agent", "/new")).stdout, /new session/);
   const detached = JSON.parse((await run("agent", "hi", "--detach", "--json")).stdout) as { turnId: string };
   assert.match(detached.turnId, /^turn_/);
-  assert.match((await run("turns", "list")).stdout, new RegExp(detached.turnId));
+  const [, short = ""] = /^(turn_\w{6,}) .* main /m.exec((await run("turns", "list")).stdout) ?? [];
+  assert.ok(short.length < 20 && detached.turnId.endsWith(short.slice("turn_".length)), short);
+  for (const id of [short, short.slice("turn_".length), detached.turnId])
+    assert.match((await run("turns", "show", id)).stdout, new RegExp(detached.turnId));
+  assert.match((await run("turns", "show", "turn_none")).stderr, /no turn turn_none/);
   const failed = await run("agent", "hi", "--model", "nobody/nothing");
   assert.is(failed.code, 1);
   assert.match(failed.stderr, /does not exist/);

@@ -186,13 +186,14 @@ test("nothing goes where the guard forbids it", async () => {
   assert.equal([own.state, own.attempts, own.error?.code], ["dead", 1, "address_blocked"]);
 });
 
-test("the command line lists, shows and replays, by the beginning of an id", async () => {
+test("the command line lists, shows and replays, by a short id", async () => {
   const turnId = await start({ url: `${target}/line` });
   await ended(turnId);
   const list = await porticoHere(gateway.home, ["deliveries", "list", "--state", "done", "--limit", "3"]);
   assert.is(list.code, 0, list.stderr);
-  assert.match(list.stdout, new RegExp(`dlv_${turnId} .*done`));
-  const show = await porticoHere(gateway.home, ["deliveries", "show", `dlv_${turnId}`.slice(0, -3)]);
+  const [, short = ""] = /^dlv_(\w+) .*done/m.exec(list.stdout) ?? [];
+  assert.ok(short.length < 20 && turnId.endsWith(short), list.stdout);
+  const show = await porticoHere(gateway.home, ["deliveries", "show", short]);
   assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
   const replay = await porticoHere(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);
   assert.match(replay.stdout, /goes out again/);

@@ -129,7 +129,14 @@ test("the command line lists, shows, replays and tests", async () => {
     "--json",
   ]);
   const { id } = JSON.parse(deliveries.stdout).deliveries[0];
-  const show = await porticoHere(gateway.home, ["webhooks", "show", id.slice(0, -2)]);
+  const table = await porticoHere(gateway.home, ["webhooks", "deliveries"]);
+  const [, short = ""] = /^(del_\w+) /m.exec(table.stdout) ?? [];
+  assert.ok(short.length < 20 && id.endsWith(short.slice("del_".length)), table.stdout);
+  for (const part of [short, short.slice("del_".length), id.slice(0, -2)])
+    assert.match((await porticoHere(gateway.home, ["webhooks", "show", part])).stdout, new RegExp(id));
+  const many = await porticoHere(gateway.home, ["webhooks", "show", id.slice(0, 8)]);
+  assert.match(many.stderr, /ids begin or end with/);
+  const show = await porticoHere(gateway.home, ["webhooks", "show", short]);
   assert.match(show.stdout, /accepted[\s\S]*"build":9/);
   const replay = await porticoHere(gateway.home, ["webhooks", "replay", id]);
   assert.match(replay.stdout, /started turn_/);
