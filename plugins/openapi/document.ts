@@ -17,6 +17,8 @@ export function describeRoutes(servers: readonly ServerRoutes[], version: string
   const paths: Record<string, Record<string, Operation>> = {};
   for (const { server, url, routes } of servers) {
     for (const route of routes) {
+      // one that takes every method has none to be described by
+      if (route.method === "") continue;
       const path = templateOf(route.path);
       const item = (paths[path] ??= {});
       const method = route.method.toLowerCase();

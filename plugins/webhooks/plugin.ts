@@ -1,5 +1,5 @@
 /** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
-import { definePlugin, type Dispose, type Method } from "portico";
+import { definePlugin, type Dispose, type Method, PorticoError } from "portico";
 import { webhooksSchema } from "./schema.ts";
 import { errors } from "./errors.ts";
 import { events } from "./log/received.ts";
@@ -7,6 +7,21 @@ import type { Settings } from "./settings.ts";
 
 /** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */
 const ANY = "" as Method;
+
+/** What there is, for who reads the list of routes. */
+const ROUTES: [Method, string, string][] = [
+  ["POST", "", "The first mapping that matches"],
+  ["POST", "/wake", "Queue an event for the agent"],
+  ["POST", "/agent", "Start a turn of the agent"],
+  ["POST", "/:mapping", "A mapping by its name"],
+  ["GET", "/events/:id", "How an event stands"],
+  ["GET", "/turns/:id", "How a turn stands"],
+];
+
+const refuse = (): never => {
+  const how = "To turn them on, set webhooks.token (webhooks.enabled must not be false).";
+  throw new PorticoError("not_found", `Webhooks are off. ${how}`);
+};
 
 export default definePlugin({
   name: "webhooks",
@@ -30,15 +45,17 @@ export default definePlugin({
         })),
       ];
       if (warning !== undefined) ctx.log.warn({}, warning);
-      const routes: [Method, string][] = [
-        [ANY, prefix],
-        [ANY, `${prefix}/*`],
-        // a path without a wildcard is found at once
-        ["POST", `${prefix}/wake`],
-        ["POST", `${prefix}/agent`],
-      ];
-      const options = { access: "own", maxBodyBytes, summary: "Webhooks" } as const;
-      if (enabled) for (const [method, path] of routes) undo.push(ctx.route(method, path, options, webhooks.handle));
+      const route = (method: Method, path: string, summary: string) =>
+        undo.push(
+          ctx.route(
+            method,
+            prefix + path,
+            { access: "own", maxBodyBytes, summary },
+            enabled ? webhooks.handle : refuse,
+          ),
+        );
+      for (const path of ["", "/*"]) route(ANY, path, "Webhooks");
+      if (enabled) for (const each of ROUTES) route(...each);
       for (const one of before) void one();
     }
 

@@ -1,0 +1,34 @@
+/**
+ * Ids in short. An id is `<kind>_`, the moment, and random bits: those of one hour begin alike, so that its end is what
+ * tells them apart.
+ */
+import { PorticoError } from "portico";
+
+/** Fewer characters are no name for anything. */
+const SHORTEST = 6;
+
+/** For each id, `<kind>_` and as much of its end as tells it from the others. */
+export function shortIds(ids: readonly string[]): string[] {
+  let length = SHORTEST;
+  const cut = (id: string) => id.slice(Math.max(kindOf(id).length, id.length - length));
+  const distinct = new Set(ids).size;
+  while (length < 64 && new Set(ids.map(cut)).size < distinct) length++;
+  return ids.map((id) => kindOf(id) + cut(id));
+}
+
+/**
+ * The record that `given` means: its beginning or its end, with or without `<kind>_`. Throws `conflict` where it fits
+ * several.
+ */
+export function byShortId<T extends { id: string }>(records: readonly T[], given: string): T | undefined {
+  const fits = ({ id }: T): boolean => {
+    const kind = kindOf(id);
+    const part = given.startsWith(kind) ? given.slice(kind.length) : given;
+    return part !== "" && (id.startsWith(given) || id.startsWith(part, kind.length) || id.endsWith(part));
+  };
+  const [found, ...more] = records.filter(fits);
+  if (more.length === 0) return found;
+  throw new PorticoError("conflict", `${more.length + 1} ids begin or end with ${given}: give more of it.`);
+}
+
+const kindOf = (id: string): string => id.slice(0, id.indexOf("_") + 1);
