@@ -46,7 +46,10 @@ export default defineCommand({
       summary: "How a turn stands",
       args: [turn],
       async run(io) {
-        const status = await io.gateway.request<TurnStatus>("GET", `/turns/${encodeURIComponent(io.args["turn"] ?? "")}`);
+        const status = await io.gateway.request<TurnStatus>(
+          "GET",
+          `/turns/${encodeURIComponent(io.args["turn"] ?? "")}`,
+        );
         io.show(status, (shown) => JSON.stringify(shown, null, 2));
       },
     },

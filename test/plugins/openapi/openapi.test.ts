@@ -33,7 +33,10 @@ test("every route of every server is described, a user's plugin's too", async ()
       }
     }
     for (const item of Object.values(document.paths as object))
-      assert.ok(Object.keys(item).every((method) => /^(get|post|put|patch|delete)$/.test(method)), JSON.stringify(item));
+      assert.ok(
+        Object.keys(item).every((method) => /^(get|post|put|patch|delete)$/.test(method)),
+        JSON.stringify(item),
+      );
     assert.ok(document.paths["/hooks/turns/{id}"].get);
     const chat = document.paths["/v1/chat/completions"].post;
     assert.equal(chat.security, [{ bearer: [] }, { apiKey: [] }]);
