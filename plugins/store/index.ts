@@ -6,7 +6,7 @@
  */
 import type { Store } from "./types.ts";
 
-export { byShortId, shortIds } from "./short-ids.ts";
+export { byShortId, shortIds } from "./records/short-ids.ts";
 export type * from "./types.ts";
 
 declare module "portico" {
