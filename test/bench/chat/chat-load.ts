@@ -79,7 +79,9 @@ export async function streamOn(
   let firstMs = 0;
   let bytes = 0;
   let tail = "";
-  socket.write(requestOf(subject, { stream: true, bench: plan }));
+  // upstreams of other formats find the plan in the message
+  const messages = [{ role: "user", content: `${JSON.stringify(plan)} ${"hello ".repeat(54)}` }];
+  socket.write(requestOf(subject, { stream: true, bench: plan, messages }));
   await new Promise<void>((resolve, reject) => {
     const onData = (part: Buffer) => {
       if (firstMs === 0) firstMs = performance.now() - began;

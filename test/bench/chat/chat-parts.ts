@@ -1,17 +1,20 @@
 /**
- * The other processes of the chat benchmark: `upstream` (raw sockets, preassembled answers, so that it is never what is
- * measured), and the proxies that are its measure, `bare` and `sockets`. Run as `chat-parts.ts <role> [upstream's port]`;
- * sends its port to the parent.
+ * The other processes of the chat benchmarks: `upstream` and `formats` (raw sockets, preassembled answers, so that they are
+ * never what is measured), and the proxies that are the measure: `bare`, which also translates from a format that it is
+ * told, and `sockets`. Run as `chat-parts.ts <role> [upstream's port] [format]`; sends its port to the parent.
  */
 import type { Socket } from "node:net";
+import { serveFormats } from "./formats.ts";
+import { translations } from "./proxy-translate.ts";
 import { undiciProxy } from "./proxy-undici.ts";
 import { socketProxy } from "./proxy-sockets.ts";
 import { serveRaw } from "./raw-requests.ts";
 import { chunk, DONE, framed, streamRaw } from "./raw-streams.ts";
 
-const [, , role, upstreamPort] = process.argv;
+const [, , role, upstreamPort, format] = process.argv;
 if (role === "upstream") upstream();
-if (role === "bare") undiciProxy(Number(upstreamPort));
+if (role === "formats") serveFormats();
+if (role === "bare") undiciProxy(Number(upstreamPort), translations[format ?? "openai"]);
 if (role === "sockets") socketProxy(Number(upstreamPort));
 
 /** Answers by the fields of the request: `bench: {chunks, delayMs, bytes}`. */

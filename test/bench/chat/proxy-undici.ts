@@ -3,16 +3,18 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Dispatcher, Pool } from "undici";
 import { forwarded } from "./proxy-request.ts";
+import type { Translation } from "./proxy-translate.ts";
 
-/** Tells the parent process its port. */
-export function undiciProxy(upstream: number): void {
+/** Tells the parent process its port. `translation`: of streams; without one they pass. */
+export function undiciProxy(upstream: number, translation?: Translation): void {
   const pool = new Pool(`http://127.0.0.1:${upstream}`, {
     connections: null,
     pipelining: 1,
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const server = createServer((req, res) => {
+  // as long as the gateway's, that idle connections can be counted
+  const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
@@ -22,13 +24,16 @@ export function undiciProxy(upstream: number): void {
         return;
       }
       const headers = { "content-type": "application/json", authorization: "Bearer sk-bench" };
-      pool.dispatch({ path: "/v1/chat/completions", method: "POST", headers, body }, passOn(res));
+      const path = translation?.path ?? "/v1/chat/completions";
+      const translate = translation?.reading();
+      const asked = translation === undefined ? body : translation.request(body);
+      pool.dispatch({ path, method: "POST", headers, body: asked }, passOn(res, translate));
     });
   });
   server.listen(0, "127.0.0.1", () => process.send!({ port: (server.address() as AddressInfo).port }));
 }
 
-function passOn(res: ServerResponse): Dispatcher.DispatchHandler {
+function passOn(res: ServerResponse, translate = (bytes: Buffer) => bytes): Dispatcher.DispatchHandler {
   return {
     onRequestStart(controller) {
       res.on("close", () => {
@@ -42,7 +47,7 @@ function passOn(res: ServerResponse): Dispatcher.DispatchHandler {
       res.on("drain", () => controller.resume());
     },
     onResponseData(controller, bytes) {
-      if (!res.write(bytes)) controller.pause();
+      if (!res.write(translate(bytes))) controller.pause();
     },
     onResponseEnd() {
       res.end();

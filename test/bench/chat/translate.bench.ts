@@ -11,7 +11,7 @@ import { type BuiltGateway, build, end, startBuilt } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
 import { median } from "../harness/measure.ts";
 import type { Figure } from "../run.ts";
-import type { Plan } from "./translate-parts.ts";
+import type { Plan } from "./formats.ts";
 
 const ROUNDS = 7;
 const STREAMS = 50;
@@ -22,8 +22,8 @@ type Format = (typeof FORMATS)[number];
 export default async function bench(): Promise<{ name: string; figures: Figure[] }> {
   build();
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
-  await bundle("chat/translate-parts.ts", parts);
-  const upstream = fork(parts, { execArgv: [] });
+  await bundle("chat/chat-parts.ts", parts);
+  const upstream = fork(parts, ["formats"], { execArgv: [] });
   const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
   const root = `http://127.0.0.1:${port}`;
   const gateway = await startBuilt({

@@ -27,13 +27,7 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
   for (const area of areas.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     const children: ChildProcess[] = [];
     try {
-      const upstream = await startPart(parts, ["upstream"], children);
-      const subjects = {
-        base: await startGateway(dirs.base, upstream.port, children),
-        tree: await startGateway(dirs.tree, upstream.port, children),
-        reference: await startPart(parts, ["bare", String(upstream.port)], children),
-        sockets: await startPart(parts, ["sockets", String(upstream.port)], children),
-      };
+      const subjects = await subjectsOf(area, dirs, parts, children);
       print(`${area.name}: ${area.what}`, await inTurn(subjects, area));
     } finally {
       await Promise.all(children.map(end));
@@ -42,27 +36,51 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
 }
 
 type Name = "base" | "tree" | "reference" | "sockets";
-type Readings = Record<Name, Reading[]>;
+const NAMES: readonly Name[] = ["base", "tree", "reference", "sockets"];
+type Of<T> = Partial<Record<Name, T>> & Record<"tree", T>;
+
+async function subjectsOf(
+  { format }: Area,
+  dirs: { base: string; tree: string },
+  parts: string,
+  children: ChildProcess[],
+): Promise<Of<Subject>> {
+  const role = format === undefined ? "upstream" : "formats";
+  const { port: upstream } = await startPart(parts, [role], children, false);
+  const proxied = String(upstream);
+  const gateways = {
+    base: await startGateway(dirs.base, { upstream, provider: format }, children),
+    tree: await startGateway(dirs.tree, { upstream, provider: format }, children),
+  };
+  if (format !== undefined)
+    return { ...gateways, reference: await startPart(parts, ["bare", proxied, format], children) };
+  return {
+    ...gateways,
+    reference: await startPart(parts, ["bare", proxied], children),
+    sockets: await startPart(parts, ["sockets", proxied], children),
+  };
+}
 
 /** The first of several rounds warms up. */
-async function inTurn(subjects: Record<Name, Subject>, { run, once = false }: Area): Promise<Readings> {
-  const seen: Readings = { base: [], tree: [], reference: [], sockets: [] };
+async function inTurn(subjects: Of<Subject>, { run, once = false }: Area): Promise<Of<Reading[]>> {
+  const seen: Of<Reading[]> = { tree: [] };
+  const names = Object.keys(subjects) as Name[];
   const rounds = once ? 1 : ROUNDS;
   for (let round = once ? 1 : 0; round <= rounds; round++) {
-    for (const name of Object.keys(seen) as Name[]) {
-      const reading = await run(subjects[name]);
-      if (round > 0) seen[name].push(reading);
+    for (const name of names) {
+      const reading = await run(subjects[name]!);
+      if (round > 0) (seen[name] ??= []).push(reading);
     }
   }
   return seen;
 }
 
-function print(title: string, seen: Readings): void {
-  const names = Object.keys(seen) as Name[];
+function print(title: string, seen: Of<Reading[]>): void {
+  const names = NAMES.filter((name) => seen[name] !== undefined);
   console.log(`\n${title}`);
   console.log(row("", [...names, "tree/base", "tree/reference"]));
   for (const figure of Object.keys(seen.tree[0]!)) {
-    const of = (name: Name) => seen[name].map((reading) => reading[figure]!);
+    const of = (name: Name) => seen[name]!.map((reading) => reading[figure]!);
     const ratio = (to: Name) => median(of("tree").map((value, i) => value / of(to)[i]!)).toFixed(2);
     console.log(row(figure, [...names.map((name) => spread(of(name))), ratio("base"), ratio("reference")]));
   }

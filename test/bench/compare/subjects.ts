@@ -15,21 +15,30 @@ function moveAside(child: ChildProcess): void {
   spawnSync("taskset", ["-apc", "1", String(child.pid)]);
 }
 
-export async function startGateway(dir: string, upstream: number, children: ChildProcess[]): Promise<Subject> {
-  const channels = {
-    main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: "sk-bench-0123456789" },
-  };
+/** `provider`: of the one channel. */
+export async function startGateway(
+  dir: string,
+  { upstream, provider = "openai" }: { upstream: number; provider?: string | undefined },
+  children: ChildProcess[],
+): Promise<Subject> {
+  const baseUrl = `http://127.0.0.1:${upstream}${provider === "openai" ? "/v1" : ""}`;
+  const channels = { main: { provider, baseUrl, apiKey: "sk-bench-0123456789" } };
   const { child, port, token } = await startBuilt({ channels }, dir);
   children.push(child);
   moveAside(child);
   return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };
 }
 
-/** A part of the chat benchmark. */
-export async function startPart(file: string, args: string[], children: ChildProcess[]): Promise<Subject> {
+/** A part of the chat benchmark. `aside`: on the core of what is compared. */
+export async function startPart(
+  file: string,
+  args: string[],
+  children: ChildProcess[],
+  aside = true,
+): Promise<Subject> {
   const child = fork(file, args, { execArgv: [] });
   children.push(child);
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
-  if (args[0] !== "upstream") moveAside(child);
+  if (aside) moveAside(child);
   return { name: args[0]!, port, headers: BENCH_HEADER, process: child };
 }

@@ -1,6 +1,6 @@
 /**
- * The upstream of the translation benchmark: raw sockets and preassembled events, so that it is never what is measured.
- * Speaks OpenAI's, Anthropic's and Gemini's format by path. The caller's last message is the plan: `{chunks, delayMs}`.
+ * The upstream of the benchmarks of translation: raw sockets and preassembled events, so that it is never what is measured.
+ * Speaks OpenAI's, Anthropic's and Gemini's format by path. The caller's last message holds the plan: `{chunks, delayMs}`.
  */
 import type { Socket } from "node:net";
 import { serveRaw } from "./raw-requests.ts";
@@ -69,9 +69,12 @@ function streamTo(socket: Socket, format: Format, { chunks, delayMs }: Plan): Pr
   });
 }
 
-serveRaw((socket, head, body) => {
-  const format = FORMATS.find(({ path }) => head.startsWith(`POST ${path}`));
-  const plan = /\{\\"chunks\\":(\d+),\\"delayMs\\":(\d+)\}/.exec(body);
-  if (format === undefined || plan === null) socket.destroy();
-  else void streamTo(socket, format, { chunks: Number(plan[1]), delayMs: Number(plan[2]) });
-});
+/** Tells the parent process its port. */
+export function serveFormats(): void {
+  serveRaw((socket, head, body) => {
+    const format = FORMATS.find(({ path }) => head.startsWith(`POST ${path}`));
+    const plan = /\{\\"chunks\\":(\d+),\\"delayMs\\":(\d+)\}/.exec(body);
+    if (format === undefined || plan === null) socket.destroy();
+    else void streamTo(socket, format, { chunks: Number(plan[1]), delayMs: Number(plan[2]) });
+  });
+}
