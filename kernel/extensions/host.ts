@@ -43,7 +43,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       const disabled = top && slot.disabled.get(top);
       if (!disabled) continue;
       slot.error = undefined;
-      stops.push(swap.stop(slot, disabled.reasons.join("; ")));
+      const stopping = swap.stop(slot, disabled.reasons.join("; "));
+      if (!kind.endsByItself) stops.push(stopping);
     }
     await Promise.all(stops);
   }

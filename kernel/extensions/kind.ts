@@ -32,6 +32,8 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   agree?: WorkerLink["agree"] | undefined;
   /** What `start` registers takes effect afterwards only: so all can have started it before one takes it up. */
   isStaged?: boolean;
+  /** A version that is taken out may still have calls that run: nothing else waits for their end. */
+  endsByItself?: boolean;
   /** How long one undo may take. */
   undoMs: number;
   /** The version that runs is the one on disk, in these settings. */

@@ -32,6 +32,7 @@ export function createHookHost(options: HookHostOptions) {
     log,
     agree: options.agree,
     undoMs,
+    endsByItself: true,
     slot(name) {
       const ring = createRing();
       return { health: newHealth(), ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };

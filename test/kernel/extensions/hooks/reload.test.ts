@@ -312,4 +312,34 @@ test("switching off and on", async ({ home }) => {
   await replies(home, "edited meanwhile");
 });
 
+test("switching off waits for no running call: that one ends on its own, and other saves are live meanwhile", async ({
+  home,
+}) => {
+  const hold = Symbol.for("portico.test.hold");
+  const held: (() => void)[] = [];
+  (globalThis as Record<symbol, unknown>)[hold] = () => new Promise<void>((resolve) => held.push(resolve));
+  home.write(
+    "hooks/a/handler.ts",
+    `export default async () => { await globalThis[Symbol.for("portico.test.hold")](); return { reply: "slow" }; };
+     export const dispose = () => { globalThis[Symbol.for("portico.test.hold")](); };\n`,
+  );
+  await home.host.rescan();
+  const running = home.ask("q");
+  await untilRight(
+    () => held.length,
+    (calls) => calls === 1,
+  );
+  assert.is((await home.host.disable("a")).state, "disabled");
+  home.write("hooks/b/HOOK.md", descriptor());
+  home.write("hooks/b/handler.ts", answering("b"));
+  await replies(home, "b");
+  assert.is(held.length, 1, "it has not cleaned up under its running call");
+  held[0]?.();
+  assert.is((await running).reply, "slow");
+  await untilRight(
+    () => held.length,
+    (calls) => calls === 2,
+  );
+});
+
 test.run();
