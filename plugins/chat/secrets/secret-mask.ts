@@ -59,16 +59,16 @@ export class SecretMask {
   /** JSON that came from an upstream; the very same bytes where there was nothing to mask. */
   body(body: Buffer): Buffer {
     if (!this.mayStandIn(body)) return body;
-    let parsed: unknown;
     try {
-      parsed = JSON.parse(body.toString("utf8"));
+      const parsed: unknown = JSON.parse(body.toString("utf8"));
+      const hidden = this.value(parsed);
+      return hidden === parsed ? body : Buffer.from(JSON.stringify(hidden));
     } catch {
+      // no JSON, or nested deeper than anybody reads
       const text = body.toString("latin1");
       const hidden = this.text(text);
       return hidden === text ? body : Buffer.from(hidden, "latin1");
     }
-    const hidden = this.value(parsed);
-    return hidden === parsed ? body : Buffer.from(JSON.stringify(hidden));
   }
 
   /** Quick, and right where it says no: a secret's letters, or ASCII written as `\u00…`, stand in the bytes. */

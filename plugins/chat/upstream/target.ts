@@ -10,6 +10,7 @@ import {
 } from "portico/chat";
 import { createGuard, guardedFetch } from "portico/egress";
 import { newCompletionId } from "../openai/completion.ts";
+import { hiddenBody } from "../secrets/error-body.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { SecretMask } from "../secrets/secret-mask.ts";
 import type { ChannelConfig } from "../schema.ts";
@@ -103,6 +104,11 @@ export class AttemptTarget implements Target {
   /** The same error without any secret in it: the upstream's own words are in many. */
   hide<E>(error: E): E {
     return this.#options.masks.all().error(error);
+  }
+
+  /** An error body without any secret in it. */
+  hideIn(body: Buffer): Buffer {
+    return hiddenBody(body, this.#options.masks.all());
   }
 
   get signal(): AbortSignal {

@@ -7,6 +7,9 @@ import { PorticoError } from "portico";
  */
 export type UpstreamKind = "auth" | "request" | "rate_limit" | "overloaded" | "timeout" | "upstream";
 
+/** So much of an error body is looked at for what is no JSON as a whole. */
+const LOOKED_AT_BYTES = 64 * 1024;
+
 /** What an upstream's error body says. */
 export interface UpstreamProblem {
   message: string;
@@ -130,11 +133,11 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
 
 /**
  * Reads an error body in OpenAI's form and its usual deviations (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
- * of errors, a numeric code, plain text, an HTML page). Never throws.
+ * of errors, a numeric code, plain text, an HTML page, the first event or line that says an error). Never throws.
  */
 export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem {
   const kind = kindOfStatus(status);
-  const parsed = parse(body);
+  const parsed = parse(body.toString("utf8")) ?? firstIn(body);
   if (parsed === undefined) return { kind, message: plainMessage(status, body) };
   const top = Array.isArray(parsed) ? parsed[0] : parsed;
   const error = field(top, "error") ?? top;
@@ -156,13 +159,22 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   };
 }
 
-function parse(body: Buffer): unknown {
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
+    const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The error among events or lines of JSON. */
+function firstIn(body: Buffer): unknown {
+  for (const line of body.toString("utf8", 0, LOOKED_AT_BYTES).split("\n")) {
+    const value = parse(line.replace(/^data:/, ""));
+    if (["error", "message", "detail"].some((name) => field(value, name) !== undefined)) return value;
+  }
+  return undefined;
 }
 
 function field(value: unknown, key: string): unknown {
@@ -174,17 +186,30 @@ function field(value: unknown, key: string): unknown {
 function text(value: unknown): string | undefined {
   if (typeof value === "string" && value !== "") return value;
   if (typeof value === "number") return String(value);
-  if (Array.isArray(value) || (typeof value === "object" && value !== null)) return JSON.stringify(value).slice(0, 500);
-  return undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  try {
+    return JSON.stringify(value).slice(0, 500);
+  } catch {
+    return "It says so in too many layers.";
+  }
 }
 
+/** Text is shown; what has a form of its own would be shown in pieces that nobody reads. */
 function plainMessage(status: number, body: Buffer): string {
-  const shown = body.subarray(0, 4096).toString("utf8").trim();
+  const shown = body.toString("utf8", 0, LOOKED_AT_BYTES).trim();
   const what = status >= 100 ? `status ${status}` : "an error";
   if (shown === "") return `The upstream answered ${what} without a body.`;
   if (shown.startsWith("<")) {
     const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
     return `The upstream answered ${what} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
   }
+  const form = parse(shown) === undefined ? formOf(shown.slice(0, 500)) : undefined;
+  if (form !== undefined) return `The upstream answered ${what} with ${form}.`;
   return `The upstream answered ${what}: ${shown.slice(0, 500)}`;
+}
+
+function formOf(text: string): string | undefined {
+  if (/^(data|event|id|retry)?:/.test(text)) return "a stream of events that says no error";
+  if (/^[{[]/.test(text)) return "JSON that is broken or cut off";
+  return /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]/.test(text) ? "what is no text" : undefined;
 }

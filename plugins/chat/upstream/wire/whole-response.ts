@@ -52,7 +52,9 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
 }
 
 /** What a response with a status of 300 and above says. */
-export function refusal(wire: WireProvider, target: AttemptTarget, { status, headers, body }: Received): UpstreamError {
+export function refusal(wire: WireProvider, target: AttemptTarget, received: Received): UpstreamError {
+  const { status, headers } = received;
+  const body = target.hideIn(received.body);
   // An error dressed as a response.
   if (status < 300) return errorInResponse(readOpenAiProblem(status, body));
   if (status < 400) {

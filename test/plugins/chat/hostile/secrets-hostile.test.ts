@@ -109,6 +109,71 @@ for (const [name, written] of Object.entries(writings)) {
   });
 }
 
+/** The key in pieces that are no secret by themselves: `at` in the first and the second. */
+const half = Math.floor(key.length / 2);
+const pieces = [key.slice(0, half), key.slice(half)] as const;
+const single = Array.from(key);
+const delta = (content: string) => ({ id: "x", choices: [{ index: 0, delta: { role: "assistant", content } }] });
+const spread: Record<string, string> = {
+  "in a stream's deltas": single.map((char) => data(delta(char))).join(""),
+  "in a stream's deltas, before its error": `${single.map((char) => data(delta(char))).join("")}${data({ error: { message: "no" } })}`,
+  "in a stream of two events": pieces.map((text) => data(delta(text))).join(""),
+  "in named events": pieces.map((text) => `event: message\ndata: ${JSON.stringify({ text })}\n\n`).join(""),
+  "in lines of JSON": pieces.map((text) => `${JSON.stringify({ response: text })}\n`).join(""),
+  "in a list of texts": JSON.stringify({ error: { message: pieces } }),
+  "in a list of details": JSON.stringify({ detail: pieces.map((msg) => ({ loc: ["x"], msg })) }),
+  "in three fields": JSON.stringify({ error: { message: pieces[0], code: pieces[1], type: "x" } }),
+  "in JSON that is cut off": `{"error":{"note":"${pieces[0]}","message":"${pieces[1]}`,
+  "in many layers": `{"error":{"message":${"[".repeat(100_000)}"${key}"${"]".repeat(100_000)}}}`,
+  "over lines": `${single.join("\n")}`,
+  "over words": `the key ${single.join(" ")} is wrong`,
+  "over literals of a program": `key = "${pieces[0]}" + "${pieces[1]}"`,
+  "where the text is cut": `${"x ".repeat(250).slice(0, 500 - half)}${key}`,
+  "where a list is cut": JSON.stringify({ error: { message: ["x".repeat(496 - half), key] } }),
+  "where the body is cut": `${" ".repeat(64 * 1024 - half)}${key}`,
+  "where the body is cut off": `${" ".repeat(1024 * 1024 - half)}${key}`,
+};
+for (const [name, body] of Object.entries(spread)) {
+  test(`an error with the key ${name}`, async () => {
+    for (const type of ["application/json", "text/event-stream", "text/plain"]) {
+      for (const [path, more] of [
+        ["/v1/chat/completions", {}],
+        ["/v1/chat/completions", { stream: true }],
+        ["/v1/messages", { max_tokens: 9 }],
+        ["/v1/responses", { input: "hi", messages: undefined }],
+        ["/v1/audio/speech", { input: "x", voice: "v", messages: undefined }],
+      ] as const) {
+        up.answer = (_, res) => res.writeHead(400, { "content-type": type }).end(body);
+        const response = await gateway.request("POST", path, {
+          model: "m",
+          messages: [{ role: "user", content: "hi" }],
+          ...more,
+        });
+        const text = await response.text();
+        assert.is(response.status, 400, text);
+        // neither half of it, and not all of its characters one by one
+        const said = JSON.stringify(JSON.parse(text));
+        for (const piece of pieces) assert.not.ok(said.includes(JSON.stringify(piece).slice(1, -1)), said);
+        assert.not.ok(said.replace(/[^A-Za-z0-9/]/g, "").includes("SECRET/a1b2"), said);
+      }
+    }
+    assert.equal(leaks(JSON.stringify(gateway.lines)), []);
+  });
+}
+
+test("an error that says why in a stream, or in lines, is told", async () => {
+  for (const body of [
+    data({ error: { message: "Why not", code: "odd" } }),
+    `: a comment\n\nevent: error\n${data({ type: "error", error: { message: "Why not" } })}`,
+    `${JSON.stringify({ error: "Why not" })}\n`,
+    "Why not",
+    JSON.stringify({ reason: "Why not" }),
+  ]) {
+    up.answer = (_, res) => res.writeHead(400, { "content-type": "text/event-stream" }).end(body);
+    assert.match(await (await ask()).text(), "Why not", body);
+  }
+});
+
 const contents: Record<string, Answerer> = {
   "a completion": (_, res) => json(res, completion(`Your key is ${key}.`)),
   "a completion in escapes": (_, res) => {

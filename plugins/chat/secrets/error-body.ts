@@ -1,0 +1,57 @@
+/** What of an upstream's error body may be read and told: no secret in it, whole, cut, or spread over several texts. */
+import type { SecretMask } from "./secret-mask.ts";
+
+/** What lies deeper is told to nobody. */
+const DEPTH = 50;
+const WITHHELD = Buffer.from(
+  JSON.stringify({
+    error: { message: "What the upstream said is withheld: put together, its texts spell a secret of the gateway's." },
+  }),
+);
+
+/** Masked before anybody cuts it short: half a secret would not be recognised. */
+export function hiddenBody(body: Buffer, mask: SecretMask): Buffer {
+  const hidden = mask.body(body);
+  return spells(hidden, mask) ? WITHHELD : hidden;
+}
+
+/** Texts of one field that follow each other (the deltas of a stream), all texts in a row, lines without their breaks. */
+function spells(body: Buffer, mask: SecretMask): boolean {
+  const text = body.toString("utf8");
+  const texts = new Map<string, string>();
+  const documents = documentsIn(text);
+  for (const document of documents) collect(document, "", texts);
+  if (documents.length === 0) texts.set("", text.replace(/(["'])\s{0,9}[+,]?\s{0,9}\1|\s+/g, ""));
+  for (const joined of texts.values()) if (mask.text(joined) !== joined) return true;
+  return false;
+}
+
+/** One, one a line, or one an event. */
+function documentsIn(text: string): unknown[] {
+  const whole = parsed(text);
+  if (whole !== undefined) return [whole];
+  return text
+    .split("\n")
+    .map((line) => parsed(line.replace(/^data:/, "")))
+    .filter((document) => document !== undefined);
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function collect(value: unknown, path: string, texts: Map<string, string>, depth = DEPTH): void {
+  if (depth === 0) return;
+  if (typeof value === "string") {
+    for (const of of path === "" ? [""] : ["", path]) texts.set(of, (texts.get(of) ?? "") + value);
+  } else if (Array.isArray(value)) {
+    for (const item of value) collect(item, `${path}[]`, texts, depth - 1);
+  } else if (typeof value === "object" && value !== null) {
+    for (const [key, item] of Object.entries(value)) collect(item, `${path}.${key}`, texts, depth - 1);
+  }
+}
