@@ -67,6 +67,7 @@ export {
   streamFields,
 } from "./kit/request/read-chat.ts";
 
+export { jsonBody } from "./openai/members.ts";
 export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { periodOf } from "./kit/period.ts";
 

@@ -1,6 +1,6 @@
 /** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
 import { type Call, reply } from "portico";
-import { type ChatService, objectAt } from "portico/chat";
+import { type ChatService, jsonBody, objectAt } from "portico/chat";
 import { messageOf } from "./response.ts";
 import { estimateTokens } from "./count.ts";
 import { readMessages } from "./request.ts";
@@ -11,7 +11,7 @@ const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
 
 export async function createMessage(chat: ChatService, call: Call): Promise<unknown> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await call.json(), "body");
+  const body = objectAt(await jsonBody(call), "body");
   const { request, dropped } = readMessages(body);
   const headers: Record<string, string> = {};
   for (const name of OWN_HEADERS) {
@@ -33,7 +33,7 @@ export async function createMessage(chat: ChatService, call: Call): Promise<unkn
 
 export async function countTokens(call: Call): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await call.json(), "body");
+  const body = objectAt(await jsonBody(call), "body");
   // The limit is of no interest here; all else must be well-formed.
   readMessages({ ...body, max_tokens: 1 });
   return { input_tokens: estimateTokens(body) };

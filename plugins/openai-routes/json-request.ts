@@ -3,6 +3,7 @@ import type { Call } from "portico";
 import {
   type ApiRoute,
   type ChatService,
+  jsonBody,
   type JsonObject,
   modelAt,
   listAt,
@@ -34,7 +35,7 @@ const MOST_MODELS = 20;
 
 /** Writes the response by itself. */
 export async function forwardJson(chat: ChatService, call: Call, route: ApiRoute): Promise<void> {
-  const body = objectAt(await call.json(), "body");
+  const body = objectAt(await jsonBody(call), "body");
   const name = TEXT[route] ?? "";
   const { models, ...rest } = body;
   const fallbacks = fallbacksOf(models);

@@ -1,7 +1,15 @@
 /** The routes: read, ask through the `chat` service, answer in the Responses form, keep what was asked to be kept. */
 import { randomBytes } from "node:crypto";
 import { type Call, type Logger, PorticoError } from "portico";
-import { type ChatMessage, type ChatService, type JsonObject, modelAt, objectAt, refused } from "portico/chat";
+import {
+  type ChatMessage,
+  type ChatService,
+  type JsonObject,
+  jsonBody,
+  modelAt,
+  objectAt,
+  refused,
+} from "portico/chat";
 import type { Archive } from "./archive.ts";
 import { readItems } from "./items.ts";
 import { readSettings, type ReadSettings } from "./request.ts";
@@ -18,7 +26,7 @@ export async function createResponse(
   { chat, archive, log }: ResponsesServices,
   call: Call,
 ): Promise<JsonObject | undefined> {
-  const body = objectAt(await call.json(), "body");
+  const body = objectAt(await jsonBody(call), "body");
   const settings = readSettings(body);
   const input = await withReferences(archive, call, settings.input);
   const messages = await readConversation(archive, call, settings, input);

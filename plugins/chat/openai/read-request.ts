@@ -5,6 +5,7 @@
 import { PorticoError } from "portico";
 import type { ChatRequest } from "portico/chat";
 import { type Fields, isObject } from "./fields.ts";
+import { eachMember, MOST_OWN_MEMBERS, tooMany } from "./members.ts";
 import { checkRequest } from "./request.ts";
 
 export interface ReadRequest {
@@ -59,7 +60,9 @@ const WATCHED = ["model", "models", "messages", "input"].map((name) => `"${name}
 
 /** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
 export function checkMembers(value: Fields, raw?: Buffer): void {
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  if (keys.length > MOST_OWN_MEMBERS) throw tooMany(MOST_OWN_MEMBERS);
+  for (const key of keys) {
     if (key !== "model" && key !== "models" && NAMES_A_MODEL.test(key))
       fail(
         `\`${shown(key)}\` is not a member here: write \`${/models/iu.test(key) ? "models" : "model"}\`.`,
@@ -95,37 +98,14 @@ function mayRepeat(raw: Buffer): boolean {
 /** The first member of the object itself that comes twice. The text is JSON. */
 function repeated(text: string): string | undefined {
   const seen = new Set<string>();
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const char = text[i];
-    if (char === "{" || char === "[") depth++;
-    else if (char === "}" || char === "]") depth--;
-    else if (char === '"') {
-      const end = stringEnd(text, i);
-      if (depth === 1 && isName(text, end)) {
-        const name = JSON.parse(text.slice(i, end)) as string;
-        if (seen.has(name)) return name;
-        seen.add(name);
-      }
-      i = end - 1;
-    }
-  }
-  return undefined;
-}
-
-/** Behind the closing quote. */
-function stringEnd(text: string, start: number): number {
-  for (let i = start + 1; i < text.length; i++) {
-    if (text[i] === '"') return i + 1;
-    if (text[i] === "\\") i++;
-  }
-  return text.length;
-}
-
-function isName(text: string, from: number): boolean {
-  let i = from;
-  while (" \n\r\t".includes(text[i] ?? "x")) i++;
-  return text[i] === ":";
+  let twice: string | undefined;
+  eachMember(text, (from, to, depth) => {
+    if (depth !== 1 || twice !== undefined) return;
+    const name = JSON.parse(text.slice(from, to)) as string;
+    if (seen.has(name)) twice = name;
+    else seen.add(name);
+  });
+  return twice;
 }
 
 function shown(name: string): string {

@@ -5,6 +5,7 @@ import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
 import { isObject } from "../openai/fields.ts";
+import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
@@ -17,7 +18,7 @@ const MAX_INPUTS = 2048;
 /** Writes its own response: returns nothing, or throws before anything was written. */
 export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknown> {
   const { engine, events } = endpoint;
-  const value = await call.json();
+  const value = await jsonBody(call);
   if (isObject(value)) checkMembers(value, await call.body());
   const { fields, fallbacks } = isObject(value) ? splitModels(value) : { fields: value, fallbacks: [] };
   const request = checkEmbeddings(fields);

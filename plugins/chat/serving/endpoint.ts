@@ -1,10 +1,11 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
 import type { ServerResponse } from "node:http";
-import { type Call, checkJsonType, type ErrorForm, parseJson, reply } from "portico";
+import { type Call, checkJsonType, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import type { Endpoint } from "./access.ts";
 import { openChat, setTrace, traceOf } from "./open.ts";
+import { parseBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
@@ -30,7 +31,7 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<u
   // `call.json()` would be a promise more of the few that a request has.
   checkJsonType(call.req);
   const raw = await call.body();
-  const { request, fallbacks, same } = readRequest(parseJson(raw), raw);
+  const { request, fallbacks, same } = readRequest(parseBody(raw), raw);
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
   return await openChat(endpoint, call, incoming, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));

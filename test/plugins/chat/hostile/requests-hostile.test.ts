@@ -1,7 +1,9 @@
 /** Bodies that say one thing to the gateway and another to an upstream, and names that break what is written of them. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { eachMember } from "../../../../plugins/chat/openai/members.ts";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { assertLinear, repeated } from "../../../support/growth.ts";
 import { until } from "../../../support/until.ts";
 import {
   chunk,
@@ -97,6 +99,27 @@ test("members that an upstream may take for the model are refused on every route
     assert.is((await raw('{"model":"dear","input":"x","model":"cheap"}', path)).status, 400);
   }
   assert.is(up.seen.length, 0);
+});
+
+test("bodies of more members than anybody sends are refused before they are read, on every route", async () => {
+  const wide = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":1`).join(",");
+  const list = Array.from({ length: 70_000 }, () => '{"a":1,"b":2,"c":"\\"{"}').join(",");
+  for (const path of ["chat/completions", "messages", "responses", "embeddings", "completions", "moderations"]) {
+    for (const more of [wide(12_000), wide(60_000), `"metadata":{${wide(210_000)}}`, `"list":[${list}]`]) {
+      const response = await raw(`{"model":"cheap","prompt":"x","input":"x",${rest},${more}}`, `/v1/${path}`);
+      assert.is(response.status, 400, path);
+      const text = await response.text();
+      if (more.length > 256 * 1024) assert.match(text, /more than (10|200)000 members/, path);
+    }
+  }
+  assert.is(up.seen.length, 0);
+  assert.is((await raw(`{"model":"cheap",${rest},"metadata":{${wide(50_000)}}}`)).status, 200);
+});
+
+test("members are found in time with the size of the text, whatever it is", () => {
+  for (const token of ['"', '\\"', "\\", '"\\\\" ', '" ', '"a":', "{", "}]", '{"a":"', '"a" \n', ":", "\u0000"])
+    for (const start of ["", "{", '{"'])
+      assertLinear(`${start}${token}…`, 100_000, repeated(token, start), (text) => eachMember(text, () => {}));
 });
 
 test("the same names deeper in a body, and in texts, are left alone", async () => {
