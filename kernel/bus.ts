@@ -17,14 +17,8 @@ import type {
   Outcome,
 } from "./types.ts";
 
-interface Entry {
+interface Entry extends Required<Omit<OnOptions, "settled">>, Pick<OnOptions, "settled"> {
   handler: BusHandler;
-  priority: number;
-  timeoutMs: number;
-  owner: string;
-  traced: boolean;
-  failClosed: boolean;
-  settled: OnOptions["settled"];
 }
 interface Queue {
   waiting: { event: BusEvent; entries: readonly Entry[] }[];
@@ -62,10 +56,8 @@ export function createBus(log: Logger) {
   const observers = createLists<Observer>();
   const queues = new Map<string, Queue>();
 
-  function on<K extends EventName>(name: K, handler: BusHandler<K>, options: OnOptions = {}): Dispose {
-    const { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, settled } = options;
-    const own = handler as unknown as BusHandler;
-    return handlers.add(name, { handler: own, priority, timeoutMs, owner, traced, failClosed, settled });
+  function on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose {
+    return handlers.add(name, entryOf(handler as unknown as BusHandler, options));
   }
 
   /** Those of the event itself, and of all events of its kind (`command:*`). */
@@ -183,7 +175,7 @@ export function createBus(log: Logger) {
       const given = entry.traced ? runAs(entry.owner, handle, event.name) : handle();
       if (!(given instanceof Object && "then" in given)) return { outcome: settle(), result: given };
       const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
-        const error = new DeadlineError(`still running after ${entry.timeoutMs} ms`);
+        const error = new DeadlineError(`still running after its deadline of ${entry.timeoutMs} ms`);
         controller.abort(error);
         return error;
       });
@@ -215,6 +207,9 @@ export function createBus(log: Logger) {
     on,
     onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
+    /** One call beside all emits: its outcome counts for nobody else. */
+    call: async (handler: BusHandler, event: BusEvent, options: OnOptions): Promise<Outcome> =>
+      (await runOne(entryOf(handler, options), event)).outcome,
     has: (name: string): boolean => has(name),
     handles: (name: string): boolean => handlersOf(name).length > 0,
     spec: (name: string): EventSpec | undefined => specs.get(name),
@@ -226,6 +221,13 @@ export function createBus(log: Logger) {
   };
 }
 export type Bus = ReturnType<typeof createBus>;
+
+function entryOf(
+  handler: BusHandler,
+  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, settled }: OnOptions = {},
+): Entry {
+  return { handler, priority, timeoutMs, owner, traced, failClosed, settled };
+}
 
 /** A handler was still running at its deadline; its signal has been aborted. */
 class DeadlineError extends Error {

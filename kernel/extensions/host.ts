@@ -91,7 +91,6 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       slot.error = undefined;
       slot.tried = id;
       active.version.candidate = top;
-      kind.isCurrent?.(slot);
       return;
     }
     if (slot.tried === id) return;
@@ -220,17 +219,16 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     /** Something that was waited for may be there. */
     wake: (): void => void (phase.started && inTurn(() => update())),
     /** Loads one (or all) anew, also where its content is the same. */
-    reload: (name?: string) =>
+    reload: (name?: string): Promise<void> =>
       inTurn(async () => {
-        for (const slot of slots.values()) {
-          if (name !== undefined && slot.name !== name) continue;
+        for (const slot of name === undefined ? slots.values() : [find(name)]) {
           Object.assign(slot, { renew: true, tried: undefined });
           slot.candidates.forEach(forget);
         }
         await reconcile();
       }),
-    /** After a change of the configuration. `take` tells what runs. */
-    reconfigure: (keys: readonly string[], take: (slot: S) => Promise<void>) =>
+    /** After a change of the configuration. */
+    reconfigure: (keys: readonly string[]): Promise<void> =>
       inTurn(async () => {
         const isOurs = keys.some((key) => key === kind.section || key.startsWith(`${kind.section}.`));
         if (isOurs && watch) openWatch();
@@ -238,7 +236,11 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
         await decide();
         const refusals: string[] = [];
         for (const slot of slots.values()) {
-          await take(slot).catch((error: Error) => refusals.push(`${one} ${slot.name}: ${error.message}`));
+          try {
+            await kind.take(slot, keys);
+          } catch (error) {
+            refusals.push(`${one} ${slot.name}: ${(error as Error).message}`);
+          }
         }
         if (refusals.length) throw new Error(refusals.join("; "));
         await update();

@@ -26,18 +26,16 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   isReady?(candidate: V["candidate"]): boolean;
   /** Loads and checks a version; what runs is not touched. */
   load(candidate: V["candidate"]): Promise<V>;
-  /** Registers what the version does, each with its undo in the scope. What it throws leaves the old version running. */
+  /** What runs takes a change of these keys of the configuration, or is started anew. What it throws refuses the change. */
+  take(slot: S, keys: readonly string[]): void | Promise<void>;
+  /** Stages in the scope what the version does. What it throws leaves the old version running. */
   start(version: V, scope: Scope, slot: S, phase: Phase): void | Promise<void>;
   /** Where several processes run the same: a version that came while they run is taken up by all of them, or by none. */
   agree?: WorkerLink["agree"] | undefined;
-  /** What `start` registers takes effect afterwards only: so all can have started it before one takes it up. */
-  isStaged?: boolean;
   /** A version that is taken out may still have calls that run: nothing else waits for their end. */
   endsByItself?: boolean;
   /** How long one undo may take. */
   undoMs: number;
-  /** The version that runs is the one on disk, in these settings. */
-  isCurrent?(slot: S): void;
   /** Told of each name once it is as it is to be, also of one that is gone. */
   settled?(slot: S): void;
 }

@@ -19,7 +19,7 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
 
   return {
     /**
-     * Throws what the version's start throws, once all of it is undone. `agree` is awaited before anything of it takes
+     * Throws what the version's start throws, once all of it is undone. `agree` is awaited before what it has staged takes
      * effect, and keeps the old version where it throws.
      */
     async start(
@@ -29,11 +29,10 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
     ): Promise<void> {
       const scope = new Scope();
       try {
-        if (agree && !kind.isStaged) await agree();
         const given = kind.start(version, scope, slot, phase);
         // Not awaited where it need not be: then old and new change places within this tick.
         if (given) await given;
-        if (agree && kind.isStaged) await agree();
+        if (agree) await agree();
         scope.takeUp();
       } catch (thrown) {
         await end({ scope }, slot.log);

@@ -1,7 +1,6 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Type } from "@sinclair/typebox";
 import { createBus } from "../bus.ts";
 import { takesEffectAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
@@ -74,7 +73,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       contributions,
       mount: server,
       config,
-      anySchema: Type.Optional(Type.Any()),
       url: servers.url,
       ports: servers.ports,
       openServer: servers.pool.open,
@@ -143,6 +141,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       routes: () => [{ server: "gateway", url: servers.url(), routes: server.routes() }, ...servers.pool.routes()],
     });
     // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
+    await hooks.prepare();
     await hooks.start();
     await servers.listen(options.port ?? settings().port, link?.port);
   } catch (error) {

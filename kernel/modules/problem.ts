@@ -64,7 +64,7 @@ export function problemOf(thrown: unknown, dir: string, fallback?: string): Prob
   const { message, name } = error;
   // An interruption may have come anywhere.
   const place = error instanceof LoadError ? error : name === "Interrupted" ? undefined : placeOf(error, dir);
-  const isPlain = ["Error", "LoadError", "EndlessLoopError", "Interrupted", ""].includes(name);
+  const isPlain = ["Error", "LoadError", "DeadlineError", "EndlessLoopError", "Interrupted", ""].includes(name);
   const { file = fallback, line, column } = place ?? {};
   return { message: isPlain ? message : `${name}: ${message}`, file, line, column };
 }

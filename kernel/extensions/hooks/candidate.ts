@@ -1,8 +1,8 @@
 /** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs nothing of it. */
-import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Found, sourceNames } from "../discover.ts";
+import { sha } from "../../modules/bundle.ts";
 import type { Loader } from "../../modules/load.ts";
 import { LoadError, problemOf } from "../../modules/problem.ts";
 import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
@@ -56,7 +56,7 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
   if (candidate.refused) return;
   try {
     candidate.text = readFileSync(descriptor, "utf8");
-    const { meta, warnings } = await readMeta(candidate.text);
+    const { meta, warnings } = await readMeta(descriptor, candidate.text);
     Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
   } catch (error) {
     const { line, message } = error as Error & { line?: number };
@@ -65,12 +65,8 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
   if (!handler) throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
   const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
   candidate.source = source;
-  candidate.hash = `${source.hash}-${hashOf(candidate.text).slice(0, 8)}`;
+  candidate.hash = `${source.hash}-${sha(candidate.text).slice(0, 8)}`;
   candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
   const content = [candidate.text, source.hash, source.bundle.codeHash];
-  if (whole) candidate.fingerprint = hashOf([...content, fingerprint(realDir)].join("\n"));
-}
-
-function hashOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  if (whole) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
 }

@@ -7,6 +7,7 @@ import { Errors } from "@sinclair/typebox/errors";
 import matter from "gray-matter";
 import { type Document, LineCounter, parseDocument } from "yaml";
 import { fillDefaults } from "../../defaults.ts";
+import { LoadError } from "../../modules/problem.ts";
 import { problemsIn } from "../../problems.ts";
 import { isRecord } from "../../text/key-path.ts";
 import { didYouMean } from "../../text/nearest.ts";
@@ -19,15 +20,7 @@ export interface FrontMatter {
 }
 
 /** What is wrong with a `HOOK.md`, and on which line of it. */
-export class FrontMatterError extends Error {
-  override name = "FrontMatterError";
-  constructor(
-    message: string,
-    readonly line: number,
-  ) {
-    super(message);
-  }
-}
+const wrong = (message: string, line: number) => new LoadError(message, undefined, line);
 
 const text = (expected: string) => Type.Optional(Type.String({ pattern: "\\S", expected }));
 const flag = { default: false, expected: "true or false" };
@@ -74,21 +67,20 @@ type Values = Record<string, unknown>;
 type Layer = { at: readonly string[]; values: Values };
 type LineOf = (path: readonly string[]) => number;
 
-/** Parses the text of a `HOOK.md`. Throws `FrontMatterError`. */
+/** Parses the text of a `HOOK.md`. Throws a `LoadError` with its line. */
 export function parseHookMd(source: string): FrontMatter {
   const text = source.replaceAll("\r\n", "\n").replace(/^\uFEFF/, "");
   const [, kind] = /^---[ \t]*(\S*)/.exec(text) ?? [];
   if (kind === undefined)
-    throw new FrontMatterError("HOOK.md must begin with front matter: a line ---, YAML, and another line ---", 1);
+    throw wrong("HOOK.md must begin with front matter: a line ---, YAML, and another line ---", 1);
   if (kind) {
     const message = `front matter of the kind "${kind}" is refused: HOOK.md takes YAML between two lines of ---`;
-    throw new FrontMatterError(message, 1);
+    throw wrong(message, 1);
   }
   const end = text.search(/\n---[ \t]*(\n|$)/);
   // gray-matter takes a time in proportion to the square of the blank lines
-  if (end > MOST_CHARS) throw new FrontMatterError(`the front matter is longer than ${MOST_CHARS} characters`, 1);
-  if (end < 0)
-    throw new FrontMatterError("the front matter is not closed: a second line --- is missing", text.split("\n").length);
+  if (end > MOST_CHARS) throw wrong(`the front matter is longer than ${MOST_CHARS} characters`, 1);
+  if (end < 0) throw wrong("the front matter is not closed: a second line --- is missing", text.split("\n").length);
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
   let document: Document | undefined;
@@ -96,7 +88,7 @@ export function parseHookMd(source: string): FrontMatter {
   const yaml = (block: string): Values => {
     document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
     const [error] = document.errors;
-    if (error) throw new FrontMatterError(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
+    if (error) throw wrong(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
     return valuesOf(document);
   };
   const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
@@ -114,10 +106,10 @@ function valuesOf(document: Document): Values {
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch {
-    throw new FrontMatterError("YAML aliases (*name) are refused in front matter", 1);
+    throw wrong("YAML aliases (*name) are refused in front matter", 1);
   }
   if (isRecord(value)) return value;
-  throw new FrontMatterError("front matter must be a map of keys and values", 2);
+  throw wrong("front matter must be a map of keys and values", 2);
 }
 
 function validate(top: Values, lineOf: LineOf): FrontMatter {
@@ -145,7 +137,7 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[member ?? ""];
     const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
     const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
-    throw new FrontMatterError(`"${path.join(".")}" must be ${expected}`, lineOf(path));
+    throw wrong(`"${path.join(".")}" must be ${expected}`, lineOf(path));
   }
   const meta = filled as HookMeta;
   // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
@@ -153,7 +145,7 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
   meta.events = [...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event)))];
   if (meta.events.length > 0) return { meta, warnings };
   const message = '"events" is missing: name the events that the hook handles, such as events: [message:received]';
-  throw new FrontMatterError(message, 1);
+  throw wrong(message, 1);
 }
 
 /** One name stands for a list of one, below too; names have no space around them, and what is null is not there. */
@@ -172,11 +164,10 @@ function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
   if (typeof value === "string") {
     // JSON, and JSON with the liberties that packs take, are YAML.
     const inside = parseDocument(value, { schema: "core", prettyErrors: false });
-    if (inside.errors.length > 0)
-      throw new FrontMatterError('"metadata" is a text that is not JSON', lineOf(["metadata"]));
+    if (inside.errors.length > 0) throw wrong('"metadata" is a text that is not JSON', lineOf(["metadata"]));
     value = valuesOf(inside);
   }
-  if (!isRecord(value)) throw new FrontMatterError('"metadata" must be a map', lineOf(["metadata"]));
+  if (!isRecord(value)) throw wrong('"metadata" must be a map', lineOf(["metadata"]));
   const layers = Object.entries(value)
     .sort(([a], [b]) => Number(b === "portico") - Number(a === "portico"))
     // "requires" directly under metadata is a field, not somebody's namespace.

@@ -42,17 +42,19 @@ export function createHookHost(options: HookHostOptions) {
     describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
     load: (candidate) => loadHook(candidate, loader),
     start(version, scope, slot, phase) {
-      Object.assign(slot.health, untroubled);
       scope.add("version", () => endVersion(version));
-      scope.add("handlers", () => takeOff(version.registered?.undo));
-      register(slot, version);
+      scope.stage("handlers", () => {
+        Object.assign(slot.health, untroubled);
+        register(slot, version);
+        return () => takeOff(version.registered?.undo);
+      });
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
       const events = phase.started ? version.meta.events.filter((event) => !isDeclared(event)) : [];
       for (const event of events) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
     },
     /** Registered anew where its priority or deadline was configured otherwise. */
-    isCurrent(slot) {
+    take(slot) {
       const { version } = slot.active ?? {};
       if (!version) return;
       const { priority, timeoutMs } = limitsOf(slot.name, version.meta);
@@ -116,7 +118,7 @@ export function createHookHost(options: HookHostOptions) {
     const call = async () => {
       const { name, context, sessionKey } = eventFor(version.meta.events);
       const event = createEvent(name as "hook:failed", context as unknown as Events["hook:failed"], { sessionKey });
-      return tryOut(version, { event, spec: bus.spec(name), log: slot.log, contextFor });
+      return tryOut(version, { event, bus, log: slot.log, contextFor });
     };
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.add(call);
@@ -127,13 +129,6 @@ export function createHookHost(options: HookHostOptions) {
   return {
     ...host,
     roots,
-    /** Loads all hooks; watching begins in the background, when the gateway has had time to answer. */
-    async start(): Promise<void> {
-      await host.prepare();
-      await host.start();
-    },
-    /** After a change of the configuration: requirements may be met now, or no more. */
-    reconfigure: (keys: readonly string[]): Promise<void> => host.reconfigure(keys, async () => {}),
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
       withoutSecrets(find(name).ring.lines().slice(-count), options.secrets()),
@@ -154,12 +149,6 @@ export function createHookHost(options: HookHostOptions) {
       await rescan();
       return info(name);
     },
-    /** Loads a hook (or all) anew, also where its content is the same. */
-    async reload(name?: string): Promise<HookInfo[]> {
-      if (name !== undefined) find(name);
-      await host.reload(name);
-      return name === undefined ? host.list() : slots.has(name) ? [info(name)] : [];
-    },
     /** Once what is being done is done. */
     look: (name: string): Promise<HookInfo> => inTurn(async () => info(name)),
     /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
@@ -172,7 +161,7 @@ export function createHookHost(options: HookHostOptions) {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
       if (!slot?.active) return;
       const { version } = slot.active;
-      recordFailure({ version, timeoutMs: 0, health: slot.health, bus, log: slot.log }, error);
+      recordFailure({ version, health: slot.health, bus, log: slot.log }, error);
     },
   };
 }

@@ -2,45 +2,26 @@
  * What the texts of HOOK.md say, kept over restarts: a start whose hooks are unchanged loads no YAML reader at all,
  * which is a good part of what a start costs.
  */
-import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { writeWhole } from "../../files/write-whole.ts";
+import { join } from "node:path";
+import { sha } from "../../modules/bundle.ts";
+import { keep, readKept } from "../../modules/cache.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
-/** Reads a text. Throws `FrontMatterError`. */
-export type ReadMeta = (text: string) => Promise<FrontMatter>;
+/** Reads the text of a HOOK.md. Throws a `LoadError` with its line. */
+export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
 
 /** Raised when the reading of front matter changes. */
-const version = 3;
-const kept = 500;
+const version = 4;
 
-/** Without a file, only the process remembers. Results are shared: nobody changes them. */
-export function createMetaReader(file?: string): ReadMeta {
-  let known: Map<string, FrontMatter> | undefined;
-  return async (text) => {
-    known ??= readKnown(file);
-    const key = createHash("sha256").update(text).digest("base64url");
-    const found = known.get(key);
-    if (found) return found;
+export function createMetaReader(cacheDir: string): ReadMeta {
+  return async (file, text) => {
+    const cached = join(cacheDir, `hook-${sha(file).slice(0, 16)}.json`);
+    const id = `${version} ${sha(text)}`;
+    const kept = readKept<{ id: string; found: FrontMatter }>(cached)?.head;
+    if (kept?.id === id) return kept.found;
     const { parseHookMd } = await import("./front-matter.ts");
-    const parsed = parseHookMd(text);
-    known.set(key, parsed);
-    if (!file) return parsed;
-    try {
-      writeWhole(file, JSON.stringify({ version, known: [...known].slice(-kept) }));
-    } catch {
-      // a full disk: the next start reads them anew
-    }
-    return parsed;
+    const found = parseHookMd(text);
+    keep(cached, { id, found }, "");
+    return found;
   };
-}
-
-function readKnown(file: string | undefined): Map<string, FrontMatter> {
-  try {
-    const saved = JSON.parse(readFileSync(file ?? "", "utf8")) as { version: number; known: [string, FrontMatter][] };
-    if (saved.version === version) return new Map(saved.known);
-  } catch {
-    // none yet, torn, or of another version: read anew
-  }
-  return new Map();
 }

@@ -15,7 +15,7 @@ export interface HookHostOptions {
   /** The variables that hooks may require, as they are now. */
   env(): Record<string, string | undefined>;
   log: Logger;
-  bus: Pick<Bus, "on" | "emit" | "spec" | "specs">;
+  bus: Pick<Bus, "on" | "emit" | "call" | "spec" | "specs">;
   /** What plugins add to a hook's `ctx`, and the names of all that any plugin may add. */
   members(): readonly HookContextMember[];
   memberNames(): Iterable<string>;

@@ -1,6 +1,5 @@
 /** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
 import { setTimeout } from "node:timers/promises";
-import type { TSchema } from "@sinclair/typebox";
 import type { Bus } from "../../bus.ts";
 import type { ConfigStore } from "../../config/config.ts";
 import { PorticoError } from "../../errors.ts";
@@ -35,7 +34,6 @@ export interface PluginParts {
   points: Pick<ContributionPoints, "check">;
   mount: Mount;
   config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset" | "secrets">;
-  anySchema: TSchema;
   url(): string;
   ports(): readonly number[];
   /** Opens (or shares) the loopback server of that name. */

@@ -50,7 +50,6 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     roots,
     log: parts.log,
     agree,
-    isStaged: true,
     undoMs: limits.undoMs,
     slot: (name) => ({ log: parts.log.child({ plugin: name }) }),
     read: (found, before) => readPlugin(found, loader, before),
@@ -62,6 +61,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
       enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },
     describe: (slot, candidate) => describePlugin(slot, candidate, missing(candidate)),
     isReady: (candidate) => missing(candidate).length === 0,
+    take: (slot, keys) => take(slot, keys),
     load: async (candidate) => ({ candidate, loadMs: candidate.loadMs }),
     async start(version, scope) {
       try {
@@ -75,7 +75,6 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
   });
   const { slots, info } = host;
 
-  /** The plugin takes the change itself, or is set up anew. */
   async function take(slot: PluginSlot, keys: readonly string[]): Promise<void> {
     const { active, top } = slot;
     // What has changed may be what its setup failed for.
@@ -99,12 +98,6 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
       await host.start();
       if (refusal) throw refusal;
     },
-    async reload(name: string): Promise<PluginRecord> {
-      host.find(name);
-      await host.reload(name);
-      return info(name);
-    },
-    reconfigure: (keys: readonly string[]): Promise<void> => host.reconfigure(keys, (slot) => take(slot, keys)),
     /** Takes every plugin down, the latest first. */
     stop: (): Promise<void> =>
       host.stop(async (all, stop) => {

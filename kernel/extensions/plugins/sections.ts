@@ -1,10 +1,11 @@
 /** Plugins' sections of the configuration. */
+import { Type } from "@sinclair/typebox";
 import type { ConfigOf, ConfigSchemas, Dispose, PluginDefinition } from "../../types.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 
 /** Tells the configuration which sections there are: those of every plugin, running or not. */
-export function createSections({ config, anySchema, log }: Pick<PluginParts, "config" | "anySchema" | "log">) {
+export function createSections({ config, log }: Pick<PluginParts, "config" | "log">) {
   /** By the directory that owns them. */
   const defined = new Map<string, { schemas: ConfigSchemas; undo: Dispose }>();
   let scans = 0;
@@ -13,7 +14,7 @@ export function createSections({ config, anySchema, log }: Pick<PluginParts, "co
     const before = defined.get(dir);
     // A version that does not load leaves the sections as they were; without any, its own must not be an unknown key.
     if (!meta && before && !refused) return;
-    const schemas = meta ? (meta.config ?? {}) : { [name]: anySchema };
+    const schemas = meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) };
     if (before?.schemas === schemas) return;
     void before?.undo();
     defined.set(dir, { schemas, undo: config.define(dir, schemas) });

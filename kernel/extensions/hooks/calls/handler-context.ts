@@ -1,7 +1,7 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
 import { PorticoError } from "../../../errors.ts";
 import { running } from "../../../owner.ts";
-import type { EventName, Events, HookContext, Logger } from "../../../types.ts";
+import type { EventName, Events, HookCall, HookContext, Logger } from "../../../types.ts";
 import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 
@@ -46,14 +46,12 @@ function requiredEnvironment(names: readonly string[], around: Around): Record<s
   return Object.fromEntries(given.map((name) => [name, variables[name]]));
 }
 
-interface Caller {
-  hook: string;
-  options: Record<string, unknown>;
-  signal: AbortSignal;
-}
-
 /** What a plugin gives: made at its first use, with a clear error where that plugin does not run. */
-function createMember(name: string, { members, lookup }: Around, caller: Caller): unknown {
+function createMember(
+  name: string,
+  { members, lookup }: Around,
+  caller: Pick<HookCall, "hook" | "options" | "signal">,
+): unknown {
   const member = members().find((one) => one.name === name);
   if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
   const message = `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`;

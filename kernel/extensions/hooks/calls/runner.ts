@@ -3,7 +3,7 @@ import type { Bus } from "../../../bus.ts";
 import type { BusEvent, HandlerResult, HookContext, Logger, OnOptions, Outcome } from "../../../types.ts";
 import { backstopMs, Interrupted } from "../../../modules/bounded.ts";
 import { EndlessLoopError } from "../../../modules/loop-guard.ts";
-import { type Problem, problemOf, sayProblem } from "../../../modules/problem.ts";
+import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { type Health, type HookVersion, leave } from "../version.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
@@ -69,14 +69,12 @@ interface Failed {
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
 export function recordFailure(
-  { version, timeoutMs, health, bus, log }: Omit<RunnerParts, "contextFor">,
+  { version, health, bus, log }: Pick<RunnerParts, "version" | "health" | "bus" | "log">,
   thrown: unknown,
   { event, ms, timedOut }: Failed = { ms: 0 },
 ): void {
   const { name, realDir, handler } = version.candidate;
-  const problem: Problem = timedOut
-    ? { message: `still running after its deadline of ${timeoutMs} ms`, file: handler }
-    : problemOf(thrown, realDir, handler);
+  const problem = problemOf(thrown, realDir, handler);
   const { message: error, file, line } = problem;
   const at = new Date().toISOString();
   health.runs++;
@@ -94,6 +92,6 @@ export function recordFailure(
     void bus.emit("hook:failed", { hook: name, event: event ?? "", error, file, line, failures, resting });
 }
 
-function rounded(ms: number): number {
+export function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }

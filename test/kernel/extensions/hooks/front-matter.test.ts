@@ -1,14 +1,15 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { FrontMatterError, parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
+import { parseHookMd } from "../../../../kernel/extensions/hooks/front-matter.ts";
+import { LoadError } from "../../../../kernel/modules/problem.ts";
 
 const md = (yaml: string) => `---\n${yaml}\n---\n# Body\n\n---\nmore\n`;
-function refusal(text: string): FrontMatterError {
+function refusal(text: string): LoadError {
   try {
     parseHookMd(text);
   } catch (error) {
-    assert.instance(error, FrontMatterError);
-    return error as FrontMatterError;
+    assert.instance(error, LoadError);
+    return error as LoadError;
   }
   throw new Error("it was accepted");
 }

@@ -143,6 +143,10 @@ function withManagement(hooks: ReturnType<typeof createHookHost>, bus: Bus, sett
   const shown = (info: HookInfo) => describeHook(info, bus.specs());
   return {
     ...hooks,
+    async start(): Promise<void> {
+      await hooks.prepare();
+      await hooks.start();
+    },
     list: () => hooks.list().map(shown),
     info: (name: string) => shown(hooks.info(name)),
     approve: async (name: string) => shown(await hooks.approve(name)),

@@ -1,24 +1,28 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createMetaReader } from "../../../../kernel/extensions/hooks/meta-cache.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
 
-test("what was read once is known after a restart; a torn file and a refusal are not kept", async () => {
-  const dir = temporaryDir("portico-meta-");
-  const file = join(dir, "cache/descriptors.json");
+test("what was read once is known after a restart; a torn file, another text and a refusal are not kept", async () => {
+  const dir = join(temporaryDir("portico-meta-"), "cache");
   const text = "---\nevents: [a:b]\npriority: 7\n---\n";
-  const read = await createMetaReader(file)(text);
-  assert.is(read.meta.priority, 7);
-  const saved = JSON.parse(readFileSync(file, "utf8"));
-  saved.known[0][1].meta.priority = 8;
-  writeFileSync(file, JSON.stringify(saved));
-  assert.is((await createMetaReader(file)(text)).meta.priority, 8, "the second reader did not take what was kept");
-  writeFileSync(file, "{ torn");
-  assert.is((await createMetaReader(file)(text)).meta.priority, 7);
+  const priority = async (given = text) => (await createMetaReader(dir)("/hooks/a/HOOK.md", given)).meta.priority;
+  assert.is(await priority(), 7);
+  const [name = ""] = readdirSync(dir);
+  const file = join(dir, name);
+  const saved = readFileSync(file, "utf8");
+  writeFileSync(file, saved.replace('"priority":7', '"priority":8'));
+  assert.is(await priority(), 8, "the second reader did not take what was kept");
+  for (const torn of ["{ torn", saved.slice(0, -20), ""]) {
+    writeFileSync(file, torn);
+    assert.is(await priority(), 7);
+  }
+  assert.is(await priority(text.replace("7", "9")), 9);
+  assert.is((await createMetaReader(dir)("/hooks/b/HOOK.md", text)).meta.priority, 7);
   for (let round = 0; round < 2; round++) {
-    const refused = await createMetaReader(file)("---js\n{}\n---\n").catch((error: Error) => error);
+    const refused = await createMetaReader(dir)("/hooks/a/HOOK.md", "---js\n{}\n---\n").catch((error: Error) => error);
     assert.match((refused as Error).message, /refused/);
   }
 });
