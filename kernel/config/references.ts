@@ -1,6 +1,6 @@
 /** `${NAME}` in the strings of the configuration stands for an environment variable; `$${` is a literal `${`. */
-
 import type { Problem } from "../problems.ts";
+import { mapStrings } from "../text/key-path.ts";
 
 /** A string that held at least one reference. */
 export interface Reference {
@@ -59,12 +59,6 @@ export function expandReferences(
     return unset.length === 0 && WHOLE.test(source) ? typed(value, path) : value;
   };
 
-  const walk = (value: unknown, path: (string | number)[]): unknown => {
-    if (typeof value === "string") return value.includes("${") ? text(value, path) : value;
-    if (Array.isArray(value)) return value.map((item, i) => walk(item, [...path, i]));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item, [...path, key])]));
-  };
-
-  return { value: walk(raw, []), references, problems };
+  const value = mapStrings(raw, (source, path) => (source.includes("${") ? text(source, path) : source));
+  return { value, references, problems };
 }

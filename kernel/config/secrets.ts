@@ -1,5 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { KeyPath } from "../text/key-path.ts";
+import { type KeyPath, mapStrings } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 
 /** What stands in the place of a secret. */
@@ -62,13 +62,14 @@ export function maskAddress(text: string): string {
  * `at` is where the part lies in the whole.
  */
 export function maskSecrets(value: unknown, schema?: TSchema, at: KeyPath = []): unknown {
-  return mapStrings(value, at, (text, path) => (text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text)));
+  const show = (text: string, path: KeyPath) => (text !== "" && isSecretPath(path, schema) ? MASK : maskAddress(text));
+  return mapStrings(value, show, [...at]);
 }
 
 /** Every secret that a configuration holds, for the log's redaction. */
 export function secretsIn(value: unknown, schema?: TSchema): string[] {
   const secrets = new Set<string>();
-  mapStrings(value, [], (text, path) => {
+  mapStrings(value, (text, path) => {
     const credentials = URL_CREDENTIALS.exec(text)?.[2]?.slice(0, -1);
     if (credentials) for (const part of [credentials, credentials.split(":")[1]]) if (part) secrets.add(part);
     for (const [parameter] of text.matchAll(URL_SECRET_PARAMETER))
@@ -78,13 +79,4 @@ export function secretsIn(value: unknown, schema?: TSchema): string[] {
     return text;
   });
   return [...secrets];
-}
-
-function mapStrings(value: unknown, path: KeyPath, change: (text: string, path: KeyPath) => string): unknown {
-  if (typeof value === "string") return change(value, path);
-  if (Array.isArray(value)) return value.map((item, i) => mapStrings(item, [...path, i], change));
-  if (typeof value !== "object" || value === null || value instanceof Date) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, mapStrings(item, [...path, key], change)]),
-  );
 }

@@ -1,12 +1,11 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
-import { rmSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { createBus } from "../bus.ts";
 import { takesEffectAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
-import { openConfig } from "../config/config.ts";
+import { type ConfigStore, openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
-import { maskSecrets } from "../config/secrets.ts";
 import { ensureToken } from "../config/token.ts";
 import { endOrLate } from "../timing/deadline.ts";
 import { createHookHost } from "../extensions/hooks/host.ts";
@@ -15,14 +14,16 @@ import { rootsOf } from "../extensions/roots.ts";
 import { lookUp, parseKeyPath } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
+import { leaveTrace } from "../home/running.ts";
 import { createContributions, createServices } from "../registry.ts";
 import { withWorkspace } from "../files/workspace.ts";
-import type { Management } from "./services.ts";
+import type { Paths, ServiceName, Services } from "../types.ts";
 import { checkAtStart, exposureNotices, refuseOpenDoor } from "./checks.ts";
 import { declareKernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
 import { createServers } from "./servers.ts";
-import type { Gateway, GatewayOptions } from "./types.ts";
+import { managementOf, stateOf } from "./services.ts";
+import type { GatewayOptions } from "./options.ts";
 import { createWorkload } from "./workload.ts";
 
 const disposeTimeoutMs = 5_000;
@@ -30,225 +31,223 @@ const disposeTimeoutMs = 5_000;
 const pluginsTimeoutMs = 30_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { version, loader, link } = options;
-  const startedAt = Date.now();
-  const isFirst = link === undefined || link.workers.index === 0;
-  const config = await openConfig({
-    file: options.paths.config,
-    env: options.env,
-    envFile: envFileIn(options.paths.home),
-    link,
-  });
+  const { env, link } = options;
+  const { config: file, home } = options.paths;
+  const config = await openConfig({ file, env, envFile: envFileIn(home), link });
   const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
-  const logBook = createLog({
-    file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
-    movesFile: isFirst,
-    write: options.write,
-  });
-  const { log } = logBook;
-  const bus = createBus(log);
-  declareKernelEvents(bus);
-  const services = createServices();
-  const contributions = createContributions();
-  const undos: (() => unknown)[] = [];
-  const work = createWorkload();
-  let open = () => {};
-  const opens = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const servers = createServers({ config, contributions, log, access: logBook.access, opens, workers: link?.workers });
-  const server = servers.own;
-  const settings = () => config.kernel.gateway;
+  const gateway = new Gateway(options, config, paths);
+  await gateway.start();
+  return gateway;
+}
 
-  const plugins = createPluginHost({
-    roots: () => rootsOf("plugins", paths, config.kernel.plugins),
-    loader,
-    parts: {
-      version,
+export class Gateway {
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt = Date.now();
+  readonly bus;
+  readonly log;
+  readonly plugins;
+  readonly hooks;
+  readonly servers;
+  /** True when the token was made at this start. */
+  tokenIsNew = false;
+  readonly #options: GatewayOptions;
+  readonly #services = createServices();
+  readonly #contributions = createContributions();
+  readonly #work = createWorkload();
+  readonly #undos: (() => unknown)[] = [];
+  /** Lets in the requests that have come since it listens. */
+  #open = () => {};
+  #stopping: Promise<void> | undefined;
+
+  constructor(
+    options: GatewayOptions,
+    readonly config: ConfigStore,
+    readonly paths: Paths,
+  ) {
+    const { version, loader, link, only } = options;
+    this.#options = options;
+    this.version = version;
+    this.log = createLog({
+      file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
+      movesFile: link === undefined || link.workers.index === 0,
+      write: options.write,
+    });
+    const { log, access } = this.log;
+    const bus = createBus(log);
+    this.bus = bus;
+    declareKernelEvents(bus);
+    const [services, contributions, work] = [this.#services, this.#contributions, this.#work];
+    const opens = new Promise<void>((resolve) => {
+      this.#open = resolve;
+    });
+    const servers = createServers({ config, contributions, log, access, opens, workers: link?.workers });
+    this.servers = servers;
+    this.plugins = createPluginHost({
+      roots: () => rootsOf("plugins", paths, config.kernel.plugins),
+      loader,
+      parts: {
+        version,
+        paths,
+        log,
+        bus,
+        services,
+        contributions,
+        mount: servers.own,
+        config,
+        url: servers.url,
+        ports: servers.ports,
+        openServer: servers.pool.open,
+        busy: work.busy,
+        addReadiness: work.addReadiness,
+        load: loader.load,
+      },
+      enabled: (name) => only?.includes(name) ?? config.kernel.plugins.entries[name]?.enabled !== false,
+      agree: link?.agree,
+    });
+    this.hooks = createHookHost({
       paths,
+      env: () => config.env,
       log,
       bus,
-      services,
-      contributions,
-      mount: server,
-      config,
-      url: servers.url,
-      ports: servers.ports,
-      openServer: servers.pool.open,
-      busy: work.busy,
-      addReadiness: work.addReadiness,
-      load: loader.load,
-    },
-    enabled: (name) =>
-      options.only === undefined ? config.kernel.plugins.entries[name]?.enabled !== false : options.only.includes(name),
-    agree: link?.agree,
-  });
-  const hooks = createHookHost({
-    paths,
-    env: () => config.env,
-    log,
-    bus,
-    members: () => contributions.list("hookContext"),
-    memberNames: plugins.hookMembers,
-    settings: () => config.kernel.hooks,
-    lookup: (key) => lookUp(config.current, key),
-    secrets: () => config.secrets(),
-    loader,
-    agree: link?.agree,
-  });
-
-  const management: Management = {
-    version,
-    startedAt,
-    paths,
-    url: servers.url,
-    servers: servers.pool.urls,
-    notReady: unready,
-    events: bus.specs,
-    config: {
-      problem: () => config.problem,
-      refresh: () => config.refresh(),
-      set: async (path, value) => void (await config.set(path, value)),
-      unset: async (path) => void (await config.unset(path)),
-      schema: () => config.composed,
-      shown: () => maskSecrets(config.current, config.composed),
-    },
-    log: { recent: () => logBook.recent(), follow: (line) => logBook.follow(line) },
-    plugins,
-    hooks,
-  };
-
-  let token: { token?: string; generated: boolean };
-  try {
-    await plugins.prepare();
-    checkAtStart(config, log);
-    logBook.setLevel(config.kernel.log.level);
-    refuseOpenDoor(settings());
-    for (const notice of exposureNotices(settings())) log.warn({}, notice);
-    contributions.add("notice", { name: "gateway", list: () => exposureNotices(settings()) });
-    token = await ensureToken(config);
-    for (const secret of config.secrets()) logBook.addSecret(secret);
-    services.provide("host", management);
-    if (link) services.provide("workers", link.workers);
-    services.provide("gateway", {
-      startedAt,
-      notReady: unready,
-      plugins: plugins.list,
-      hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
-      requests: server.requests,
-      active: () => server.active,
-      routes: () => [{ server: "gateway", url: servers.url(), routes: server.routes() }, ...servers.pool.routes()],
+      members: () => contributions.list("hookContext"),
+      memberNames: this.plugins.hookMembers,
+      settings: () => config.kernel.hooks,
+      lookup: (key) => lookUp(config.current, key),
+      secrets: () => config.secrets(),
+      loader,
+      agree: link?.agree,
     });
-    // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
-    await hooks.prepare();
-    await hooks.start();
-    await servers.listen(options.port ?? settings().port, link?.port);
-  } catch (error) {
-    await dismantle();
-    throw error;
   }
 
-  let stopping: Promise<void> | undefined;
-  const gateway: Gateway = {
-    get url() {
-      return servers.url();
-    },
-    get port() {
-      return server.port;
-    },
-    get token() {
-      return settings().auth.token;
-    },
-    tokenIsNew: token.generated || link?.tokenIsNew === true,
-    get servers() {
-      return servers.pool.urls();
-    },
-    log: logBook,
-    config,
-    plugins,
-    hooks,
-    bus,
-    list: contributions.list,
-    use: (name) => services.use(name),
-    accept: server.accept,
-    stop: (reason) => (stopping ??= stop(reason)),
-  };
-
-  try {
-    await plugins.start();
-    mountHealth(server, management);
-    open();
-    link?.onLook(seen);
-    // the first of several is replaced under its number, and the file stays
-    if (link === undefined) undos.push(leaveTrace());
-    else if (isFirst) leaveTrace();
-    undos.push(await config.watch(applyConfig, log));
-    void bus.emit("gateway:startup", { version, port: server.port });
-    log.info({ port: server.port, ms: Date.now() - startedAt }, "portico is running");
-    return gateway;
-  } catch (error) {
-    await dismantle();
-    throw error;
+  get url(): string {
+    return this.servers.url();
   }
 
-  function unready(): { name: string; error: string }[] {
-    return [...plugins.unready(), ...work.unready()];
+  get port(): number {
+    return this.servers.own.port;
+  }
+
+  /** The owner's token; undefined where only a password is set. */
+  get token(): string | undefined {
+    return this.#settings.auth.token;
+  }
+
+  get #settings() {
+    return this.config.kernel.gateway;
+  }
+
+  /** What plugins contribute to a point. */
+  readonly list = this.#contributions.list;
+
+  /** A service that a plugin provides. Throws `service_unavailable` where none does. */
+  use<K extends ServiceName>(name: K): Services[K] {
+    return this.#services.use(name);
+  }
+
+  /** Serves a connection that another process has accepted. */
+  readonly accept = (socket: Socket): void => this.servers.own.accept(socket);
+
+  /** What is not ready, and why. */
+  readonly notReady = (): { name: string; error: string }[] => [...this.plugins.unready(), ...this.#work.unready()];
+
+  /** Throws, with everything taken down again, where it cannot run. */
+  async start(): Promise<void> {
+    const { port, link } = this.#options;
+    try {
+      await this.#prepare();
+      // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
+      await this.hooks.prepare();
+      await this.hooks.start();
+      await this.servers.listen(port ?? this.#settings.port, link?.port);
+      await this.plugins.start();
+      mountHealth(this.servers.own, this);
+      this.#open();
+      link?.onLook((subject) => this.#look(subject));
+      this.#tellCommands();
+      this.#undos.push(await this.config.watch((change) => this.#applyConfig(change), this.log.log));
+      void this.bus.emit("gateway:startup", { version: this.version, port: this.port });
+      this.log.log.info({ port: this.port, ms: Date.now() - this.startedAt }, "portico is running");
+    } catch (error) {
+      await this.#dismantle();
+      throw error;
+    }
+  }
+
+  /** Checks what is configured, and provides what plugins find at their setup. */
+  async #prepare(): Promise<void> {
+    const { config, log } = this;
+    const { link } = this.#options;
+    await this.plugins.prepare();
+    checkAtStart(config, log.log);
+    log.setLevel(config.kernel.log.level);
+    refuseOpenDoor(this.#settings);
+    const notices = () => exposureNotices(this.#settings);
+    for (const notice of notices()) log.log.warn({}, notice);
+    this.#contributions.add("notice", { name: "gateway", list: notices });
+    this.tokenIsNew = (await ensureToken(config)).generated || link?.tokenIsNew === true;
+    for (const secret of config.secrets()) log.addSecret(secret);
+    this.#services.provide("host", managementOf(this));
+    this.#services.provide("gateway", stateOf(this));
+    if (link) this.#services.provide("workers", link.workers);
   }
 
   /** What this worker has of something that another one has a new version of. */
-  async function seen(subject: string) {
+  async #look(subject: string) {
     const [kind, name] = [subject.slice(0, subject.indexOf(".")), subject.slice(subject.indexOf(".") + 1)];
     if (subject === "config") {
-      await config.refresh();
-      return { id: config.id, problem: config.problem?.message };
+      await this.config.refresh();
+      return { id: this.config.id, problem: this.config.problem?.message };
     }
-    const host = kind === "hooks" ? hooks : plugins;
+    const host = kind === "hooks" ? this.hooks : this.plugins;
     await host.rescan();
     return host.current(name);
   }
 
-  async function applyConfig({ keys, back }: ConfigChange): Promise<void> {
-    logBook.setLevel(config.kernel.log.level);
-    for (const secret of config.secrets()) logBook.addSecret(secret);
+  async #applyConfig({ keys, back }: ConfigChange): Promise<void> {
+    const { config, log } = this;
+    log.setLevel(config.kernel.log.level);
+    for (const secret of config.secrets()) log.addSecret(secret);
     for (const key of keys) {
       if (!back && takesEffectAtNextStart(config.composed, parseKeyPath(key)))
-        log.warn({ key }, `${key} takes effect at the next start`);
+        log.log.warn({ key }, `${key} takes effect at the next start`);
     }
-    await plugins.reconfigure(keys);
-    await hooks.reconfigure(keys);
-    if (!back) void bus.emit("config:changed", { keys });
+    await this.plugins.reconfigure(keys);
+    await this.hooks.reconfigure(keys);
+    if (!back) void this.bus.emit("config:changed", { keys });
   }
 
   /** Lets the command line find this gateway, whatever port it was started on. */
-  function leaveTrace(): () => void {
-    const file = join(paths.state, "gateway.json");
-    const { tls } = settings();
-    const cert = tls && absolutePath(tls.cert);
-    const trace = { pid: link ? process.ppid : process.pid, port: server.port, url: servers.url(), cert };
-    try {
-      rmSync(file, { force: true }); // an earlier one may be another user's
-      writeFileSync(file, JSON.stringify(trace), { mode: 0o600 });
-    } catch (error) {
-      log.warn({ err: error, file }, "commands will not find this gateway by themselves: give them --url and --token");
-    }
-    return () => rmSync(file, { force: true });
+  #tellCommands(): void {
+    const { link } = this.#options;
+    if (link && link.workers.index > 0) return;
+    const { tls } = this.#settings;
+    const pid = link ? process.ppid : process.pid;
+    const trace = { pid, port: this.port, url: this.url, cert: tls && absolutePath(tls.cert) };
+    const undo = leaveTrace(this.paths.state, trace, this.log.log);
+    // the first of several workers is replaced under its number, and the file stays
+    if (!link) this.#undos.push(undo);
   }
 
-  async function stop(reason: string): Promise<void> {
-    const graceMs = settings().shutdownTimeoutMs;
-    log.info({ reason }, "portico stops");
-    void bus.emit("gateway:shutdown", { reason });
-    await endOrLate(Promise.all([servers.drain(graceMs), work.ended(), bus.drain()]), graceMs);
-    await dismantle();
+  /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
+  stop(reason: string): Promise<void> {
+    this.#stopping ??= (async () => {
+      const graceMs = this.#settings.shutdownTimeoutMs;
+      this.log.log.info({ reason }, "portico stops");
+      void this.bus.emit("gateway:shutdown", { reason });
+      await endOrLate(Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]), graceMs);
+      await this.#dismantle();
+    })();
+    return this.#stopping;
   }
 
   /** Takes down whatever there is by now, the latest first. */
-  async function dismantle(): Promise<void> {
-    await endOrLate(hooks.stop(), disposeTimeoutMs);
-    await endOrLate(plugins.stop(), pluginsTimeoutMs);
-    await endOrLate(server.close(0), disposeTimeoutMs);
-    for (const undo of undos.reverse()) await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
-    await logBook.close();
+  async #dismantle(): Promise<void> {
+    await endOrLate(this.hooks.stop(), disposeTimeoutMs);
+    await endOrLate(this.plugins.stop(), pluginsTimeoutMs);
+    await endOrLate(this.servers.own.close(0), disposeTimeoutMs);
+    for (const undo of this.#undos.reverse()) await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
+    await this.log.close();
   }
 }

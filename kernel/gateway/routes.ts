@@ -1,9 +1,14 @@
 /** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
 import { reply } from "../http/response/reply.ts";
 import type { Mount } from "../types.ts";
-import type { Management } from "./services.ts";
 
-export function mountHealth(mount: Mount, { version, startedAt, notReady }: Management): void {
+interface Told {
+  readonly version: string;
+  readonly startedAt: number;
+  readonly notReady: () => readonly { name: string }[];
+}
+
+export function mountHealth(mount: Mount, { version, startedAt, notReady }: Told): void {
   mount.route("GET", "/health", { access: "public" }, () => ({
     status: "ok",
     version,

@@ -34,11 +34,10 @@ export function createServers({ config, contributions, log, access, opens, worke
   const { tls } = settings();
   let wantedPort = 0;
   const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens, tls });
-  const pool = createServerPool({
-    listens: workers === undefined || workers.index === 0,
-    create: ({ name, origins }) =>
-      createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins: origins ?? [] }),
-    portFor: ({ port, portOffset = 0 }) => port ?? (wantedPort === 0 ? 0 : own.port + portOffset),
+  const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
+    const server = createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins });
+    if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
+    return { server, ready: server.listen(port ?? (wantedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1") };
   });
 
   return {
@@ -57,6 +56,8 @@ export function createServers({ config, contributions, log, access, opens, worke
     drain: (graceMs: number): Promise<unknown> => Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
   };
 }
+
+export type GatewayServers = ReturnType<typeof createServers>;
 
 /** Derives anew only when the configuration was replaced: this is asked at every request. */
 function onceFor<S, T>(source: () => S, derive: (from: S) => T): () => T {

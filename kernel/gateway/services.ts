@@ -1,65 +1,89 @@
 /** The services that the gateway itself provides. */
-import type { TSchema } from "@sinclair/typebox";
-import type { Dispose, Paths } from "../contract/common.ts";
+import type { Bus } from "../bus.ts";
+import type { ConfigStore } from "../config/config.ts";
+import { maskSecrets } from "../config/secrets.ts";
+import type { Paths } from "../contract/common.ts";
 import type { Workers } from "../contract/workers.ts";
-import type { EventSpec } from "../contract/events.ts";
 import type { HookHost } from "../extensions/hooks/host.ts";
 import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { ServerRoutes } from "../http/types.ts";
+import type { LogBook } from "../log/log.ts";
+import type { KeyPath } from "../text/key-path.ts";
+import type { GatewayServers } from "./servers.ts";
 
-/** What the kernel tells of itself; for metrics and the like. */
-export interface GatewayState {
-  /** Milliseconds since 1970. */
-  readonly startedAt: number;
-  /** As in `GET /ready`. */
-  notReady(): readonly { name: string; error: string }[];
-  plugins(): readonly { name: string; state: string; error?: string }[];
-  hooks(): readonly { name: string; state: string; root: string; runs: number; failures: number }[];
-  /** Answered requests since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
-  requests(): readonly { method: string; route: string; status: number; count: number }[];
-  /** Requests that are being answered. */
-  active(): number;
-  /** Every route of every server that is there now. */
-  routes(): readonly ServerRoutes[];
-}
-
-/** Why the configuration file on disk is not in force. */
-interface ReloadProblem {
-  message: string;
-  line?: number;
-}
-
-/** The gateway's extensions, configuration and log, for those who show and steer them. Names that are not there: 404. */
-export interface Management {
+/** Of a gateway, what its services tell. */
+interface Parts {
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly paths: Paths;
-  url(): string;
-  /** The loopback servers that plugins opened, by name. */
-  servers(): Record<string, string>;
-  notReady(): readonly { name: string; error: string }[];
-  events(): ReadonlyMap<string, EventSpec>;
-  readonly config: {
-    problem(): ReloadProblem | undefined;
-    /** Applies the file now. */
-    refresh(): Promise<void>;
-    set(path: string | readonly (string | number)[], value: unknown): Promise<void>;
-    unset(path: string): Promise<void>;
-    schema(): TSchema;
-    /** What is active, secrets masked. */
-    shown(): unknown;
+  readonly config: ConfigStore;
+  readonly log: LogBook;
+  readonly bus: Bus;
+  readonly plugins: PluginHost;
+  readonly hooks: HookHost;
+  readonly servers: GatewayServers;
+  readonly notReady: () => { name: string; error: string }[];
+}
+
+/** What the kernel tells of itself; for metrics and the like. */
+export type GatewayState = ReturnType<typeof stateOf>;
+
+export function stateOf({ startedAt, notReady, plugins, hooks, servers: { own, pool, url } }: Parts) {
+  return {
+    /** Milliseconds since 1970. */
+    startedAt,
+    /** As in `GET /ready`. */
+    notReady,
+    plugins: (): { name: string; state: string; error?: string | undefined }[] => plugins.list(),
+    hooks: () => hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
+    /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
+    requests: own.requests,
+    /** Requests that are under way. */
+    active: () => own.active,
+    /** Every route of every server that is there now. */
+    routes: (): ServerRoutes[] => [{ server: "gateway", url: url(), routes: own.routes() }, ...pool.routes()],
   };
-  readonly log: {
-    /** The last lines, oldest first, as JSON. */
-    recent(): readonly string[];
-    follow(line: (line: string) => void): Dispose;
-  };
-  readonly plugins: Pick<PluginHost, "list" | "info" | "reload" | "rescan">;
-  readonly hooks: Pick<
+}
+
+/** The gateway's extensions, configuration and log, for those who show and steer them. Names that are not there: 404. */
+export type Management = ReturnType<typeof managementOf>;
+
+export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
+  const { version, startedAt, paths, notReady } = gateway;
+  const plugins: Pick<PluginHost, "list" | "info" | "reload" | "rescan"> = gateway.plugins;
+  const hooks: Pick<
     HookHost,
     "roots" | "list" | "info" | "look" | "logs" | "wake" | "approve" | "reload" | "rescan" | "tryOut"
-  >;
+  > = gateway.hooks;
+  return {
+    version,
+    startedAt,
+    paths,
+    url: servers.url,
+    /** The loopback servers that plugins opened, by name. */
+    servers: servers.pool.urls,
+    notReady,
+    events: bus.specs,
+    config: {
+      /** Why the file on disk is not in force. */
+      problem: () => config.problem,
+      /** Applies the file now. */
+      refresh: () => config.refresh(),
+      async set(path: string | KeyPath, value: unknown): Promise<void> {
+        await config.set(path, value);
+      },
+      async unset(path: string): Promise<void> {
+        await config.unset(path);
+      },
+      schema: () => config.composed,
+      /** What is active, secrets masked. */
+      shown: () => maskSecrets(config.current, config.composed),
+    },
+    log: { recent: log.recent, follow: log.follow },
+    plugins,
+    hooks,
+  };
 }
 
 declare module "portico" {

@@ -1,6 +1,5 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
 import { ConfigError } from "../config/error.ts";

@@ -1,19 +1,34 @@
 /** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Logger } from "../types.ts";
 
 export interface RunningGateway {
   pid: number;
   port: number;
   url: string;
   /** The file with its certificate, where it speaks TLS. */
-  cert?: string;
+  cert?: string | undefined;
+}
+
+const fileIn = (stateDir: string) => join(stateDir, "gateway.json");
+
+/** Writes it; the result removes it. Never throws. */
+export function leaveTrace(stateDir: string, running: RunningGateway, log: Logger): () => void {
+  const file = fileIn(stateDir);
+  try {
+    rmSync(file, { force: true }); // an earlier one may be another user's
+    writeFileSync(file, JSON.stringify(running), { mode: 0o600 });
+  } catch (error) {
+    log.warn({ err: error, file }, "commands will not find this gateway by themselves: give them --url and --token");
+  }
+  return () => rmSync(file, { force: true });
 }
 
 /** Undefined where none runs. */
 export function readRunning(stateDir: string): RunningGateway | undefined {
   try {
-    const running = JSON.parse(readFileSync(join(stateDir, "gateway.json"), "utf8")) as RunningGateway;
+    const running = JSON.parse(readFileSync(fileIn(stateDir), "utf8")) as RunningGateway;
     return isAlive(running.pid) ? running : undefined;
   } catch {
     return undefined;

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { asError } from "../errors.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
-import { startGateway } from "../gateway/gateway.ts";
-import type { Gateway, GatewayOptions } from "../gateway/types.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import type { GatewayOptions } from "../gateway/options.ts";
 import { running } from "../owner.ts";
 import type { Paths } from "../types.ts";
 import type { LoaderFor } from "./home.ts";

@@ -3,14 +3,6 @@ import { PorticoError } from "../errors.ts";
 import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../types.ts";
 import type { HttpServer } from "./server.ts";
 
-export interface ServerPoolOptions {
-  create(options: ServerOptions): HttpServer;
-  /** 0: any free port. */
-  portFor(options: ServerOptions): number;
-  /** False in a worker that is not the first: a port is there once. */
-  listens: boolean;
-}
-
 /** A server that is open, for one holder. */
 export interface OpenServer {
   server: Mount & { readonly port: number; readonly url: string };
@@ -20,11 +12,12 @@ export interface OpenServer {
 
 interface Entry {
   server: HttpServer;
-  holders: number;
+  /** Resolves when it listens, or at once where it does not: a port is there once, and not in every worker. */
   ready: Promise<unknown>;
+  holders: number;
 }
 
-export function createServerPool({ create, portFor, listens }: ServerPoolOptions) {
+export function createServerPool(create: (options: ServerOptions) => Pick<Entry, "server" | "ready">) {
   const entries = new Map<string, Entry>();
   const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
 
@@ -33,9 +26,7 @@ export function createServerPool({ create, portFor, listens }: ServerPoolOptions
     if (known && options.port !== undefined)
       throw new PorticoError("port_in_use", `The server ${options.name} is open already.`);
     if (known) return known;
-    const server = create(options);
-    const ready = listens ? server.listen(portFor(options), "127.0.0.1") : Promise.resolve();
-    const entry = { server, holders: 0, ready };
+    const entry = { ...create(options), holders: 0 };
     entries.set(options.name, entry);
     return entry;
   }
@@ -59,8 +50,9 @@ export function createServerPool({ create, portFor, listens }: ServerPoolOptions
       const server = Object.assign(entry.server, { url: urlOf(entry) });
       return { server, release: () => leave(options.name, entry) };
     },
+    /** Of those that listen. */
     urls: (): Record<string, string> =>
-      !listens ? {} : Object.fromEntries([...entries].map(([name, entry]) => [name, urlOf(entry)])),
+      Object.fromEntries([...entries].flatMap(([name, one]) => (one.server.port ? [[name, urlOf(one)]] : []))),
     routes: (): ServerRoutes[] =>
       [...entries].map(([server, entry]) => ({ server, url: urlOf(entry), routes: entry.server.routes() })),
     ports: () => [...entries.values()].map(({ server }) => server.port),

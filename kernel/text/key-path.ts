@@ -60,6 +60,20 @@ export function lookUp(value: unknown, path: string): unknown {
   }
 }
 
+/** A copy in which every string is changed. */
+export function mapStrings(
+  value: unknown,
+  change: (text: string, path: (string | number)[]) => unknown,
+  path: (string | number)[] = [],
+): unknown {
+  if (typeof value === "string") return change(value, path);
+  if (Array.isArray(value)) return value.map((item, i) => mapStrings(item, change, [...path, i]));
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, mapStrings(item, change, [...path, key])]),
+  );
+}
+
 /** A plain JSON object: not null, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
