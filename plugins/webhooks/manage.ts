@@ -15,8 +15,8 @@ import { finished } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
 import { type Planner, readTarget, type Target } from "./plan.ts";
 import { announceDelivery } from "./log/received.ts";
-import { testRequest } from "./schema.ts";
-import { type Mapping, sampleOf, type Settings } from "./settings.ts";
+import { type MappingConfig, testRequest } from "./schema.ts";
+import { type Mapping, readMapping, sampleOf, type Settings } from "./settings.ts";
 
 export interface ManagementOptions {
   ctx: PluginContext;
@@ -92,10 +92,12 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     "/webhooks/test",
     { ...owner, summary: "Which mapping, which words; starts nothing" },
     async (call) => {
-      const { path = "", headers = {}, query = {}, body } = await call.json(checkTest);
-      const target = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
-      if (target.kind === "unknown" || target.kind === "status")
+      const { path = "", headers = {}, query = {}, body, change } = await call.json(checkTest);
+      const found = readTarget(`${settings().prefix}/${path.replace(/^\//, "")}`, settings());
+      if (found.kind === "unknown" || found.kind === "status")
         throw new PorticoError("not_found", `There is no endpoint or mapping ${path}.`, { param: "path" });
+      const target =
+        found.kind === "mapping" && change ? { ...found, mapping: await changed(found.mapping, change) } : found;
       const request = body === undefined ? await sampleFor(target) : sampleOf({ body, headers, query });
       const { job, source, missing = [], rendering } = await planner.plan(target, request);
       const nearest = missing.map((placeholder) => [placeholder, nearestPath(placeholder, request)] as const);
@@ -149,6 +151,17 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
     await samples.forget(call.params["mapping"] ?? "");
     return { ok: true };
   });
+
+  /** The mapping as it would be. What its placeholders lack is told, not refused. */
+  function changed({ name, config }: Mapping, { match, message, session }: Partial<MappingConfig>): Promise<Mapping> {
+    const wanted = {
+      ...config,
+      match: match ?? config.match,
+      message: (message ?? config.message) || undefined,
+      session: (session ?? config.session) || undefined,
+    };
+    return readMapping(name, wanted, settings().config.rateLimit);
+  }
 
   function mappingOf({ params }: Call): Mapping {
     const mapping = settings().mappings.get(params["mapping"] ?? "");

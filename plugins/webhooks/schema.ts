@@ -175,4 +175,15 @@ export const testRequest = Type.Object({
   query: Type.Optional(Type.Record(Type.String(), Type.String())),
   /** Absent: the mapping's sample is sent. */
   body: Type.Optional(Type.Unknown()),
+  /** Tried in place of what the mapping has; an empty text for none. */
+  change: Type.Optional(
+    Type.Object(
+      {
+        match: Type.Optional(Type.Record(Type.String(), condition)),
+        message: Type.Optional(Type.String()),
+        session: Type.Optional(Type.String()),
+      },
+      { additionalProperties: false },
+    ),
+  ),
 });

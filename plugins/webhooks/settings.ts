@@ -64,7 +64,7 @@ const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 export async function readSettings(
   config: WebhooksConfig,
   caught: (mapping: string) => Promise<Request | undefined> = async () => undefined,
-  keepGoing = false,
+  { keepGoing = false, before }: { keepGoing?: boolean; before?: ReadonlyMap<string, Mapping> } = {},
 ): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const everything = () => true;
@@ -87,8 +87,11 @@ export async function readSettings(
     if (mapping.enabled === false) continue;
     try {
       // one that was caught judges changes, not what runs already
-      const sample = mapping.sample ? sampleOf(mapping.sample) : keepGoing ? undefined : await caught(name);
-      mappings.set(name, await readMapping(name, mapping, config.rateLimit, sample));
+      const { sample } = mapping;
+      const judge = sample
+        ? { sample: sampleOf(sample) }
+        : { sample: keepGoing ? undefined : await caught(name), before: before?.get(name)?.config };
+      mappings.set(name, await readMapping(name, mapping, config.rateLimit, judge));
     } catch (error) {
       if (!keepGoing) throw error;
       broken.set(name, (error as Error).message);
@@ -117,11 +120,11 @@ export async function readSettings(
   };
 }
 
-async function readMapping(
+export async function readMapping(
   name: string,
   config: MappingConfig,
   limit: RateLimit,
-  sample: Request | undefined,
+  { sample, before }: { sample?: Request | undefined; before?: MappingConfig | undefined } = {},
 ): Promise<Mapping> {
   const key = `webhooks.mappings.${name}`;
   if (RESERVED.has(name)) throw wrong(key, `cannot be a mapping's name: ${[...RESERVED].join(", ")} are taken.`);
@@ -134,21 +137,21 @@ async function readMapping(
       "is for mappings that start a turn of their own: not with action wake, nor with coalesce.",
     );
   if (typeof config.delivery === "object") checkTarget(config.delivery, `${key}.delivery`);
-  const template = (text: string | undefined, at: string): Template | undefined => {
+  const template = (text: string | undefined, at: string, known: string | undefined): Template | undefined => {
     if (text === undefined) return undefined;
     const read = readTemplate(text, `${key}.${at}`);
     // what a transform makes of it is not known
-    if (sample && config.transform === undefined) checkAgainst(read, sample, `${key}.${at}`);
+    if (sample && config.transform === undefined && text !== known) checkAgainst(read, sample, `${key}.${at}`);
     return read;
   };
-  const burstKey = template(config.coalesce?.key, "coalesce.key");
+  const burstKey = template(config.coalesce?.key, "coalesce.key", before?.coalesce?.key);
   return {
     name,
     config,
     credential: { name: `mapping:${name}`, limit, allows: () => true, checkNames: () => {} },
     match: config.match && (await readMatch(config.match, `${key}.match`)),
-    message: template(config.message, "message"),
-    session: template(config.session, "session"),
+    message: template(config.message, "message", before?.message),
+    session: template(config.session, "session", before?.session),
     verifier: config.verify && createVerifier(config.verify, `${key}.verify`),
     burst: config.coalesce && burstKey && { ...config.coalesce, key: burstKey },
     respond: config.respond && readRespond(config.respond, `${key}.respond`),

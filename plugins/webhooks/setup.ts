@@ -20,7 +20,7 @@ export interface Webhooks {
 
 export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise<Webhooks> {
   const samples = createSamples(ctx);
-  let current = await readSettings(config, samples.of, true);
+  let current = await readSettings(config, samples.of, { keepGoing: true });
   for (const [mapping, problem] of current.broken) ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
@@ -34,7 +34,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,
     async apply(next) {
-      current = await readSettings(next, samples.of);
+      current = await readSettings(next, samples.of, { before: current.mappings });
       return current;
     },
   };

@@ -9,6 +9,7 @@ import { deliveries } from "./views/deliveries.js";
 import { events } from "./views/events.js";
 import { hooks, plugins } from "./views/extensions.js";
 import { logs } from "./views/logs.js";
+import { mapping } from "./views/mapping.js";
 import { overview } from "./views/overview.js";
 import { cron, polls } from "./views/schedules.js";
 import { sessions } from "./views/sessions.js";
@@ -17,7 +18,7 @@ import { turns } from "./views/work.js";
 
 /**
  * A view either has `load(arg)` and `render(data, arg)`, asked again every `everyMs`, or `mount(root, signal, arg)` for
- * one that lives by itself.
+ * one that lives by itself. One `of` another is not in the navigation.
  */
 const views = [
   overview,
@@ -30,6 +31,7 @@ const views = [
   cron,
   polls,
   deliveries,
+  mapping,
   browser,
   usage,
   keys,
@@ -95,7 +97,7 @@ function showSignIn(message) {
 function showAll() {
   signedIn = new AbortController();
   nav.hidden = signOut.hidden = false;
-  nav.replaceChildren(...views.map(({ id, title }) => h("a", { href: `#/${id}` }, title)));
+  nav.replaceChildren(...views.filter(({ of }) => !of).map(({ id, title }) => h("a", { href: `#/${id}` }, title)));
   void follow(signedIn.signal);
   every(ROUND_MS, signedIn.signal, async () => {
     const ready = await askReady();
@@ -124,7 +126,7 @@ function showView() {
   const { signal } = shown;
   document.title = `${view.title} · Portico`;
   for (const link of nav.children) {
-    if (link.hash === `#/${view.id}`) link.setAttribute("aria-current", "page");
+    if (link.hash === `#/${view.of ?? view.id}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -6,7 +6,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { InProcessGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
-import { openBrowser, openSection, picture, startFilled, type Visitor, visitSignedIn } from "./support.ts";
+import { EVIL, openBrowser, openSection, order, picture, startFilled, type Visitor, visitSignedIn } from "./support.ts";
 
 let gateway: InProcessGateway;
 let chromium: Browser;
@@ -85,6 +85,66 @@ test("the configuration is a form, which shows no secret", async () => {
   await page.context().close();
 });
 
+test("a mapping is edited on a request that was caught, tried before it is saved, and what goes out is posted again", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  await openSection(visitor, "Webhooks");
+  await page.getByRole("link", { name: "Edit shop" }).click();
+  await page.getByText(/^None yet/).waitFor();
+  await page.getByRole("button", { name: "Catch the next request" }).click();
+  const caught = page.getByRole("button", { name: "{body.order.id}" });
+  await until("the caught request", async () => {
+    await order(gateway, { order: { id: 7, note: EVIL } });
+    return caught.isVisible();
+  });
+  await page.getByText("No value for {body.ordr.id}: did you mean {body.order.id}?").waitFor();
+  await picture(page, "mapping-caught");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Nothing has changed").waitFor();
+  const message = page.getByLabel("Message", { exact: true });
+  await message.fill("Look at order ");
+  await caught.click();
+  await page.getByLabel("Session", { exact: true }).fill("order:");
+  await caught.click();
+  await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 8 }');
+  await page.getByText(/^Skipped/).waitFor();
+  await page.getByLabel("Match", { exact: true }).fill('{ "body.order.id": 7 }');
+  const outcome = page.getByRole("status", { name: "Outcome" });
+  await outcome.getByText("In the session webhook:order:7").waitFor();
+  await outcome.getByText("Look at order 7").waitFor();
+  assert.is(await outcome.getByText(/No value/).count(), 0);
+  await page.getByText("The request", { exact: true }).click();
+  await picture(page, "mapping");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("match, message, session of shop: saved").waitFor();
+  const { value } = await gateway.json("GET", "/kernel/config");
+  assert.equal(value.webhooks.mappings.shop, {
+    message: "Look at order {body.order.id}",
+    match: { "body.order.id": 7 },
+    session: "order:{body.order.id}",
+  });
+  await message.fill("{body.order.idd}");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page
+    .locator("#said")
+    .getByText(/body\.order\.idd.*body\.order\.id/)
+    .waitFor();
+
+  await gateway.json("POST", "/agent", { message: "hi", wait: true, delivery: { url: `${gateway.url}/nowhere` } });
+  await page.getByRole("link", { name: "All webhooks" }).click();
+  const out = page.getByRole("row").filter({ hasText: "nowhere" });
+  await out.getByText("dead").waitFor();
+  await out.getByRole("button", { name: /^Replay/ }).click();
+  await page.getByText(/^Goes out again as dlv_/).waitFor();
+  await picture(page, "deliveries");
+  await out.getByRole("link").click();
+  await page.getByText("turn.completed").waitFor();
+  await picture(page, "delivery");
+  assert.is(await page.evaluate("window.hacked"), undefined);
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
 test("a section whose plugin is off says so, and the others work", async () => {
   const visitor = await signedIn();
   const { page } = visitor;
@@ -100,8 +160,9 @@ test("a section whose plugin is off says so, and the others work", async () => {
 test("narrow and dark: nothing is cut off", async () => {
   const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
   const { page } = visitor;
-  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks"]) {
-    await openSection(visitor, section);
+  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks", "Mapping"]) {
+    if (section === "Mapping") await page.getByRole("link", { name: "Edit shop" }).click();
+    else await openSection(visitor, section);
     await page.getByText("Asking …").waitFor({ state: "detached" });
     await picture(page, `narrow-${section.toLowerCase()}`);
     const width = await page.evaluate("document.documentElement.scrollWidth");

@@ -17,7 +17,7 @@ export async function startFilled(): Promise<InProcessGateway> {
         away: { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", models: ["gone"], maxRetries: 0 },
       },
       agents: { defaults: { model: "echo" } },
-      webhooks: { enabled: true, token: WEBHOOK_TOKEN },
+      webhooks: { enabled: true, token: WEBHOOK_TOKEN, mappings: { shop: { message: "Look at {body.ordr.id}." } } },
       browser: { headless: true, noSandbox: true },
     },
     files: {
@@ -43,6 +43,11 @@ export async function startFilled(): Promise<InProcessGateway> {
   await chat(gateway, "echo", "hello");
   await chat(gateway, "away/gone", "hello");
   return gateway;
+}
+
+/** Sends the mapping `shop` an order. */
+export async function order(gateway: InProcessGateway, body: unknown): Promise<void> {
+  await (await gateway.request("POST", "/hooks/shop", body, { token: WEBHOOK_TOKEN })).text();
 }
 
 async function chat(gateway: InProcessGateway, model: string, content: string): Promise<void> {
@@ -71,7 +76,7 @@ export async function visit(browser: Browser, url: string, options: object = {})
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (line) => {
     // A refused token is a failed request, which the console notes by itself.
-    if (line.type() === "error" && !/status of (401|404|409|503)/.test(line.text())) complaints.push(line.text());
+    if (line.type() === "error" && !/status of (400|401|404|409|503)/.test(line.text())) complaints.push(line.text());
   });
   await page.goto(`${url}/`);
   return { page, complaints };

@@ -210,6 +210,11 @@ test("a mapping's next request is kept as its sample", async () => {
   const none = await gateway.request("POST", "/webhooks/samples/none");
   assert.is(none.status, 404);
   await none.text();
+  const change = { message: "Order {body.biuld}", session: "", match: {} };
+  const tried = await gateway.json("POST", "/webhooks/test", { path: "ci", change });
+  assert.equal(tried.nearest, { "{body.biuld}": "body.build" });
+  assert.is(tried.session, "(one of its own)");
+  assert.is((await gateway.request("POST", "/webhooks/test", { path: "ci", change: { match: { x: 1 } } })).status, 400);
   // what the sample has nothing for is refused, with the nearest that it has
   await porticoHere(gateway.home, ["config", "set", "webhooks.mappings.ci.message", "Build {body.biuld}"]);
   await until("the refusal", () => gateway.lines.some((line) => JSON.stringify(line).includes("{body.build}")));

@@ -36,8 +36,14 @@ function endpoints({ enabled, warning, endpoints: fixed, mappings, refused }) {
     h(
       "ul",
       { class: "plain" },
-      [...fixed, ...mappings.map(({ path, credential }) => `POST ${path} (${credential})`)].map((each) =>
-        h("li", {}, each),
+      fixed.map((each) => h("li", {}, each)),
+      mappings.map(({ name, path, credential }) =>
+        h(
+          "li",
+          {},
+          `POST ${path} (${credential}) `,
+          h("a", { href: `#/mapping/${encodeURIComponent(name)}` }, `Edit ${name}`),
+        ),
       ),
     ),
     Object.entries(refused ?? {}).map(([name, why]) =>
