@@ -53,6 +53,9 @@ async function apart(browser: Browser, { ownContext }: Attachment): Promise<Brow
   });
 }
 
+/** A browser that lives answers within this. */
+const ANSWER_MS = 1_000;
+
 export class Session {
   readonly profile: Profile;
   /** Set by `/set/*`; gone when the browser is stopped, kept when it dies. */
@@ -62,6 +65,8 @@ export class Session {
   readonly #deps: SessionDeps;
   #running: Running | undefined;
   #starting: Promise<Running> | undefined;
+  /** The next browser has the port and the directories of the one before. */
+  #closing: Promise<void> | undefined;
   readonly #memory: TabMemory = { refs: { last: 0 }, used: [] };
 
   constructor(profile: Profile, deps: SessionDeps) {
@@ -77,14 +82,27 @@ export class Session {
     return this.#running?.attachment;
   }
 
+  /** Asks the browser itself: one that has just died is told of a moment later. One that hangs is alive. */
+  async isAlive(): Promise<boolean> {
+    const running = this.#running;
+    if (running === undefined) return false;
+    const answered = running.cdp.send("Browser.getVersion").then(
+      () => true,
+      () => false,
+    );
+    if (!(await attempt(ANSWER_MS, answered, true))) this.#lost(running);
+    return this.#running !== undefined;
+  }
+
   /** Starts the browser, or joins a start that is under way; nothing where it runs. */
   async start(asked: { headless?: boolean } = {}): Promise<Attachment> {
-    if (this.#running !== undefined) return this.#running.attachment;
+    if (await this.isAlive()) return this.#running!.attachment;
     this.#starting ??= this.#open(asked).finally(() => (this.#starting = undefined));
     return (await this.#starting).attachment;
   }
 
   async #open(asked: { headless?: boolean }): Promise<Running> {
+    await this.#closing;
     // Loading the library takes as long as starting the browser: both at once.
     const loading = this.#deps.library().catch((error: { code?: string }) => {
       if (error.code === "library_unavailable") return undefined;
@@ -202,7 +220,7 @@ export class Session {
     this.#running = undefined;
     this.tracing = false;
     this.#deps.log.warn({ profile: this.profile.name }, "the browser is gone");
-    void this.#close(running);
+    this.#closing = this.#close(running);
   }
 
   async #close(running: Running): Promise<void> {
@@ -224,7 +242,8 @@ export class Session {
     this.tracing = false;
     this.#memory.used = [];
     if (running === undefined) return false;
-    await this.#close(running);
+    this.#closing = this.#close(running);
+    await this.#closing;
     return true;
   }
 
