@@ -1,6 +1,7 @@
 /** `portico`: the home on disk and the gateway, handed to the plugin that is the command line. */
-import { readPlugins } from "./extensions/plugins/candidate.ts";
-import { rootsOf } from "./extensions/roots.ts";
+import { join } from "node:path";
+import { discover } from "./extensions/discover.ts";
+import { pluginEntryNames, readPlugins } from "./extensions/plugins/candidate.ts";
 import { type HomeOptions, resolvePaths } from "./files/paths.ts";
 import { pluginWithWord } from "./home/command-index.ts";
 import { type HomeOnDisk, type LoaderFor, openHome } from "./home/home.ts";
@@ -59,9 +60,9 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
 
 /** Only the package's own: no other may see what is typed. */
 async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<CommandLine> {
-  const roots = rootsOf("plugins", paths, { trust: "bundled" });
+  const roots = [{ name: "bundled", dir: join(paths.package, "plugins"), rank: 0 }];
   for (const only of [pluginWithWord("", paths.package), undefined])
-    for (const { meta } of await readPlugins(roots, loaderFor(paths), only))
+    for (const { meta } of await readPlugins(discover(roots, pluginEntryNames, only), loaderFor(paths)))
       if (meta?.commandLine) return (await meta.commandLine()).default;
   throw new Error("This installation has lost its command line: install Portico again.");
 }

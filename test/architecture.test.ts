@@ -246,7 +246,7 @@ test("every test file runs each of its suites, and takes them from where failure
     // another file's tests, under other circumstances
     if (/^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m.test(text)) return false;
     const suites = [...text.matchAll(/^const (\w+) = suite\b/gm)].map(([, name]) => name);
-    if (/^import \{ test \} from "[./]+support\/suite\.ts"/m.test(text)) suites.push("test");
+    if (/^import \{ test \} from "[./]+(?:support\/)?suite\.ts"/m.test(text)) suites.push("test");
     return suites.length === 0 || suites.some((name) => !text.includes(`\n${name}.run();`));
   });
   assert.equal(wrong, []);

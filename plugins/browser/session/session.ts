@@ -8,9 +8,14 @@ import { attempt, within } from "../deadline.ts";
 import type { Attachment } from "../drivers/attach.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides } from "../tab/emulation.ts";
 import { OpenTabs, type OpenTabsOptions, type TabMemory } from "./open-tabs.ts";
-import { type Browser, type BrowserContext, type Library, libraryUnavailable } from "../drivers/playwright.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  type Library,
+  libraryUnavailable,
+  type Route,
+} from "../drivers/playwright.ts";
 import type { Profile } from "./profiles.ts";
-import { RequestJudge } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
 
 interface SessionDeps {
@@ -34,7 +39,8 @@ interface Running {
   browser?: Browser;
   context?: BrowserContext;
   tabs: OpenTabs;
-  judge: RequestJudge;
+  /** Each request passes `#judge`. */
+  judging: boolean;
 }
 
 async function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
@@ -47,9 +53,6 @@ async function apart(browser: Browser, { ownContext }: Attachment): Promise<Brow
   });
 }
 
-/** A browser that lives answers within this. */
-const ANSWER_MS = 1_000;
-
 export class Session {
   readonly profile: Profile;
   /** Set by `/set/*`; gone when the browser is stopped, kept when it dies. */
@@ -59,8 +62,6 @@ export class Session {
   readonly #deps: SessionDeps;
   #running: Running | undefined;
   #starting: Promise<Running> | undefined;
-  /** The next browser has the port and the directories of the one before. */
-  #closing: Promise<void> | undefined;
   readonly #memory: TabMemory = { refs: { last: 0 }, used: [] };
 
   constructor(profile: Profile, deps: SessionDeps) {
@@ -76,27 +77,14 @@ export class Session {
     return this.#running?.attachment;
   }
 
-  /** Asks the browser itself: one that has just died is told of a moment later. One that hangs is alive. */
-  async isAlive(): Promise<boolean> {
-    const running = this.#running;
-    if (running === undefined) return false;
-    const answered = running.cdp.send("Browser.getVersion").then(
-      () => true,
-      () => false,
-    );
-    if (!(await attempt(ANSWER_MS, answered, true))) this.#lost(running);
-    return this.#running !== undefined;
-  }
-
   /** Starts the browser, or joins a start that is under way; nothing where it runs. */
   async start(asked: { headless?: boolean } = {}): Promise<Attachment> {
-    if (await this.isAlive()) return this.#running!.attachment;
+    if (this.#running !== undefined) return this.#running.attachment;
     this.#starting ??= this.#open(asked).finally(() => (this.#starting = undefined));
     return (await this.#starting).attachment;
   }
 
   async #open(asked: { headless?: boolean }): Promise<Running> {
-    await this.#closing;
     // Loading the library takes as long as starting the browser: both at once.
     const loading = this.#deps.library().catch((error: { code?: string }) => {
       if (error.code === "library_unavailable") return undefined;
@@ -109,7 +97,7 @@ export class Session {
       const running =
         library === undefined ? await this.#connectRaw(attachment) : await this.#connect(library, attachment);
       this.#running = running;
-      await running.judge.follow();
+      await this.#judgeRequests(running);
       void attachment.exited?.then(() => this.#lost(running));
       if (running.context !== undefined) await this.#restore(running);
       return running;
@@ -131,7 +119,7 @@ export class Session {
       raw,
       cdp: raw,
       tabs: this.#openTabs({ attachment, cdp: raw }),
-      judge: new RequestJudge({ ...this.#deps, attachment }),
+      judging: false,
     };
     raw.onClose(() => this.#lost(running));
     return running;
@@ -154,8 +142,7 @@ export class Session {
       throw new PorticoError("browser_not_running", "The browser shows no window that can be controlled.");
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
-    const judge = new RequestJudge({ ...this.#deps, attachment, context });
-    const running: Running = { attachment, browser, context, cdp, tabs, judge };
+    const running: Running = { attachment, browser, context, cdp, tabs, judging: false };
     browser.on("disconnected", () => this.#lost(running));
     await tabs.takeOver();
     return running;
@@ -179,8 +166,28 @@ export class Session {
   async recheck(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
-    await Promise.all([running.attachment.proxy?.recheck(), running.judge.follow()]);
+    await Promise.all([running.attachment.proxy?.recheck(), this.#judgeRequests(running)]);
   }
+
+  /** Where no proxy of ours stands between, a strict policy has each request judged before it leaves. */
+  async #judgeRequests(running: Running): Promise<void> {
+    const { context, attachment } = running;
+    const wanted = attachment.egress === "best-effort" && this.#deps.strict();
+    if (context === undefined || wanted === running.judging) return;
+    running.judging = wanted;
+    await (wanted ? context.route("**/*", this.#judge) : context.unroute("**/*", this.#judge));
+  }
+
+  /** What a request is redirected to is not seen here, and neither are WebSockets. */
+  readonly #judge = async (route: Route): Promise<void> => {
+    try {
+      const url = route.request().url();
+      if (/^https?:/.test(url)) await this.#deps.guard.checkUrl(url);
+      await route.continue();
+    } catch {
+      await route.abort("blockedbyclient").catch(() => {});
+    }
+  };
 
   /** After a browser that died: what was set still holds. */
   async #restore(running: Running): Promise<void> {
@@ -195,7 +202,7 @@ export class Session {
     this.#running = undefined;
     this.tracing = false;
     this.#deps.log.warn({ profile: this.profile.name }, "the browser is gone");
-    this.#closing = this.#close(running);
+    void this.#close(running);
   }
 
   async #close(running: Running): Promise<void> {
@@ -217,8 +224,7 @@ export class Session {
     this.tracing = false;
     this.#memory.used = [];
     if (running === undefined) return false;
-    this.#closing = this.#close(running);
-    await this.#closing;
+    await this.#close(running);
     return true;
   }
 

@@ -1,7 +1,7 @@
 /** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, readFileSync } from "node:fs";
+import { chownSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { findPostgres } from "./prepare.ts";
@@ -20,6 +20,9 @@ export interface TestPostgres {
   start(): Promise<void>;
 }
 
+/** With its owners. */
+const copy = (from: string, to: string) => execFileSync("cp", ["-a", from, to]);
+
 const PASSWORD = "correct horse";
 /** `nobody`: the server refuses to run as root. */
 const NOBODY = 65_534;
@@ -31,7 +34,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
   const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   if (user.uid !== undefined) chownSync(dir, NOBODY, NOBODY);
   const data = join(dir, "data");
-  const run = (program: string, args: string[], input = "") =>
+  const execute = (program: string, args: string[], input = "") =>
     execFileSync(join(bin, program), args, {
       ...user,
       cwd: dir,
@@ -39,23 +42,29 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       encoding: "utf8",
       stdio: ["pipe", "pipe", "pipe"],
     });
-  execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
-  run("initdb", [
-    "-D",
-    data,
-    "-U",
-    "portico",
-    "--auth-local=trust",
-    "--auth-host=scram-sha-256",
-    `--pwfile=${dir}/pw`,
-    "-N",
-    "-E",
-    "UTF8",
-  ]);
+  makeData();
   const port = await freePort();
   let child: ChildProcess | undefined;
   let schemas = 0;
   process.on("exit", () => child?.kill("SIGQUIT"));
+
+  /** `initdb` takes a second of processor time: a run of the suite copies what it made the first time. */
+  function makeData(): void {
+    const run = process.env["PORTICO_TEST_BUNDLE"];
+    const ready = run && join(run, "postgres");
+    if (ready && existsSync(ready)) return void copy(ready, data);
+    execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
+    const auth = ["--auth-local=trust", "--auth-host=scram-sha-256", `--pwfile=${dir}/pw`];
+    execute("initdb", ["-D", data, "-U", "portico", ...auth, "-N", "-E", "UTF8"]);
+    if (!ready) return;
+    const own = `${ready}.${process.pid}`;
+    copy(data, own);
+    try {
+      renameSync(own, ready);
+    } catch {
+      rmSync(own, { recursive: true }); // another process was first
+    }
+  }
 
   async function start(): Promise<void> {
     const options = [
@@ -73,7 +82,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     child.unref();
     await until("PostgreSQL to answer", async () => {
       try {
-        run("psql", ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"]);
+        execute("psql", ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"]);
         return true;
       } catch {
         return false;
@@ -82,7 +91,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
   }
 
   const sql = (text: string) =>
-    run(
+    execute(
       "psql",
       ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-tAqX", "-v", "ON_ERROR_STOP=1"],
       text,

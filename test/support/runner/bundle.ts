@@ -24,7 +24,11 @@ export async function bundleSuite(files: readonly string[], outdir: string): Pro
     format: "esm",
     platform: "node",
     target: "node20",
-    packages: "external",
+    // Binaries, what looks for files beside itself, and what only tests use.
+    external: ["esbuild", "libsql", "@libsql/*", "playwright-core", "pino", "chokidar", "pg", ...developmentPackages()],
+    banner: {
+      js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
+    },
     chunkNames: "chunk-[hash]",
     sourcemap: true,
     sourcesContent: false,
@@ -40,6 +44,11 @@ export function program(file: string): string[] {
   const outdir = process.env["PORTICO_TEST_BUNDLE"];
   const compiled = outdir && join(outdir, compiledName(file));
   return compiled && existsSync(compiled) ? [compiled] : ["--import", import.meta.resolve("tsx"), file];
+}
+
+function developmentPackages(): string[] {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { devDependencies: object };
+  return Object.keys(manifest.devDependencies);
 }
 
 const isProgram = (file: string) => file.endsWith(".program.ts");

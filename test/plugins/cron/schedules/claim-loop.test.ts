@@ -192,8 +192,9 @@ test("a process that dies on this machine is noticed while the loop runs, also a
   await until("a second look", () => looks > 1);
   assert.equal(abandoned, []);
   // with its parent stopped nobody asks how it ended: it stays a zombie
-  const parent = spawn("sh", ["-c", "sleep 1000 & echo $!; exec sleep 1000"], { stdio: ["ignore", "pipe", "ignore"] });
+  const parent = spawn("sh", ["-c", "sleep 1000 & echo $!; kill -STOP $$"], { stdio: ["ignore", "pipe", "ignore"] });
   const zombie = Number(String((await once(parent.stdout, "data"))[0]));
+  await until("its parent to stop", () => readFileSync(`/proc/${parent.pid}/stat`, "utf8").includes(") T "));
   const start = readFileSync(`/proc/${zombie}/stat`, "utf8").split(" ")[21];
   const zombieWorker = worker.replace(/:\d+\.\d+:/, `:${zombie}.${start}:`);
   assert.not(isDead(zombieWorker));

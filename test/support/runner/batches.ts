@@ -1,0 +1,34 @@
+/** Which test files share a process, and which go first. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** As much as one process runs: what a failure may depend on stays small, and the last batches are short. */
+const batchWeight = 16;
+
+/** What only a process of its own can have, or keep from others. */
+const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
+/** Another file's tests under other circumstances, which stay for all that follow in the process. */
+const isVariant = /^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m;
+
+/**
+ * Neighbours share a process, since they need the same modules. What waits on processes, kills and browsers takes longest
+ * and goes first, so that none of it runs alone at the end.
+ */
+export function inBatches(files: readonly string[], root: string): string[][] {
+  const batches: { weight: number; files: string[] }[] = [];
+  const open = new Map<string, { weight: number; files: string[] }>();
+  for (const file of files) {
+    const text = readFileSync(join(root, file), "utf8");
+    const weight = 1 + (text.match(/SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g) ?? []).length;
+    const group = wantsOwnProcess.test(text) ? file : isVariant.test(text) ? dirname(file) : "";
+    let batch = open.get(group);
+    if (batch === undefined || batch.weight + weight > batchWeight) {
+      batch = { weight: 0, files: [] };
+      batches.push(batch);
+      open.set(group, batch);
+    }
+    batch.weight += weight;
+    batch.files.push(file);
+  }
+  return batches.sort((a, b) => b.weight - a.weight).map((batch) => batch.files);
+}

@@ -1,0 +1,110 @@
+/** What becomes of test files that share a process: each has its own result, whatever the others do. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { test } from "../suite.ts";
+import { packageDir } from "../gateway.ts";
+import { temporaryDir } from "../temporary.ts";
+import { until } from "../until.ts";
+import { program } from "./bundle.ts";
+import { type FileResult, runBatch } from "./run-batch.ts";
+
+const uvu = import.meta.resolve("uvu");
+const good = 'test("right", () => {}); test.run();';
+
+/** Runs files with these texts, in this order. */
+async function run(texts: Record<string, string>, timeoutMs = 60_000): Promise<Record<string, FileResult>> {
+  const dir = temporaryDir();
+  for (const [name, text] of Object.entries(texts))
+    writeFileSync(join(dir, `${name}.mjs`), `import { suite } from "${uvu}"; const test = suite("${name}"); ${text}`);
+  const results: Record<string, FileResult> = {};
+  await runBatch(Object.keys(texts), {
+    program: program(join(packageDir, "test/support/runner/batch.program.ts")),
+    compiled: (name) => join(dir, `${name}.mjs`),
+    timeoutMs,
+    done: (result) => void (results[result.file] = result),
+  });
+  return results;
+}
+
+const counts = (results: Record<string, FileResult>) =>
+  Object.fromEntries(Object.entries(results).map(([name, { passed, failed }]) => [name, `${passed} ${failed}`]));
+
+/** Empty when there is no such process; one that has ended and was not asked for its code is in state Z. */
+function statOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+test("each file has its own counts and output", async () => {
+  const results = await run({
+    first: `console.log("of the first"); ${good}`,
+    wrong: 'test("wrong", () => { throw new Error("so wrong"); }); test("right", () => {}); test.run();',
+    last: `console.error("of the last"); ${good}`,
+  });
+  assert.equal(counts(results), { first: "1 0", wrong: "1 1", last: "1 0" });
+  assert.match(results["wrong"]!.output, "so wrong");
+  assert.match(results["first"]!.output, "of the first");
+  assert.match(results["last"]!.output, "of the last");
+  assert.not.match(results["last"]!.output, "so wrong");
+});
+
+test("what ends the process, registers no test or cannot be loaded fails alone", async () => {
+  const results = await run({
+    ends: 'test("ends", () => process.exit(0)); test.run();',
+    throws: `setTimeout(() => { throw new Error("later"); }, 20); ${good}`,
+    rejects: `${good} Promise.reject(new Error("nobody listens"));`,
+    empty: "test.run();",
+    forgotten: 'test("never run", () => {});',
+    broken: 'throw new Error("cannot be loaded");',
+    before: 'test.before(() => { throw new Error("no setting up"); }); test("x", () => {}); test.run();',
+    last: good,
+  });
+  const failed = { ends: "0 1", throws: "1 1", rejects: "1 1", empty: "0 1", forgotten: "0 1", broken: "0 1" };
+  assert.equal(counts(results), { ...failed, before: "0 1", last: "1 0" });
+  assert.match(results["throws"]!.output, "later");
+  assert.match(results["rejects"]!.output, "nobody listens");
+  assert.match(results["broken"]!.output, "cannot be loaded");
+});
+
+test("what goes on after its tests is waited for, and killed when it does not end", async () => {
+  const results = await run(
+    {
+      ends: `setTimeout(() => console.log("the end"), 50); ${good}`,
+      hangs: 'test("hangs", () => new Promise(() => setInterval(() => {}, 1000))); test.run();',
+      stays: `setInterval(() => {}, 1000); ${good}`,
+      last: good,
+    },
+    1500,
+  );
+  assert.equal(counts(results), { ends: "1 0", hangs: "0 1", stays: "1 1", last: "1 0" });
+  assert.match(results["ends"]!.output, "the end");
+  assert.match(results["hangs"]!.output, "still running");
+  assert.match(results["stays"]!.output, "still running");
+});
+
+test("what a file changes of the process fails it, and no other file sees it", async () => {
+  const unchanged = `if (process.env.LEFT || process.cwd() === "/" || fetch.mine) throw new Error("seen"); ${good}`;
+  const results = await run({
+    variable: `process.env.LEFT = "1"; ${good}`,
+    directory: `${unchanged} process.chdir("/");`,
+    fetching: `${unchanged} globalThis.fetch = Object.assign(() => {}, { mine: true });`,
+    last: unchanged,
+  });
+  assert.equal(counts(results), { variable: "1 1", directory: "1 1", fetching: "1 1", last: "1 0" });
+  assert.match(results["variable"]!.output, "the file has changed LEFT");
+});
+
+test("a child that is left goes with the process and does not hold it up", async () => {
+  const leaving = 'import { spawn } from "node:child_process";';
+  const child = 'const child = spawn("sleep", ["60"], { stdio: "inherit" }); child.unref(); console.log(child.pid);';
+  const results = await run({ leaves: `${leaving} ${child} ${good}`, last: good });
+  assert.equal(counts(results), { leaves: "1 0", last: "1 0" });
+  const pid = Number.parseInt(results["leaves"]!.output, 10);
+  await until("the child's end", () => !/\) [^Z]/.test(statOf(pid)));
+});
+
+test.run();

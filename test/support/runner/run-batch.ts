@@ -1,0 +1,104 @@
+/**
+ * Test files in one process, each with a result of its own. One that ends the process, hangs, or registers no test has
+ * failed, and those after it run in the next process.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { endMark } from "./end-mark.ts";
+
+export interface FileResult {
+  file: string;
+  passed: number;
+  failed: number;
+  ms: number;
+  output: string;
+}
+
+export interface BatchOptions {
+  /** The words that run `batch.program.ts`. */
+  program: readonly string[];
+  /** Where the compiled form of a file is. */
+  compiled(file: string): string;
+  env?: NodeJS.ProcessEnv;
+  /** A file that takes longer is killed. */
+  timeoutMs: number;
+  done(result: FileResult): void;
+}
+
+/** The groups of what runs now. */
+const running = new Set<number>();
+
+/** Ends what runs, with the gateways and browsers that it has started. */
+export function stopBatches(): void {
+  for (const group of running) endGroup(group);
+}
+
+export async function runBatch(files: readonly string[], options: BatchOptions): Promise<void> {
+  let left = files;
+  while (left.length > 0) left = left.slice(await runProcess(left, options));
+}
+
+/** Resolves to how many of the files have a result: one at least. */
+async function runProcess(files: readonly string[], options: BatchOptions): Promise<number> {
+  const child = spawn(process.execPath, [...options.program, ...files.map(options.compiled)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...options.env },
+    detached: true,
+  });
+  const group = child.pid;
+  if (group) running.add(group);
+  // What a test left running goes with it; it also holds the outputs open.
+  const exited = once(child, "exit").then(([code]) => {
+    endGroup(group);
+    if (group) running.delete(group);
+    return code === 0;
+  });
+  const outputs = [child.stdout, child.stderr].map(textsOf);
+  for (const [index, file] of files.entries()) {
+    const began = Date.now();
+    let late = "";
+    const timer = setTimeout(() => {
+      late = `\nstill running after ${options.timeoutMs / 1000} s: killed`;
+      endGroup(group);
+    }, options.timeoutMs);
+    const texts = await Promise.all(outputs.map((output) => output.next()));
+    const marked = texts.every(({ done }) => !done);
+    const isLast = !marked || index === files.length - 1;
+    const endedWell = isLast ? (await exited) && marked : true;
+    clearTimeout(timer);
+    const output = texts.map(({ value }) => value).join("") + late;
+    options.done({ file, ...count(output, endedWell), ms: Date.now() - began, output });
+    if (isLast) return index + 1;
+  }
+  return files.length;
+}
+
+/** What comes before each mark; returns what comes after the last. */
+async function* textsOf(stream: Readable): AsyncGenerator<string, string> {
+  let rest = "";
+  for await (const text of stream.setEncoding("utf8")) {
+    const parts = (rest + text).split(endMark);
+    rest = parts.pop() ?? "";
+    yield* parts;
+  }
+  return rest;
+}
+
+function endGroup(group: number | undefined): void {
+  try {
+    if (group) process.kill(-group, "SIGKILL");
+  } catch {
+    // Nothing was left.
+  }
+}
+
+/** Reads uvu's summary; a file without one, or that ended badly or too late after it, counts as a failure. */
+function count(output: string, endedWell: boolean): { passed: number; failed: number } {
+  const total = /^\s*Total:\s+(\d+)/m.exec(output);
+  const good = /^\s*Passed:\s+(\d+)/m.exec(output);
+  const passed = Number(good?.[1] ?? 0);
+  const failed = Number(total?.[1] ?? 0) - passed;
+  if (!total || Number(total[1]) === 0) return { passed: 0, failed: 1 };
+  return { passed, failed: endedWell ? failed : Math.max(1, failed) };
+}
