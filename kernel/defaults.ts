@@ -66,7 +66,7 @@ function fillMembers(schema: TSchema, value: Record<string, unknown>, sections: 
 /** The schema of a map's values: of a `Type.Record`, or of the keys an object does not name. */
 export function mapValueSchema(schema: TSchema): TSchema | undefined {
   const rest = schema["additionalProperties"];
-  if (isRecord(rest)) return rest as unknown as TSchema;
+  if (isSchema(rest)) return rest;
   const patterns = schema["patternProperties"] as Record<string, TSchema> | undefined;
   return patterns && Object.values(patterns)[0];
 }
@@ -87,5 +87,10 @@ function mayFill(schema: TSchema): boolean {
 function schemasBelow(schema: TSchema): TSchema[] {
   const members = Object.values((schema["properties"] ?? {}) as Record<string, unknown>);
   const below: unknown[] = [schema["items"], schema["anyOf"], schema["allOf"], members, mapValueSchema(schema)];
-  return below.flat().filter(isRecord) as unknown[] as TSchema[];
+  return below.flat().filter(isSchema);
+}
+
+/** Of the parts of a schema: what is one too, and no list or `true`. */
+export function isSchema(part: unknown): part is TSchema {
+  return isRecord(part);
 }

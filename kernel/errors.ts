@@ -40,9 +40,9 @@ export interface PorticoErrorOptions {
   param?: string;
   /** The family (`authentication_error`), for surfaces whose error form has one. */
   type?: string;
-  /** Further answer headers, such as `retry-after`. */
+  /** Further response headers, such as `retry-after`. */
   headers?: Record<string, string>;
-  /** Further fields of the error object in the answer. */
+  /** Further fields of the error object in the response. */
   details?: Record<string, unknown>;
   /** What lay below; logged, never shown. */
   cause?: unknown;

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { mapValueSchema } from "../defaults.ts";
-import { isRecord, type KeyPath } from "../text/key-path.ts";
+import { isSchema, mapValueSchema } from "../defaults.ts";
+import type { KeyPath } from "../text/key-path.ts";
 import type { ConfigSchemas } from "../types.ts";
 
 interface Branch {
@@ -82,10 +82,10 @@ function strict(schema: TSchema): TSchema {
 
 /** A copy in which every schema right below is changed. */
 function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema {
-  const one = (below: unknown) => (isRecord(below) ? change(below as unknown as TSchema) : below);
+  const one = (below: unknown) => (isSchema(below) ? change(below) : below);
   const copy: Record<string, unknown> & TSchema = { ...schema };
   for (const key of ["items", "anyOf", "allOf", "additionalProperties"]) {
-    const below = schema[key] as unknown;
+    const below: unknown = schema[key];
     if (below !== undefined) Object.assign(copy, { [key]: Array.isArray(below) ? below.map(one) : one(below) });
   }
   for (const key of ["properties", "patternProperties"]) {

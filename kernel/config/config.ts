@@ -79,7 +79,7 @@ export class ConfigStore {
 
   /** The kernel's own sections of `current`. */
   get kernel(): Readonly<KernelConfig> {
-    return this.current as unknown as KernelConfig;
+    return this.current as typeof this.current & KernelConfig;
   }
 
   /** A section with its defaults; for `channels.*` the whole map. Throws a `ConfigError` about that section alone. */

@@ -10,7 +10,7 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   },
   "gateway:shutdown": {
     mode: "notify",
-    description: "The gateway stops accepting; running answers end first.",
+    description: "The gateway stops accepting; running responses end first.",
     sample: { reason: "SIGTERM" },
   },
   "config:changed": {
@@ -26,6 +26,5 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
 };
 
 export function declareKernelEvents(bus: Bus): void {
-  for (const [name, spec] of Object.entries(kernelEvents))
-    bus.declare(name as EventName, spec as unknown as EventSpec<EventName>);
+  for (const [name, spec] of Object.entries(kernelEvents)) bus.declare(name as EventName, spec as EventSpec);
 }

@@ -230,7 +230,7 @@ export class Gateway {
     if (!link) this.#undos.push(undo);
   }
 
-  /** Resolves when running answers, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
+  /** Resolves when running responses, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
   stop(reason: string): Promise<void> {
     this.#stopping ??= (async () => {
       const graceMs = this.#settings.shutdownTimeoutMs;

@@ -52,7 +52,7 @@ export function createServers({ config, contributions, log, access, opens, worke
       if (shared === undefined) await own.listen(port, settings().bind);
       else own.adopt(shared, settings().bind);
     },
-    /** Resolves when running answers have ended, or were cut after `graceMs`. */
+    /** Resolves when running responses have ended, or were cut after `graceMs`. */
     drain: (graceMs: number): Promise<unknown> => Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
   };
 }

@@ -48,7 +48,7 @@ export class RequestContext implements Call {
     this.#search = mark < 0 ? "" : url.slice(mark);
   }
 
-  /** With the headers of every response set. Setting them costs, so it waits for a handler that answers by itself. */
+  /** With the headers of every response set. Setting them costs, so it waits for a handler that responds by itself. */
   get res(): ServerResponse {
     if (!this.dressed) {
       this.dressed = true;

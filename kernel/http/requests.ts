@@ -53,7 +53,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       if (expectation === "unknown")
         throw new PorticoError("expectation_failed", "The only expectation that is met here is 100-continue.");
       if (call.path.includes("%")) decode(call.path, found?.params);
-      if (!found) throw noMatch(call);
+      if (!found) throw noMatch(call, routes.methods);
       run(call, found);
     } catch (error) {
       fail(call, error);
@@ -88,20 +88,6 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     } else finish(call, result);
   }
 
-  function noMatch({ path, method }: RequestContext): PorticoError {
-    const type = "invalid_request_error";
-    const methods = routes.methods(path);
-    const place = path.slice(0, 200);
-    if (methods.length === 0) {
-      const lacks = routes.methods(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
-      const twice = path.startsWith("/v1/v1/") ? ` Write ${place.slice(3)}: the path has its /v1 twice.` : "";
-      return new PorticoError("not_found", `There is nothing at ${place}.${lacks}${twice}`, { type });
-    }
-    const allow = methods.join(", ");
-    const message = `${place} does not take ${method}. It takes ${allow}.`;
-    return new PorticoError("method_not_allowed", message, { headers: { allow }, type });
-  }
-
   /** A route that comes back after a reload counts on. */
   function tallyOf(method: string, route: string): Map<number, number> {
     const key = `${method} ${route}`;
@@ -124,6 +110,20 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
         .list()
         .map(({ method, path, route: { access, summary, body } }) => ({ method, path, access, summary, body })),
   };
+}
+
+/** Why no route takes it. Base addresses that lack their /v1, or have it twice, are the commonest slip of clients. */
+function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => string[]): PorticoError {
+  const type = "invalid_request_error";
+  const place = path.slice(0, 200);
+  const allow = methodsOf(path).join(", ");
+  if (allow !== "") {
+    const message = `${place} does not take ${method}. It takes ${allow}.`;
+    return new PorticoError("method_not_allowed", message, { headers: { allow }, type });
+  }
+  const lacks = methodsOf(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
+  const twice = path.startsWith("/v1/v1/") ? ` Write ${place.slice(3)}: the path has its /v1 twice.` : "";
+  return new PorticoError("not_found", `There is nothing at ${place}.${lacks}${twice}`, { type });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -3,7 +3,7 @@ import { PorticoError } from "../errors.ts";
 import { callerOf } from "./address.ts";
 
 export interface ThrottleOptions {
-  /** Failures within the window that are still answered as such; default 20. */
+  /** Failures within the window that are still told as such; default 20. */
   limit?: number;
   /** Default 60000. */
   windowMs?: number;

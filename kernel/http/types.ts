@@ -21,7 +21,7 @@ export interface Client {
   grant?: unknown;
 }
 
-/** One request. A handler returns a value (answered as JSON with 200), a `reply(…)`, or nothing when it answered by itself. */
+/** One request. A handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing where it has responded by itself. */
 export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -36,7 +36,7 @@ export interface Call {
   /** The caller's address; `X-Forwarded-For` only counts behind `gateway.trustedProxies`. */
   readonly address: string;
   readonly log: Logger;
-  /** Aborted when the client leaves before the answer has ended. */
+  /** Aborted when the client leaves before the response has ended. */
   readonly signal: AbortSignal;
   /** The same for who needs no signal: called once, also when the client has left already. */
   onLeave(left: () => void): void;

@@ -1,4 +1,4 @@
-/** WebSocket upgrades: the same guards and credentials as for requests, answered on the raw socket. */
+/** WebSocket upgrades: the same guards and credentials as for requests, with responses on the raw socket. */
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
@@ -18,7 +18,7 @@ export interface UpgradeOptions extends Omit<RequestsOptions, "connections"> {
   find(path: string): UpgradeRoute | undefined;
 }
 
-/** Checks one upgrade and hands the socket to its handler, or answers the refusal and closes it. */
+/** Checks one upgrade and hands the socket to its handler, or sends the refusal and closes it. */
 export async function handleUpgrade(
   { server, guards, auth, forms, find }: UpgradeOptions,
   req: IncomingMessage,
@@ -42,7 +42,7 @@ export async function handleUpgrade(
   }
 }
 
-/** Answers an error on a socket that has no `ServerResponse`. */
+/** Sends an error over a socket that has no `ServerResponse`. */
 export function endRaw(socket: Duplex, error: PorticoError, id: string, body: string): void {
   if (!socket.writable) {
     socket.destroy();

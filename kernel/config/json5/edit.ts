@@ -46,7 +46,7 @@ function put(text: string, path: KeyPath, value: unknown, meaning: unknown): str
   const isMap = node.type === "Object" && isRecord(value);
   if (isMap || (node.type === "Array" && Array.isArray(value))) {
     let changed = text;
-    const kept = isMap ? value : (value as unknown[]);
+    const kept: object = value;
     for (const { key } of entriesOf(node).reverse())
       if (!Object.hasOwn(kept, key)) changed = unsetInText(changed, [...path, key]);
     for (const [key, item] of Object.entries(kept)) {

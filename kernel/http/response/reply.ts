@@ -57,6 +57,6 @@ export function isBodiless(status: number): boolean {
 /** Throws where `JSON.stringify` would give no text. */
 function toJson(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be answered as JSON`);
+  if (text === undefined) throw new TypeError(`a ${typeof value} cannot be sent as JSON`);
   return text;
 }

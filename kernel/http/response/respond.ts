@@ -9,12 +9,12 @@ import { type ErrorForms, logFailure, publicError } from "./errors.ts";
 import { isBodiless, jsonResponse, type Outgoing, outgoing } from "./reply.ts";
 
 export function createResponder(log: Logger, forms: ErrorForms) {
-  /** Sends a handler's value; `undefined` means that the handler answers by itself. */
+  /** Sends a handler's value; `undefined` means that the handler responds by itself. */
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
     if (value === undefined || value === res || res.destroyed) return;
     if (res.headersSent) {
-      log.warn({ id, path }, "a handler answered by itself and returned a value too");
+      log.warn({ id, path }, "a handler responded by itself and returned a value too");
       return;
     }
     let response: Outgoing;
