@@ -63,6 +63,40 @@ test("logs of a level are chosen before they are counted", async ({ gateway }) =
   assert.equal(found, ["trouble 1", "trouble 2", "trouble 3"]);
 });
 
+test("what commands say of what goes on is so: a new hook, a poll, unknown prices, options", async ({ gateway }) => {
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await porticoHere(gateway.home, words);
+    assert.is(code, 0, `${words.join(" ")}: ${stderr}`);
+    return stdout;
+  };
+  const made = await run("hooks", "new", "fresh", "--event", "gateway:startup");
+  assert.not.match(made, /will run|next start|when the gateway/i);
+  gateway.write("workspace/watched.txt", "one");
+  await run("polls", "add", "p", "--path", "watched.txt", "--every", "1h", "--text", "x");
+  await run("polls", "run", "p");
+  const plugin = (body: string) =>
+    `import { definePlugin } from "portico";\nexport default definePlugin({ name: "costly", setup(ctx) {\n  ${body}\n} });\n`;
+  const usage = "usage: { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 }";
+  const said = `{ id: "x", object: "chat.completion", created: 1, model: "zz", choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }], ${usage} }`;
+  const good = `ctx.add("provider", { name: "costly", builtinChannel: "costly", complete: async () => (${said}) });`;
+  gateway.write("plugins/costly/plugin.ts", plugin(good));
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  await gateway.json("POST", "/v1/chat/completions", {
+    model: "costly/zz",
+    messages: [{ role: "user", content: "x" }],
+  });
+  const costs = await until("the usage", async () => {
+    const text = await run("usage");
+    return text.includes("zz") ? text : undefined;
+  });
+  assert.not.match(costs, /zz.*\$0\.00/);
+  gateway.write("plugins/thrower/plugin.ts", plugin('throw new Error("no luck");').replace("costly", "thrower"));
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  assert.match(await run("plugins", "info", "thrower"), "plugin.ts:3");
+  const help = await run("browser", "wait", "--help");
+  assert.is(help.match(/--url\b/g)?.length, 1, help);
+});
+
 test("a terminal gets colours and a moving line of ours alone", () => {
   let out = "";
   let err = "";

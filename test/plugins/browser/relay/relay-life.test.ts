@@ -165,19 +165,4 @@ test("a debugger that was thrown out comes back by itself", async () => {
   assert.is((await person.badge(page)).text, "ON");
 });
 
-test("a browser that goes takes its tabs with it", async () => {
-  assert.is((await browser.get("/snapshot")).status, 200);
-  const waiting = browser.act("wait", { text: "never", timeoutMs: 60_000 });
-  await person.stop();
-  await until("the tabs to be gone from the status", async () => (await attachedTabs()).length === 0);
-  const { tabCount } = (await browser.get("/profiles")).body.profiles.find(
-    ({ name }: { name: string }) => name === "relay",
-  );
-  assert.is(tabCount, 0);
-  const ended = await waiting;
-  assert.ok([404, 409].includes(ended.status), JSON.stringify(ended.body));
-  assert.is((await browser.get("/snapshot")).status, 409);
-  assert.equal((await browser.get("/tabs")).body, { running: false, tabs: [] });
-});
-
 test.run();

@@ -18,6 +18,8 @@ interface Badge {
 
 export interface Person {
   context: BrowserContext;
+  /** Its profile's. */
+  dir: string;
   /** The extension's worker as it lives now. */
   worker(): Promise<Worker>;
   /** Fills in and saves the options page; its last words. */
@@ -71,6 +73,7 @@ export async function startPerson(): Promise<Person> {
 
   const person: Person = {
     context,
+    dir,
     async worker() {
       return context.serviceWorkers()[0] ?? context.waitForEvent("serviceworker");
     },
