@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "../kernel/extensions/discover.ts";
-import { pluginEntryNames, readPlugins } from "../kernel/extensions/plugins/candidate.ts";
+import { readPlugins } from "../kernel/extensions/plugins/candidate.ts";
 import { indexFile } from "../kernel/home/command-index.ts";
 import { createPackageLoader } from "../kernel/package-loader.ts";
 
@@ -49,8 +49,8 @@ async function buildKernel(): Promise<void> {
 
 /** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
 async function indexCommands(): Promise<void> {
-  const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
-  const plugins = await readPlugins(found, createPackageLoader(packageDir));
+  const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
+  const plugins = await readPlugins(roots, createPackageLoader(packageDir));
   const words = plugins.flatMap(({ name, meta }) =>
     [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [word, name]),
   );

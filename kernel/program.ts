@@ -1,7 +1,6 @@
 /** `portico`: the home on disk and the gateway, handed to the plugin that is the command line. */
-import { join } from "node:path";
-import { discover } from "./extensions/discover.ts";
-import { pluginEntryNames, readPlugins } from "./extensions/plugins/candidate.ts";
+import { readPlugins } from "./extensions/plugins/candidate.ts";
+import { rootsOf } from "./extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "./files/paths.ts";
 import { pluginWithWord } from "./home/command-index.ts";
 import { type HomeOnDisk, type LoaderFor, openHome } from "./home/home.ts";
@@ -60,9 +59,9 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
 
 /** Only the package's own: no other may see what is typed. */
 async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<CommandLine> {
-  const roots = [{ name: "bundled", dir: join(paths.package, "plugins"), rank: 0 }];
+  const roots = rootsOf("plugins", paths, { trust: "bundled" });
   for (const only of [pluginWithWord("", paths.package), undefined])
-    for (const { meta } of await readPlugins(discover(roots, pluginEntryNames, only), loaderFor(paths)))
+    for (const { meta } of await readPlugins(roots, loaderFor(paths), only))
       if (meta?.commandLine) return (await meta.commandLine()).default;
   throw new Error("This installation has lost its command line: install Portico again.");
 }

@@ -14,7 +14,6 @@ export interface Contributions {
   tool: Tool;
   authenticator: Authenticator;
   hookContext: HookContextMember;
-  notice: Notice;
 }
 export type ContributionPoint = keyof Contributions & string;
 
@@ -66,11 +65,4 @@ export interface HookCall {
   readonly events: readonly string[];
   /** A value of the configuration by its key path; undefined where nothing stands there. */
   config(key: string): unknown;
-}
-
-/** What `portico status` says beside what runs: something that its owner should know, or mend. */
-export interface Notice {
-  name: string;
-  /** A sentence each; none: there is nothing to say. */
-  list(): readonly string[] | Promise<readonly string[]>;
 }

@@ -1,6 +1,6 @@
 /** What is shown of an extension, whichever kind it is. */
 import { sayProblem } from "../modules/problem.ts";
-import { type Candidate, duplicateProblem, type Slot, type Version } from "./slot.ts";
+import type { Candidate, Slot, Version } from "./slot.ts";
 
 /**
  * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
@@ -33,19 +33,14 @@ export function describe(slot: Described, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
-  const isDuplicate = slot.duplicates.includes(candidate);
   const disabled = slot.disabled.get(candidate);
-  const problem = isDuplicate
-    ? duplicateProblem(candidate, slot.candidates)
-    : disabled
-      ? undefined
-      : (candidate.problem ?? (isTop ? slot.error : undefined));
+  const problem = disabled ? undefined : (candidate.problem ?? (isTop ? slot.error : undefined));
   // Being off is no error.
   const reasons = disabled && disabled.state !== "disabled" ? disabled.reasons.join("; ") : undefined;
   const below = isTop ? slot.candidates.find((other) => other.root.rank < candidate.root.rank) : undefined;
   const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   const state = (): ExtensionState => {
-    if (isDuplicate) return "failed";
+    if (slot.duplicates.includes(candidate)) return "failed";
     if (disabled) return disabled.state;
     if (!isTop) return runs ? "active" : "shadowed";
     if (problem) return runs ? "stale" : "failed";

@@ -75,17 +75,14 @@ export function groupByName<C extends Candidate>(
   for (const candidate of ordered) {
     const group = groups.get(candidate.name) ?? { candidates: [], duplicates: [] };
     groups.set(candidate.name, group);
-    const isTaken = group.candidates.some((other) => other.root.dir === candidate.root.dir);
-    (isTaken ? group.duplicates : group.candidates).push(candidate);
+    const holder = group.candidates.find((other) => other.root.dir === candidate.root.dir);
+    if (!holder) group.candidates.push(candidate);
+    else {
+      const message = `the name ${candidate.name} is taken by ${holder.dir} in the same root: give one of them another name`;
+      group.duplicates.push({ ...candidate, problem: { message, file: candidate.entry } });
+    }
   }
   return groups;
-}
-
-/** What is wrong with a candidate whose name another one of its root has. */
-export function duplicateProblem(duplicate: Candidate, candidates: readonly Candidate[]): Problem {
-  const holder = candidates.find((other) => other.root.dir === duplicate.root.dir)?.dir;
-  const message = `the name ${duplicate.name} is taken by ${holder} in the same root: give one of them another name`;
-  return { message, file: duplicate.entry };
 }
 
 /** Decides which candidate is meant. What must not run replaces nothing; what is off, or broken, was meant all the same. */

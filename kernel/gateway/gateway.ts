@@ -183,9 +183,7 @@ export class Gateway {
     checkAtStart(config, log.log);
     log.setLevel(config.kernel.log.level);
     refuseOpenDoor(this.#settings);
-    const notices = () => exposureNotices(this.#settings);
-    for (const notice of notices()) log.log.warn({}, notice);
-    this.#contributions.add("notice", { name: "gateway", list: notices });
+    for (const notice of exposureNotices(this.#settings)) log.log.warn({}, notice);
     this.tokenIsNew = (await ensureToken(config)).generated || link?.tokenIsNew === true;
     for (const secret of config.secrets()) log.addSecret(secret);
     this.#services.provide("host", managementOf(this));

@@ -9,6 +9,7 @@ import type { PluginHost } from "../extensions/plugins/host.ts";
 import type { ServerRoutes } from "../http/types.ts";
 import type { LogBook } from "../log/log.ts";
 import type { KeyPath } from "../text/key-path.ts";
+import { exposureNotices } from "./checks.ts";
 import type { GatewayServers } from "./servers.ts";
 
 /** Of a gateway, what its services tell. */
@@ -64,6 +65,8 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
     /** The loopback servers that plugins opened, by name. */
     servers: servers.pool.urls,
     notReady,
+    /** What its owner should know of the gateway itself, a sentence each. */
+    notices: (): string[] => exposureNotices(config.kernel.gateway),
     events: bus.specs,
     config: {
       /** Why the file on disk is not in force. */

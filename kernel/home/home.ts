@@ -5,9 +5,8 @@ import { type ConfigStore, openConfig } from "../config/config.ts";
 import { ConfigError } from "../config/error.ts";
 import { readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
-import { discover } from "../extensions/discover.ts";
 import type { Loader } from "../modules/load.ts";
-import { type PluginCandidate, pluginEntryNames, readPlugins } from "../extensions/plugins/candidate.ts";
+import { type PluginCandidate, readPlugins } from "../extensions/plugins/candidate.ts";
 import { isTrust, rootsOf, type Trust } from "../extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../files/workspace.ts";
@@ -54,7 +53,7 @@ function speaksOfTrust(file: string): boolean {
 }
 
 function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<PluginCandidate[]> {
-  return readPlugins(discover(rootsOf("plugins", paths, { trust }), pluginEntryNames, only), loaderFor(paths));
+  return readPlugins(rootsOf("plugins", paths, { trust }), loaderFor(paths), only);
 }
 
 /** The file with the sections of all plugins that the home would load. */

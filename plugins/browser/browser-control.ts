@@ -4,7 +4,7 @@ import { type Check, compile, type Logger, type Paths, PorticoError } from "port
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
 import type { OpenDebuggingServer } from "./drivers/debugging/server.ts";
-import { failure } from "./failures.ts";
+import { failure, plainText } from "./failures.ts";
 import { Bytes, type Op, type OperationDeps } from "./operations/op.ts";
 import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
 import { type Profile, Profiles } from "./session/profiles.ts";
@@ -159,7 +159,7 @@ export class BrowserControl {
       const body = await within(limit, route.what, run());
       return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
     } catch (error) {
-      throw this.#explain(error, route, session);
+      throw await this.#explain(error, route, session);
     }
   }
 
@@ -175,9 +175,11 @@ export class BrowserControl {
     return (await this.#deps.profiles.all()).get(profile ?? this.#deps.profiles.defaultName)?.driver;
   }
 
-  #explain(error: unknown, route: Route, session: Session): PorticoError {
+  async #explain(error: unknown, route: Route, session: Session): Promise<PorticoError> {
     const shown = failure(error, route.what);
-    if (shown.code === "tab_not_found" && !session.running && route.path !== "/stop") {
+    shown.message = plainText(shown.message);
+    // Of a browser that dies the tabs go first.
+    if (shown.code === "tab_not_found" && route.path !== "/stop" && !(await session.isAlive())) {
       return new PorticoError(
         "browser_not_running",
         `${route.what} ended because the browser is gone: start it again with POST /start.`,

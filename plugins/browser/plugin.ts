@@ -11,16 +11,13 @@ import { events, tellNavigated } from "./events.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
 import { openSandboxes } from "./targets/open-sandboxes.ts";
-import { allowsPrivate, BrowserConfig, Credentials, SandboxConfig } from "./schema.ts";
+import { BrowserConfig, Credentials, SandboxConfig, tellPrivate } from "./schema.ts";
 import type { BrowserControl } from "./browser-control.ts";
 import { createTargets } from "./targets/targets.ts";
 import { addTool } from "./tool.ts";
 
 /** From `gateway.port`. */
 const OFFSET = { control: 2, relay: 3 };
-
-const PRIVATE_NETWORK =
-  "browser: pages on private networks can be reached (browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true)";
 
 export default definePlugin({
   name: "browser",
@@ -97,6 +94,6 @@ export default definePlugin({
 
     const { endOrphans } = await import("./drivers/orphans.ts");
     await endOrphans(join(ctx.paths.state, "browser"), ctx.log);
-    if (settings().enabled && allowsPrivate(settings())) ctx.log.warn(PRIVATE_NETWORK);
+    if (settings().enabled) tellPrivate(settings(), ctx.log);
   },
 });

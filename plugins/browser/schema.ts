@@ -1,5 +1,5 @@
 /** The `browser` section of `portico.json`. */
-import { type Static, Type } from "portico";
+import { type Logger, type Static, Type } from "portico";
 
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
@@ -123,6 +123,14 @@ export type ProfileConfig = Static<typeof ProfileConfig>;
 /** True where private addresses may be reached; the older key counts where the newer one is absent. */
 export function allowsPrivate({ ssrfPolicy }: BrowserConfig): boolean {
   return ssrfPolicy.dangerouslyAllowPrivateNetwork ?? ssrfPolicy.allowPrivateNetwork ?? true;
+}
+
+/** Says so; as a warning only where somebody has set it. */
+export function tellPrivate(config: BrowserConfig, log: Logger): void {
+  const { dangerouslyAllowPrivateNetwork, allowPrivateNetwork } = config.ssrfPolicy;
+  const isSet = (dangerouslyAllowPrivateNetwork ?? allowPrivateNetwork) !== undefined;
+  const why = `browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true${isSet ? "" : " by default"}`;
+  if (allowsPrivate(config)) log[isSet ? "warn" : "info"](`browser: pages on private networks can be reached (${why})`);
 }
 
 /** True where pages may not go wherever they like. */

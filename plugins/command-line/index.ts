@@ -1,7 +1,7 @@
 /** The face `portico/command-line`: what a plugin needs for commands, for checks of `portico doctor`, and for `plugins new`. */
 import type { ConfigSchemas } from "portico";
 import type { Command } from "./command.ts";
-import type { Banner, HealthCheck, PluginTemplate } from "./offers.ts";
+import type { Banner, HealthCheck, Notice, PluginTemplate } from "./offers.ts";
 
 export type { GatewayClient, RequestOptions } from "./client.ts";
 export {
@@ -12,7 +12,7 @@ export {
   type OptionSpec,
   type ServePart,
 } from "./command.ts";
-export type { Banner, CheckContext, Finding, HealthCheck, PluginTemplate } from "./offers.ts";
+export type { Banner, CheckContext, Finding, HealthCheck, Notice, PluginTemplate } from "./offers.ts";
 
 declare module "portico" {
   interface PluginDefinition<C extends ConfigSchemas> {
@@ -27,5 +27,6 @@ declare module "portico" {
   }
   interface Contributions {
     banner: Banner;
+    notice: Notice;
   }
 }

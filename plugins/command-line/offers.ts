@@ -39,3 +39,10 @@ export interface Banner {
   /** A command that can be pasted into a shell. */
   example?(at: { url: string; token: string }): string;
 }
+
+/** What `portico status` says beside what runs: something that its owner should know, or mend. */
+export interface Notice {
+  name: string;
+  /** A sentence each; none: there is nothing to say. */
+  list(): readonly string[] | Promise<readonly string[]>;
+}

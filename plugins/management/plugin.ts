@@ -11,6 +11,7 @@ export default definePlugin({
   name: "management",
   description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
   needs: ["host"],
+  contributions: { notice: { fields: { name: "string", list: "function" } } },
   commands: {
     config: () => import("./config/command.ts"),
     status: () => import("./commands/status.ts"),

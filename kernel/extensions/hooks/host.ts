@@ -1,14 +1,14 @@
 /** The hooks of a gateway: the extension host with HOOK.md. How it is read, why it may not run, and what running means. */
-import { createEvent } from "../../bus.ts";
+import type { GivenEvent } from "../../bus.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
-import type { Dispose, Events, Logger } from "../../types.ts";
+import type { Dispose, Logger, OnOptions } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
 import { createKeptLogger, createRing, type HookLogLine } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
-import { type HookTrial, type HookTrialEvent, tryOut } from "./calls/try-out.ts";
+import { type HookTrial, tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 import { createPermission } from "./permission.ts";
@@ -46,7 +46,7 @@ export function createHookHost(options: HookHostOptions) {
       scope.stage("handlers", () => {
         Object.assign(slot.health, untroubled);
         register(slot, version);
-        return () => takeOff(version.registered?.undo);
+        return () => version.registered?.undo();
       });
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
@@ -61,7 +61,7 @@ export function createHookHost(options: HookHostOptions) {
       if (priority === version.registered?.priority && timeoutMs === version.registered.timeoutMs) return;
       const before = version.registered?.undo;
       register(slot, version);
-      takeOff(before);
+      void before?.();
     },
     settled: refuseWhereMissing,
   });
@@ -83,9 +83,10 @@ export function createHookHost(options: HookHostOptions) {
     version.registered = { ...limits, undo };
   }
 
-  function onEach(name: string, meta: HookMeta, call: Parameters<typeof bus.on>[1], how: Parameters<typeof bus.on>[2]) {
+  function onEach(name: string, meta: HookMeta, call: Parameters<typeof bus.on>[1], how: OnOptions): Dispose {
     const all = { failClosed: meta.failClosed, owner: `hook:${name}`, ...how };
-    return meta.events.map((event) => bus.on(event as "hook:failed", call, all));
+    const undos = meta.events.map((event) => bus.on(event as "hook:failed", call, all));
+    return () => undos.forEach((undo) => void undo());
   }
 
   /** Puts up, or takes down, what refuses the events of a hook that has to judge them and cannot be loaded. */
@@ -100,13 +101,13 @@ export function createHookHost(options: HookHostOptions) {
     };
     const how = { ...limitsOf(slot.name, meta), traced: false, settled: () => {} };
     slot.closed = wanted && { meta: wanted, undo: onEach(slot.name, wanted, fail, how) };
-    takeOff(closed?.undo);
+    void closed?.undo();
   }
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
   async function beginTrial(
     slot: HookSlot,
-    eventFor: (events: readonly string[]) => HookTrialEvent,
+    eventFor: (events: readonly string[]) => GivenEvent,
   ): Promise<{ trial: Promise<HookTrial> }> {
     const candidate = slot.top as HookCandidate;
     const reason = slot.disabled.get(candidate);
@@ -116,9 +117,7 @@ export function createHookHost(options: HookHostOptions) {
     const version = active ?? (await loadHook(candidate, loader));
     const contextFor = (signal: AbortSignal, to: Logger) => createHandlerContext(version, options, signal, to);
     const call = async () => {
-      const { name, context, sessionKey } = eventFor(version.meta.events);
-      const event = createEvent(name as "hook:failed", context as unknown as Events["hook:failed"], { sessionKey });
-      return tryOut(version, { event, bus, log: slot.log, contextFor });
+      return tryOut(version, { event: eventFor(version.meta.events), bus, log: slot.log, contextFor });
     };
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.add(call);
@@ -152,7 +151,7 @@ export function createHookHost(options: HookHostOptions) {
     /** Once what is being done is done. */
     look: (name: string): Promise<HookInfo> => inTurn(async () => info(name)),
     /** Beside everything else: it counts for nothing and changes nothing but its own kv. */
-    async tryOut(name: string, eventFor: (events: readonly string[]) => HookTrialEvent): Promise<HookTrial> {
+    async tryOut(name: string, eventFor: (events: readonly string[]) => GivenEvent): Promise<HookTrial> {
       const { trial } = await inTurn(() => beginTrial(find(name), eventFor));
       return trial;
     },
@@ -166,7 +165,3 @@ export function createHookHost(options: HookHostOptions) {
   };
 }
 export type HookHost = ReturnType<typeof createHookHost>;
-
-function takeOff(undo: readonly Dispose[] = []): void {
-  for (const one of undo) void one();
-}

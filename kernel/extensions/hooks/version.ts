@@ -25,7 +25,7 @@ export interface HookVersion extends Version {
   inFlight: Set<unknown>;
   whenIdle?: () => void;
   /** How it is registered on the bus. */
-  registered?: { priority: number; timeoutMs: number; undo: readonly Dispose[] };
+  registered?: { priority: number; timeoutMs: number; undo: Dispose };
 }
 
 /** How a version begins. */
@@ -65,7 +65,7 @@ export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */
   lastMeta?: HookMeta;
   /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
-  closed?: { meta: HookMeta; undo: readonly Dispose[] };
+  closed?: { meta: HookMeta; undo: Dispose };
   health: Health;
   ring: Ring;
 }

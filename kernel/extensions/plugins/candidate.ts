@@ -1,8 +1,9 @@
 /** From a directory to a plugin's definition, without setting anything up. */
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
-import { type Found, sourceNames } from "../discover.ts";
+import { discover, type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../../modules/load.ts";
 import { LoadError, problemOf } from "../../modules/problem.ts";
+import type { Root } from "../roots.ts";
 import { whyInputsUnsafe } from "../safety.ts";
 import type { Candidate, Slot, Version } from "../slot.ts";
 
@@ -48,7 +49,7 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
   return candidate;
 }
 
-/** All definitions below the roots: for schemas and commands. */
-export function readPlugins(all: readonly Found[], loader: Loader): Promise<PluginCandidate[]> {
-  return Promise.all(all.map((found) => readPlugin(found, loader)));
+/** All below the roots, or that of one directory's name: for schemas and commands. */
+export function readPlugins(roots: readonly Root[], loader: Loader, only?: string): Promise<PluginCandidate[]> {
+  return Promise.all(discover(roots, pluginEntryNames, only).map((found) => readPlugin(found, loader)));
 }

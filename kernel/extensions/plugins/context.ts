@@ -115,7 +115,7 @@ export function createPluginContext(
     list: contributions.list,
     watch: (point, changed) => scope.add(`watch ${point}`, contributions.watch(point, changed)),
     tool: (tool) => contribute("tool", tool),
-    task: (task, when, run) => scope.add(`task ${task}`, startTask(log.child({ task }), when, owned(run))),
+    task: (task, when, run) => stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run))),
     defer: (undo) => void scope.add("clean-up", undo),
     onConfig: (apply) => void (version.onConfig = apply),
     async setConfig(path, value) {

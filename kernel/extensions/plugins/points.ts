@@ -14,7 +14,6 @@ const kernelPoints: Points = {
   },
   authenticator: { fields: { name: "string", authenticate: "function" } },
   hookContext: { fields: { name: "string", create: "function" } },
-  notice: { fields: { name: "string", list: "function" } },
 };
 
 /** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */

@@ -1,6 +1,6 @@
 /** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
 import { PorticoError } from "portico";
-import { attempt, within } from "../deadline.ts";
+import { attempt, left, pause, within } from "../deadline.ts";
 import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
 import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
@@ -95,6 +95,23 @@ export async function findElement(
   return { entry, locator, probe: found };
 }
 
+/** Finds an element once nothing stands in its way. 422 with the reason where something stays there. */
+export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
+  const { tab, ref, needs, what, timeoutMs, explicit, param } = trial;
+  const start = Date.now();
+  const patience = explicit ? timeoutMs : Math.min(timeoutMs, PATIENCE_MS);
+  for (;;) {
+    const found = await findElement(tab, ref, { ...needs, scroll: true }, left(start, timeoutMs), param);
+    const reason = hindrance(found.probe, needs);
+    if (reason === undefined) return found;
+    if (Date.now() - start >= patience)
+      throw new PorticoError("action_failed", `${what} failed: the ${spoken(found.entry)} ${reason}.`, {
+        details: { ref: `e${found.entry.n}` },
+      });
+    await pause(50);
+  }
+}
+
 const DETACHED =
   /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
 
@@ -146,6 +163,7 @@ function hindranceInLog(log: readonly string[]): string | undefined {
   if (log.some((line) => line.includes("element is not visible"))) return "is not visible";
   if (log.some((line) => line.includes("element is not enabled"))) return "is disabled";
   if (log.some((line) => line.includes("did not find some options"))) return "has no such option";
+  if (log.some((line) => line.includes("option being selected is not enabled"))) return "has that option disabled";
   return undefined;
 }
 

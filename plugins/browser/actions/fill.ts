@@ -2,6 +2,7 @@
 import { left } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
+import { enter } from "./entry.ts";
 import { CLICKED, EDITED, findElement, NOTHING, SEEN, type Trial, tryOn } from "./elements.ts";
 
 export interface Field {
@@ -39,7 +40,7 @@ export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, i
     return;
   }
   const text = field.value === undefined ? "" : String(field.value);
-  await tryOn({ ...shared, needs: EDITED, work: (locator, limits) => locator.fill(text, limits) });
+  await tryOn({ ...shared, needs: EDITED, work: (locator, limits) => enter(locator, text, limits) });
 }
 
 /** An agent that does not say what kind of field it is means what the field is. */

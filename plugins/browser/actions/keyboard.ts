@@ -2,6 +2,7 @@
 import { PorticoError } from "portico";
 import { left, within } from "../deadline.ts";
 import { EDITED, SEEN, trial, tryOn } from "./elements.ts";
+import { enter, takesKeys } from "./entry.ts";
 import type { Act } from "./types.ts";
 
 /** Replaces what the field holds. */
@@ -17,10 +18,10 @@ export async function type(act: Act): Promise<undefined> {
     needs: EDITED,
     what: "The typing",
     async work(locator, { timeout: limit, signal }) {
-      const keys = input.slowly && text !== "";
+      const keys = input.slowly && text !== "" && (await takesKeys(locator, text, { timeout: limit, signal }));
       // The first key replaces what is selected; emptying the field would press a key of its own.
       if (keys) await locator.selectText({ timeout: limit, signal });
-      else await locator.fill(text, { timeout: limit, signal });
+      else await enter(locator, text, { timeout: limit, signal });
       if (keys) await locator.pressSequentially(text, { delay: 15, timeout: left(start, room) });
       if (input.submit) await locator.press("Enter", { timeout: left(start, room), noWaitAfter: true });
     },

@@ -5,7 +5,7 @@ import { batch } from "./batch.ts";
 import { press, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
-import { CLICKED, findElement, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
+import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
 import { fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -26,15 +26,13 @@ const needsEvaluate = ({ op }: Act, what: string): void => {
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
   const start = Date.now();
-  const goal = await findElement(tab, input.endRef, SEEN, timeoutMs, "endRef");
+  const shared = { tab, explicit, needs: POINTED, what: "The drag" };
+  const goal = await findFree({ ...shared, ref: input.endRef, param: "endRef", timeoutMs });
   await tryOn({
-    tab,
+    ...shared,
     ref: input.startRef,
     param: "startRef",
     timeoutMs: left(start, timeoutMs),
-    explicit,
-    needs: POINTED,
-    what: "The drag",
     work: (locator, limits) => locator.dragTo(goal.locator, limits),
   });
   return undefined;

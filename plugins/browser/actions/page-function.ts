@@ -27,13 +27,30 @@ export function pageFunction(source: string, argument: string, param = "fn"): (.
   }
 }
 
-/** What a page returned, as JSON can hold it. */
+/** Deeper than this a result is cut. */
+const DEEPEST = 100;
+/** What a result may cost altogether: an object or number as much as that many characters of text. */
+const MOST = 50_000_000;
+const EACH = 200;
+
+/** What a page returned, as JSON can hold it. 422 for what would grow too large in it. */
 export function plainResult(value: unknown): unknown {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value, (_key, item: unknown) => {
-    if (typeof item === "bigint") return String(item);
-    if (typeof item === "number" && !Number.isFinite(item)) return String(item);
-    return item;
-  }) as string | undefined;
-  return text === undefined ? null : JSON.parse(text);
+  return plain(value, [], { left: MOST });
+}
+
+/** `above`: what holds the value. What stands in several places is told in each, and may grow without end by that. */
+function plain(value: unknown, above: readonly object[], room: { left: number }): unknown {
+  room.left -= typeof value === "string" ? value.length : EACH;
+  if (room.left < 0) throw new PorticoError("action_failed", "The result of fn is too large: return less of it.");
+  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) return String(value);
+  if (value === undefined || typeof value === "symbol" || typeof value === "function") return null;
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  if (value instanceof RegExp || value instanceof URL || value instanceof Error) return String(value);
+  if (above.includes(value)) return "[circular]";
+  if (above.length >= DEEPEST) return "[too deep]";
+  const inside = [...above, value];
+  if (Array.isArray(value) || ArrayBuffer.isView(value))
+    return Array.from(value as ArrayLike<unknown>, (item) => plain(item, inside, room));
+  const members = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(members.map(([key, item]) => [key, plain(item, inside, room)]));
 }

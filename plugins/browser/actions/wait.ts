@@ -56,13 +56,16 @@ async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promis
       throw error;
     }
   };
-  for (;;) {
-    const answer = await within(left(start, timeoutMs), "The wait for fn", ask());
-    if (answer) return;
-    if (Date.now() - start >= timeoutMs)
-      throw new PorticoError("timeout", `Waited ${timeoutMs} ms for fn to become true.`);
+  while (Date.now() - start < timeoutMs) {
+    const asked = within(left(start, timeoutMs), "The wait for fn", ask());
+    const told = await asked.catch((error: unknown) => {
+      if (isTimeout(error)) return false;
+      throw error;
+    });
+    if (told) return;
     await pause(40);
   }
+  throw new PorticoError("timeout", `Waited ${timeoutMs} ms for fn to become true.`);
 }
 
 async function elapse({ signal }: Tab, ms: number): Promise<void> {

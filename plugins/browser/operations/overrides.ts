@@ -26,6 +26,9 @@ export const setOffline = (op: Op, input: { offline: boolean }): Promise<object>
   set(op, "offline", input.offline || undefined);
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+/** The connection's own: with one of these the browser would load nothing at all. */
+const OF_CONNECTION =
+  /^(connection|content-length|cookie2|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
 export async function setHeaders(
   op: Op,
@@ -36,7 +39,9 @@ export async function setHeaders(
   const headers = input.clear ? {} : (input.headers ?? {});
   for (const [name, value] of Object.entries(headers)) {
     if (!TOKEN.test(name)) throw bad(`${JSON.stringify(name)} is not a header name.`, `headers.${name}`);
-    if (/[\r\n\0]/.test(value)) throw bad(`The value of ${name} holds a line break.`, `headers.${name}`);
+    if (OF_CONNECTION.test(name)) throw bad(`${name} is the connection's own and cannot be set.`, `headers.${name}`);
+    if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
+      throw bad(`The value of ${name} holds a line break or another control character.`, `headers.${name}`);
   }
   return set(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
 }

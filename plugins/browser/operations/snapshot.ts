@@ -4,11 +4,13 @@ import { sanitized } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
+import { findElement, NOTHING } from "../actions/elements.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
+import { probeElement } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
 import { type AriaNode, everyNode } from "../snapshot/aria-node.ts";
-import { render, type View } from "../snapshot/render.ts";
+import { isInteractive, render, type Rendered, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
 import type { Shown, Tab } from "../tab/tab.ts";
 import { drawnScreenshot } from "./labels.ts";
@@ -84,11 +86,14 @@ async function one(locator: Locator, what: string, param: string): Promise<Locat
 }
 
 /** The frame that a snapshot is limited to: by a ref of the iframe, or by a CSS selector. */
-async function frameBody(tab: Tab, frame: string | number): Promise<Locator> {
-  const number = refNumber(frame);
+async function frameBody(tab: Tab, frame: string | number, timeout: number): Promise<Locator> {
   const owner =
-    number === undefined ? tab.page.locator(String(frame)) : tab.page.getByRef(tab.refs.find(frame, "frame").native);
-  return (await one(owner, "iframe", "frame")).contentFrame().locator("body");
+    refNumber(frame) === undefined
+      ? await one(tab.page.locator(String(frame)), "iframe", "frame")
+      : (await findElement(tab, frame, NOTHING, timeout, "frame")).locator;
+  const { tag } = await owner.evaluate(probeElement, NOTHING, { timeout });
+  if (/^<i?frame\b/.test(tag)) return owner.contentFrame().locator("body");
+  throw new PorticoError("invalid_request_error", `frame must be an iframe, and this is ${tag}.`, { param: "frame" });
 }
 
 /** A frame that answers does so within this. */
@@ -119,7 +124,7 @@ async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: bool
   const options = { mode: "ai" as const, timeout, ...(boxes ? { boxes } : {}) };
   if (input.frame === undefined && input.selector === undefined)
     return treeOf(await tab.page.ariaSnapshotJSON(options));
-  const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame);
+  const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame, timeout);
   if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
   const scope = body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
   const scoped = treeOf(await (await one(scope, "element", "selector")).ariaSnapshotJSON(options));
@@ -142,7 +147,7 @@ function tooLate(timeoutMs: number, elements: number, cause: unknown): PorticoEr
 }
 
 /** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
-export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<Record<string, unknown>> {
+export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Promise<{ ok: boolean }> {
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
@@ -156,59 +161,55 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   await checkShown(op, tab.url);
   const drawn = render(roots, view, tab.refs);
   tab.printed = drawn.refs;
-  const title = sanitized((await asking).title);
-  const answer: Record<string, unknown> = {
+  const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
+  const before = remember(tab, key, { document, lines: drawn.lines });
+  const { lines, refs, interactive, diff } = input.diff
+    ? changed(drawn, before?.document === document ? before.lines : undefined)
+    : { ...drawn, diff: undefined };
+  const text = lines.join("\n");
+  const answer = {
     ok: true,
     format: "ai",
     mode: view.style === "ai" ? "ai" : input.mode === "full" ? "role" : viewName(view),
     targetId: tab.targetId,
     url: tab.url,
-    title,
-    snapshot: drawn.lines.join("\n"),
-    refs: drawn.refs,
-    stats: { lines: drawn.lines.length, chars: 0, refs: drawn.nodes.length, interactive: drawn.interactive },
+    title: sanitized((await asking).title),
+    snapshot: text,
+    refs,
+    stats: { lines: lines.length, chars: text.length, refs: Object.keys(refs).length, interactive },
     truncated: drawn.truncated,
+    diff,
   };
-  remember(op, tab, input, view, { document, lines: drawn.lines }, answer);
-  (answer["stats"] as { chars: number }).chars = (answer["snapshot"] as string).length;
-  if (input.labels) Object.assign(answer, await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs)));
-  return answer;
+  if (!input.labels) return answer;
+  return { ...answer, ...(await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs))) };
 }
 
 const viewName = (view: View): string => (view.interactive && view.compact ? "efficient" : "role");
 
-/** Keeps the lines for the next `diff`, and answers the difference where it was asked for. */
-function remember(
-  op: Op,
-  tab: Tab,
-  input: SnapshotInput,
-  view: View,
-  now: Shown,
-  answer: Record<string, unknown>,
-): void {
-  const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
+/** Keeps the lines for the next `diff`, and answers those of the caller's last snapshot of that view. */
+function remember(tab: Tab, key: string, now: Shown): Shown | undefined {
   const before = tab.shown.get(key);
   tab.shown.delete(key);
   tab.shown.set(key, now);
   if (tab.shown.size > 12) tab.shown.delete(tab.shown.keys().next().value!);
-  if (!input.diff) return;
-  // Nothing of another document can be the same element: there the whole is the difference.
-  const same = before !== undefined && before.document === now.document;
-  answer["diff"] = same ? { full: false, ...changed(answer, before.lines, now.lines) } : { full: true };
+  return before;
 }
 
+/** What came and went since `before`; all of it where there is none, or of another document: nothing is the same there. */
 function changed(
-  answer: Record<string, unknown>,
-  before: string[],
-  lines: string[],
-): { added: number; removed: number } {
-  const { lines: diff, added, removed } = diffLines(before, lines);
-  const text = diff.join("\n");
-  answer["snapshot"] = text;
-  const refs = answer["refs"] as Record<string, unknown>;
-  const kept = Object.keys(refs).filter((key) => text.includes(`[ref=${key}]`));
-  answer["refs"] = Object.fromEntries(kept.map((key) => [key, refs[key]]));
-  return { added, removed };
+  drawn: Rendered,
+  before: readonly string[] | undefined,
+): Pick<Rendered, "lines" | "refs" | "interactive"> & { diff: object } {
+  if (before === undefined) return { ...drawn, diff: { full: true } };
+  const { lines, added, removed } = diffLines(before, drawn.lines);
+  const text = lines.join("\n");
+  const kept = drawn.nodes.filter(({ key }) => text.includes(`[ref=${key}]`));
+  return {
+    lines,
+    refs: Object.fromEntries(kept.map(({ key }) => [key, drawn.refs[key]!])),
+    interactive: kept.filter(({ node }) => isInteractive(node)).length,
+    diff: { full: false, added, removed },
+  };
 }
 
 /** `format=aria`: the browser's own accessibility tree, without refs; needs no library. */

@@ -95,7 +95,7 @@ async function inPage<T>(
 export async function storage(op: Op, input: Common & { kind: StorageKind; key?: string }): Promise<object> {
   const all = await inPage(op, input, ({ page }) => page.evaluate(readStorage, input.kind));
   const { key } = input;
-  return { ok: true, values: key === undefined ? all : Object.hasOwn(all, key) ? { [key]: all[key] } : {} };
+  return { ok: true, values: Object.fromEntries(all.filter(([one]) => key === undefined || one === key)) };
 }
 
 export async function setStorage(

@@ -8,14 +8,9 @@ import { attempt, within } from "../deadline.ts";
 import type { Attachment } from "../drivers/attach.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides } from "../tab/emulation.ts";
 import { OpenTabs, type OpenTabsOptions, type TabMemory } from "./open-tabs.ts";
-import {
-  type Browser,
-  type BrowserContext,
-  type Library,
-  libraryUnavailable,
-  type Route,
-} from "../drivers/playwright.ts";
+import { type Browser, type BrowserContext, type Library, libraryUnavailable } from "../drivers/playwright.ts";
 import type { Profile } from "./profiles.ts";
+import { RequestJudge } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
 
 interface SessionDeps {
@@ -39,8 +34,7 @@ interface Running {
   browser?: Browser;
   context?: BrowserContext;
   tabs: OpenTabs;
-  /** Each request passes `#judge`. */
-  judging: boolean;
+  judge: RequestJudge;
 }
 
 async function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
@@ -53,6 +47,9 @@ async function apart(browser: Browser, { ownContext }: Attachment): Promise<Brow
   });
 }
 
+/** A browser that lives answers within this. */
+const ANSWER_MS = 1_000;
+
 export class Session {
   readonly profile: Profile;
   /** Set by `/set/*`; gone when the browser is stopped, kept when it dies. */
@@ -62,6 +59,8 @@ export class Session {
   readonly #deps: SessionDeps;
   #running: Running | undefined;
   #starting: Promise<Running> | undefined;
+  /** The next browser has the port and the directories of the one before. */
+  #closing: Promise<void> | undefined;
   readonly #memory: TabMemory = { refs: { last: 0 }, used: [] };
 
   constructor(profile: Profile, deps: SessionDeps) {
@@ -77,14 +76,27 @@ export class Session {
     return this.#running?.attachment;
   }
 
+  /** Asks the browser itself: one that has just died is told of a moment later. One that hangs is alive. */
+  async isAlive(): Promise<boolean> {
+    const running = this.#running;
+    if (running === undefined) return false;
+    const answered = running.cdp.send("Browser.getVersion").then(
+      () => true,
+      () => false,
+    );
+    if (!(await attempt(ANSWER_MS, answered, true))) this.#lost(running);
+    return this.#running !== undefined;
+  }
+
   /** Starts the browser, or joins a start that is under way; nothing where it runs. */
   async start(asked: { headless?: boolean } = {}): Promise<Attachment> {
-    if (this.#running !== undefined) return this.#running.attachment;
+    if (await this.isAlive()) return this.#running!.attachment;
     this.#starting ??= this.#open(asked).finally(() => (this.#starting = undefined));
     return (await this.#starting).attachment;
   }
 
   async #open(asked: { headless?: boolean }): Promise<Running> {
+    await this.#closing;
     // Loading the library takes as long as starting the browser: both at once.
     const loading = this.#deps.library().catch((error: { code?: string }) => {
       if (error.code === "library_unavailable") return undefined;
@@ -97,7 +109,7 @@ export class Session {
       const running =
         library === undefined ? await this.#connectRaw(attachment) : await this.#connect(library, attachment);
       this.#running = running;
-      await this.#judgeRequests(running);
+      await running.judge.follow();
       void attachment.exited?.then(() => this.#lost(running));
       if (running.context !== undefined) await this.#restore(running);
       return running;
@@ -119,7 +131,7 @@ export class Session {
       raw,
       cdp: raw,
       tabs: this.#openTabs({ attachment, cdp: raw }),
-      judging: false,
+      judge: new RequestJudge({ ...this.#deps, attachment }),
     };
     raw.onClose(() => this.#lost(running));
     return running;
@@ -142,7 +154,8 @@ export class Session {
       throw new PorticoError("browser_not_running", "The browser shows no window that can be controlled.");
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
-    const running: Running = { attachment, browser, context, cdp, tabs, judging: false };
+    const judge = new RequestJudge({ ...this.#deps, attachment, context });
+    const running: Running = { attachment, browser, context, cdp, tabs, judge };
     browser.on("disconnected", () => this.#lost(running));
     await tabs.takeOver();
     return running;
@@ -166,28 +179,8 @@ export class Session {
   async recheck(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
-    await Promise.all([running.attachment.proxy?.recheck(), this.#judgeRequests(running)]);
+    await Promise.all([running.attachment.proxy?.recheck(), running.judge.follow()]);
   }
-
-  /** Where no proxy of ours stands between, a strict policy has each request judged before it leaves. */
-  async #judgeRequests(running: Running): Promise<void> {
-    const { context, attachment } = running;
-    const wanted = attachment.egress === "best-effort" && this.#deps.strict();
-    if (context === undefined || wanted === running.judging) return;
-    running.judging = wanted;
-    await (wanted ? context.route("**/*", this.#judge) : context.unroute("**/*", this.#judge));
-  }
-
-  /** What a request is redirected to is not seen here, and neither are WebSockets. */
-  readonly #judge = async (route: Route): Promise<void> => {
-    try {
-      const url = route.request().url();
-      if (/^https?:/.test(url)) await this.#deps.guard.checkUrl(url);
-      await route.continue();
-    } catch {
-      await route.abort("blockedbyclient").catch(() => {});
-    }
-  };
 
   /** After a browser that died: what was set still holds. */
   async #restore(running: Running): Promise<void> {
@@ -202,7 +195,7 @@ export class Session {
     this.#running = undefined;
     this.tracing = false;
     this.#deps.log.warn({ profile: this.profile.name }, "the browser is gone");
-    void this.#close(running);
+    this.#closing = this.#close(running);
   }
 
   async #close(running: Running): Promise<void> {
@@ -224,7 +217,8 @@ export class Session {
     this.tracing = false;
     this.#memory.used = [];
     if (running === undefined) return false;
-    await this.#close(running);
+    this.#closing = this.#close(running);
+    await this.#closing;
     return true;
   }
 

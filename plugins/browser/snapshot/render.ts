@@ -17,7 +17,7 @@ export interface View {
   maxChars: number;
 }
 
-interface RefInfo {
+export interface RefInfo {
   role: string;
   name?: string;
   /** Which of several with this role and name, from 0; absent where there is one. */
@@ -26,7 +26,7 @@ interface RefInfo {
   native: string;
 }
 
-interface Rendered {
+export interface Rendered {
   lines: string[];
   refs: Record<string, RefInfo>;
   /** The printed nodes that have a ref, in order. */

@@ -59,6 +59,24 @@ const PROBE = `
 `;
 export const probeElement = new Function("element", "needs", PROBE) as (element: unknown, needs: ProbeNeeds) => Probe;
 
+const ENTRY = `
+  const label = element.closest && element.closest("label");
+  const field = element.tagName === "INPUT" ? element : (label && label.control) || element;
+  const wanted = text.trim();
+  if (field.tagName !== "INPUT" || !/^(color|date|datetime-local|month|range|time|week)$/.test(field.type)) return "typed";
+  const trial = field.cloneNode();
+  trial.value = wanted;
+  if (wanted === "") return "set";
+  if (field.type === "range") return Number(trial.value) === Number(wanted) ? "set" : field.type;
+  if (field.type === "color") return trial.value !== "#000000" || /^(#0+|black|rgb.*)$/i.test(wanted) ? "set" : field.type;
+  return trial.value === "" ? field.type : "set";
+`;
+/**
+ * How a text comes into a field: `typed`, or `set` as a whole where the browser has a picker for it. The field's type
+ * where it would not hold that text: it would be emptied without a word.
+ */
+export const entryOf = new Function("element", "text", ENTRY) as (element: unknown, text: string) => string;
+
 /** Boxes with their refs drawn over the page, in a shadow root that the page's own styles do not reach. */
 export interface Label {
   text: string;
@@ -95,12 +113,12 @@ export const drawLabels = new Function("input", DRAW) as (input: {
   ms?: number;
 }) => void;
 
-/** Keys and values of `localStorage` or `sessionStorage`. */
+/** Keys and values of `localStorage` or `sessionStorage`; as pairs, since `__proto__` is a key like any other there. */
 export const readStorage = new Function(
   "kind",
-  `const s = kind === "local" ? localStorage : sessionStorage; const out = {};
-   for (let i = 0; i < s.length; i++) { const k = s.key(i); out[k] = s.getItem(k); } return out;`,
-) as (kind: string) => Record<string, string>;
+  `const s = kind === "local" ? localStorage : sessionStorage; const out = [];
+   for (let i = 0; i < s.length; i++) { const k = s.key(i); out.push([k, s.getItem(k)]); } return out;`,
+) as (kind: string) => [key: string, value: string][];
 
 export const writeStorage = new Function(
   "input",

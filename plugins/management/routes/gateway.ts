@@ -1,5 +1,6 @@
 /** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import type { Call, Management, Mount, Notice, PluginContext } from "portico";
+import type { Call, Management, Mount, PluginContext } from "portico";
+import type { Notice } from "portico/command-line";
 import { openSse } from "portico/event-stream";
 import type {} from "portico/cluster";
 import type { Everywhere, WorkerStatus } from "../everywhere.ts";
@@ -8,6 +9,7 @@ type Mounting = Mount & Pick<PluginContext, "add" | "find" | "list">;
 
 export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywhere: Everywhere): void {
   const owner = { access: "gateway" } as const;
+  const own: Notice = { name: "gateway", list: gateway.notices };
   mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => gateway.log.follow(send) });
   mount.route("GET", "/kernel/status", { ...owner, summary: "What runs, and what is wrong" }, async () => {
     const workers = await everywhere.status();
@@ -28,7 +30,7 @@ export function mountGatewayRoutes(mount: Mounting, gateway: Management, everywh
       notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
       plugins: gateway.plugins.list().map(({ name, state, error }) => ({ name, state, error })),
       hooks: hooks.map(({ name, state, error }) => ({ name, state, error })),
-      notices: (await Promise.all(mount.list("notice").map(textsOf))).flat(),
+      notices: (await Promise.all([own, ...mount.list("notice")].map(textsOf))).flat(),
       workers:
         count === undefined ? undefined : { count, running: workers.sort((a, b) => a.worker - b.worker).map(shown) },
     };

@@ -1,15 +1,14 @@
 /** The events of the package, as the definitions of its plugins declare them. */
 import { join } from "node:path";
-import { discover } from "../../../kernel/extensions/discover.ts";
 import { createPackageLoader } from "../../../kernel/package-loader.ts";
 import { kernelEvents } from "../../../kernel/gateway/events.ts";
-import { pluginEntryNames, readPlugins } from "../../../kernel/extensions/plugins/candidate.ts";
+import { readPlugins } from "../../../kernel/extensions/plugins/candidate.ts";
 import type { EventOutline } from "../../../kernel/types.ts";
 import { packageDir } from "../gateway.ts";
 
 export async function declaredEvents(): Promise<Record<string, EventOutline>> {
-  const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
-  const plugins = await readPlugins(found, createPackageLoader(packageDir));
+  const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
+  const plugins = await readPlugins(roots, createPackageLoader(packageDir));
   const tables = plugins.flatMap(({ meta }) => meta?.events ?? []);
   return Object.assign({ ...kernelEvents }, ...tables) as Record<string, EventOutline>;
 }

@@ -1,19 +1,12 @@
 /** One call of a hook by hand: what it would do, and what it said. */
-import type { Bus } from "../../../bus.ts";
-import type { BusEvent, HookContext, Logger } from "../../../types.ts";
+import type { Bus, GivenEvent } from "../../../bus.ts";
+import type { BusHandler, HookContext, Logger } from "../../../types.ts";
 import { backstopMs } from "../../../modules/bounded.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import type { HookVersion } from "../version.ts";
 import { createKeptLogger, type HookLogLine } from "../../../log/kept-lines.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { rounded } from "./runner.ts";
-
-/** The event of a call by hand. */
-export interface HookTrialEvent {
-  name: string;
-  context: Record<string, unknown>;
-  sessionKey?: string | undefined;
-}
 
 /** What became of one call by hand: what it would do, and what it said. */
 export interface HookTrial {
@@ -28,7 +21,7 @@ export interface HookTrial {
 }
 
 export interface Trying {
-  event: BusEvent;
+  event: GivenEvent;
   bus: Pick<Bus, "call" | "spec">;
   log: Logger;
   contextFor(signal: AbortSignal, log: Logger): HookContext;
@@ -41,13 +34,13 @@ export async function tryOut(version: HookVersion, { event, bus, log, contextFor
   const logs: HookLogLine[] = [];
   const own = createKeptLogger(log, (line) => logs.push(line));
   let effects: Effects | undefined;
-  const call = async (given: BusEvent, { signal }: { signal: AbortSignal }) => {
-    const spec = bus.spec(event.name);
+  const call: BusHandler = async (given, { signal }) => {
+    const spec = bus.spec(given.name);
     const limitMs = timeoutMs + backstopMs;
     effects = await invoke({ handler, event: given, spec, ctx: contextFor(signal, own), limitMs });
   };
   const how = { owner: `hook:${candidate.name}`, timeoutMs, settled: () => {} };
-  const { ok, ms, error, timedOut } = await bus.call(call, event, how);
+  const { ok, ms, error, timedOut } = await bus.call(event, call, how);
   if (!error) return { ok, ms: rounded(ms), effects, logs };
   const problem = problemOf(error, candidate.realDir, candidate.handler);
   const said = sayProblem(problem, candidate.realDir);

@@ -11,7 +11,7 @@ import type { Transport } from "../playwright.ts";
 /** The library counts from 1, and does not come this far. */
 const FIRST_ID = 1 << 30;
 const LAST_ID = 0x7fff_ffff;
-const UNKNOWN_SESSION = -32_001;
+const UNKNOWN_SESSION = { code: -32_001, message: "Session with given id not found." };
 
 interface Pending {
   /** The session that was asked. */
@@ -167,19 +167,16 @@ class Client implements Transport {
   /** Every message gets a response, one that is none too. */
   send(message: object): void {
     const { id, method, params, sessionId } = message as Record<keyof CdpMessage, unknown>;
-    const refusal = refusalOf(id, method, params) ?? this.#sessionRefusal(sessionId);
+    const own = typeof sessionId === "string" && this.#options.owns(sessionId) ? sessionId : undefined;
+    const refusal = refusalOf(id, method, params) ?? (own === sessionId ? undefined : UNKNOWN_SESSION);
     if (refusal !== undefined) {
-      this.#deliver({ ...(Number.isSafeInteger(id) && { id: id as number }), error: refusal });
+      // In the session that was asked: a client that hears of it elsewhere takes the connection for broken.
+      this.#deliver({ id: Number.isSafeInteger(id) ? (id as number) : undefined, sessionId: own, error: refusal });
       return;
     }
-    const request = { method, params, sessionId: sessionId ?? this.root } as CdpMessage;
-    const asked = { id, sessionId } as CdpMessage;
+    const request = { method, params, sessionId: own ?? this.root } as CdpMessage;
+    const asked = { id, sessionId: own } as CdpMessage;
     this.#options.send(request, ({ result, error }) => this.#deliver({ ...asked, result, error }));
-  }
-
-  #sessionRefusal(sessionId: unknown): CdpMessage["error"] {
-    if (sessionId === undefined || (typeof sessionId === "string" && this.#options.owns(sessionId))) return undefined;
-    return { code: UNKNOWN_SESSION, message: "Session with given id not found." };
   }
 
   event(message: CdpMessage): void {

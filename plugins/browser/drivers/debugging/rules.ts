@@ -13,8 +13,12 @@ export function refusalOf(id: unknown, method: unknown, params: unknown): CdpMes
   return formRefusal(id, method, params) ?? ruleRefusal(method as string, (params ?? {}) as Record<string, unknown>);
 }
 
-/** These listen on a port, load code from files, or carry messages past these rules. */
-const CLOSED = /^(Tethering|Extensions|PWA)\.|^Target\.(exposeDevToolsProtocol|sendMessageToTarget)$/;
+/**
+ * These listen on a port, load code from files, connect past the proxy, open pages of the browser's own (which may read
+ * files), or carry messages past these rules.
+ */
+const CLOSED =
+  /^(Tethering|Extensions|PWA)\.|^Browser\.executeBrowserCommand$|^Target\.(exposeDevToolsProtocol|openDevTools|sendMessageToTarget|setRemoteLocations)$/;
 const OPENS_URL = new Set(["Page.navigate", "Target.createTarget"]);
 
 function ruleRefusal(method: string, params: Record<string, unknown>): CdpMessage["error"] {

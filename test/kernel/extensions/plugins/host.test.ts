@@ -67,6 +67,18 @@ test("a setup that throws leaves nothing behind and keeps the old version", asyn
   assert.is((await gateway.request("GET", "/left")).status, 404);
 });
 
+test("a task begins when setup has succeeded, and never where it fails", async () => {
+  const task = 'ctx.task("t", { everyMs: 1, immediately: true }, () => ctx.log.info(done ? "in time" : "too early"))';
+  const pause = "await new Promise((resolve) => setTimeout(resolve, 10))";
+  const plugin = (end: string) =>
+    `export default { name: "greeter", async setup(ctx) { let done = false; ${task}; ${pause}; ${end} } };`;
+  gateway = await startGateway({ files: { [file]: plugin('throw new Error("no luck")') } });
+  assert.is((await info()).state, "failed");
+  gateway.write(file, plugin("done = true"));
+  await until("the task", () => gateway.lines.some(({ msg }) => msg === "in time"));
+  assert.not(gateway.lines.some(({ msg }) => msg === "too early"));
+});
+
 test("a request under way ends on the version that it began with", async () => {
   const slow = (text: string, extra = "") => `
     import { definePlugin } from "portico";

@@ -2,9 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { discover } from "../../../../kernel/extensions/discover.ts";
 import { createPackageLoader } from "../../../../kernel/package-loader.ts";
-import { pluginEntryNames, readPlugins } from "../../../../kernel/extensions/plugins/candidate.ts";
+import { readPlugins } from "../../../../kernel/extensions/plugins/candidate.ts";
 import { createPoints } from "../../../../kernel/extensions/plugins/points.ts";
 import { packageDir } from "../../../support/gateway.ts";
 import { test } from "../../../support/suite.ts";
@@ -20,8 +19,8 @@ test("the points of the types are those that definitions declare", async () => {
       [...body.matchAll(/^\s*(\w+): /gm)].map(([, name]) => name),
     ),
   );
-  const found = discover([{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }], pluginEntryNames);
-  const plugins = await readPlugins(found, createPackageLoader(packageDir));
+  const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
+  const plugins = await readPlugins(roots, createPackageLoader(packageDir));
   const points = createPoints();
   points.declare(plugins.flatMap(({ meta }) => meta ?? []));
   assert.ok(typed.length > 5);

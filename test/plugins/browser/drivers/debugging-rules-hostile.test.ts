@@ -12,6 +12,7 @@ let socket: WebSocket;
 let last = 0;
 
 interface Said {
+  sessionId?: string;
   result?: Record<string, unknown>;
   error?: { message: string };
 }
@@ -66,6 +67,8 @@ test("only http, https and about:blank are opened", async () => {
     assert.match((await send("Target.createTarget", { url })).error?.message ?? "opened", "http", url);
     assert.match((await send("Page.navigate", { url }, session)).error?.message ?? "opened", "http", url);
   }
+  const { sessionId } = await send("Page.navigate", { url: file }, session);
+  assert.is(sessionId, session, "a refusal belongs to the session that asked");
   const { result } = await send("Target.getTargets");
   assert.not.match(JSON.stringify(result), /file:|chrome:\/\/version/);
 });
@@ -81,12 +84,17 @@ test("no context of its own leads past the filtering proxy", async () => {
   assert.type(result?.["browserContextId"], "string");
 });
 
-test("nothing listens, is installed or speaks for itself", async () => {
+test("nothing listens, is installed, leads past the proxy or speaks for itself", async () => {
   const { result } = await send("Target.createTarget", { url: "about:blank" });
   for (const [method, params] of [
     ["Tethering.bind", { port: 18_950 }],
     ["Extensions.loadUnpacked", { path: browser.gateway.home }],
     ["PWA.install", { manifestId: "http://127.0.0.1/" }],
+    // A page of the browser's own, whose bindings load files.
+    ["Target.openDevTools", { targetId: result?.["targetId"] }],
+    ["Browser.executeBrowserCommand", { commandId: "openTabSearch" }],
+    // The browser itself asks there for targets, without its proxy.
+    ["Target.setRemoteLocations", { locations: [{ host: "127.0.0.1", port: browser.gateway.port }] }],
     ["Target.exposeDevToolsProtocol", { targetId: result?.["targetId"] }],
     ["Target.sendMessageToTarget", { targetId: result?.["targetId"], message: "{}" }],
   ] as const)

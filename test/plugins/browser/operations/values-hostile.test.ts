@@ -1,0 +1,149 @@
+/** Values that would be swallowed, run away or bring everything to a halt without a word. */
+import * as assert from "uvu/assert";
+import { suite } from "../../../support/suite.ts";
+import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
+
+const test = suite("browser: values that are told");
+let browser: BrowserGateway;
+let site: Site;
+
+test.before(async () => {
+  site = await startSite({
+    "/": `<title>One</title><input type="date" aria-label="Date"><input type="time" aria-label="Time">
+      <input type="color" aria-label="Color"><input type="range" min="0" max="10" aria-label="Range">
+      <select aria-label="List"><option value="a">Apple</option><option value="c" disabled>Cherry</option></select>
+      <div draggable="true" role="button" tabindex="0">Start</div>
+      <div style="position:relative"><button>Goal</button><div class="veil" style="position:absolute;inset:0"></div></div>
+      <p>text</p><iframe title="Inner" srcdoc="<button>Framed</button>"></iframe>`,
+    "/two": "<title>Two</title><button>Other</button>",
+  });
+  browser = await startBrowser();
+  await browser.visit(site.url);
+});
+test.after(async () => {
+  await browser.stop();
+  await site.stop();
+});
+
+const held = async (ref: string): Promise<unknown> =>
+  (await browser.act("evaluate", { ref, fn: "(field) => field.value" })).body.result;
+
+test("a field with a picker takes what it can hold, and keeps what it had where it cannot", async () => {
+  for (const [name, good, kept, bad] of [
+    ["Date", "2026-01-31", "2026-01-31", "tomorrow"],
+    ["Time", " 12:30 ", "12:30", "noon"],
+    ["Color", "#00FF00", "#00ff00", "no colour"],
+    ["Range", "7", "7", "99"],
+  ] as const) {
+    const ref = await browser.ref(name);
+    for (const slowly of [false, true]) {
+      assert.is((await browser.act("type", { ref, text: good, slowly })).status, 200, name);
+      assert.is(await held(ref), kept);
+      failed(await browser.act("type", { ref, text: bad, slowly }), 422, "action_failed", "does not take");
+      assert.is(await held(ref), kept, `${name} keeps its value`);
+    }
+    failed(await browser.act("fill", { fields: [{ ref, value: bad }] }), 422, "action_failed", "does not take");
+  }
+  const ref = await browser.ref("Date");
+  assert.is((await browser.act("type", { ref, text: "" })).status, 200);
+  assert.is(await held(ref), "");
+});
+
+test("an option that is disabled, and a goal that is covered, are named", async () => {
+  const list = await browser.ref("List");
+  failed(await browser.act("select", { ref: list, values: ["c"] }), 422, "action_failed", "option disabled");
+  const fields = { startRef: await browser.ref("Start"), endRef: await browser.ref("Goal") };
+  failed(await browser.act("drag", fields), 422, "action_failed", /"Goal" .* is covered by <div class="veil">/);
+});
+
+test("a result of any shape is told, and none grows without end", async () => {
+  const result = async (fn: string): Promise<unknown> => (await browser.act("evaluate", { fn })).body.result;
+  assert.equal(await result("() => { const a = { b: 1 }; a.self = a; a.list = [a]; return a; }"), {
+    b: 1,
+    self: "[circular]",
+    list: ["[circular]"],
+  });
+  assert.equal(await result("() => { const twin = { x: 1 }; return [twin, twin]; }"), [{ x: 1 }, { x: 1 }]);
+  assert.equal(
+    await result("() => ({ e: new Error('oh'), r: /a/g, n: 1n, bytes: new Uint8Array(2), gone: undefined })"),
+    {
+      e: "Error: oh",
+      r: "/a/g",
+      n: "1",
+      bytes: [0, 0],
+    },
+  );
+  for (const fn of [
+    "() => { let a = {}; for (let i = 0; i < 60; i++) a = { x: a, y: a }; return a; }",
+    "() => { const text = 'x'.repeat(1e6); return Array(10000).fill([text]); }",
+  ])
+    failed(await browser.act("evaluate", { fn }), 422, "action_failed", "too large");
+  const deep = await browser.act("evaluate", {
+    fn: "() => { let a = []; for (let i = 0; i < 120; i++) a = [a]; return a; }",
+  });
+  assert.match(JSON.stringify(deep.body), "too deep");
+});
+
+test("a frame that is none is bad input, one that has gone a stale ref", async () => {
+  for (const frame of ["p", await browser.ref("Goal")])
+    failed(await browser.get("/snapshot", { frame }), 400, "invalid_request_error", /frame must be an iframe/);
+  const { snapshot } = (await browser.get("/snapshot", { frame: "iframe" })).body;
+  assert.match(snapshot, "Framed");
+  const gone = (await browser.get("/snapshot")).body.snapshot.match(/iframe \[ref=(\d+)\]/)[1];
+  await browser.visit(`${site.url}/two`);
+  failed(await browser.get("/snapshot", { frame: gone }), 404, "ref_not_found", "take a new snapshot");
+});
+
+test("the figures of a difference are those of what is shown", async () => {
+  const first = (await browser.get("/snapshot", { diff: true })).body;
+  assert.ok(first.stats.lines > 0 && first.stats.interactive === 1);
+  const { snapshot, refs, stats } = (await browser.get("/snapshot", { diff: true })).body;
+  assert.equal([snapshot, refs, stats], ["", {}, { lines: 0, chars: 0, refs: 0, interactive: 0 }]);
+});
+
+test("every key of web storage is told", async () => {
+  for (const key of ["__proto__", "constructor", ""])
+    assert.is((await browser.post("/storage/local/set", { key, value: `of ${key}` })).status, 200);
+  const { values } = (await browser.get("/storage/local")).body;
+  assert.equal(Object.entries(values).sort(), [
+    ["", "of "],
+    ["__proto__", "of __proto__"],
+    ["constructor", "of constructor"],
+  ]);
+  const one = (await browser.get("/storage/local", { key: "__proto__" })).body.values;
+  assert.equal(Object.entries(one), [["__proto__", "of __proto__"]]);
+});
+
+test("headers with which nothing would load any more are refused", async () => {
+  for (const headers of [{ Host: "x" }, { "content-length": "5" }, { "Proxy-Authorization": "x" }, { upgrade: "x" }])
+    failed(await browser.post("/set/headers", { headers }), 400, "invalid_request_error", "connection's own");
+  for (const value of ["a\u0001", "a\u007f", "a\nb"])
+    failed(await browser.post("/set/headers", { headers: { a: value } }), 400, "invalid_request_error", "control");
+  await browser.visit(site.url);
+});
+
+test("no message holds terminal codes, whatever the caller named; a function that never comes true says how long", async () => {
+  failed(
+    await browser.post("/response/body", { url: "\u001b[31mred", timeoutMs: 50 }),
+    504,
+    "timeout",
+    "response of red",
+  );
+  failed(await browser.act("wait", { fn: "false", timeoutMs: 120 }), 504, "timeout", "Waited 120 ms for fn");
+});
+
+test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
+  const { pid } = (await browser.get("/")).body;
+  const common = { timeoutMs: 60_000 };
+  const waits = [{ textGone: "text" }, { text: "never" }, { fn: "false" }].map((fields) =>
+    browser.act("wait", { ...fields, ...common }),
+  );
+  await browser.act("wait", { timeMs: 50 });
+  process.kill(pid, "SIGKILL");
+  const [started, ...ended] = await Promise.all([browser.visit(site.url), ...waits]);
+  assert.is(started!.status, 200);
+  for (const answer of ended) failed(answer, 409, "browser_not_running");
+  assert.is.not((await browser.get("/")).body.pid, pid);
+});
+
+test.run();
