@@ -213,9 +213,8 @@ export function createBus(log: Logger) {
     onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
     /** One call by hand, with an event that nobody else sees. */
-    async call(event: GivenEvent, handler: BusHandler, options: OnOptions): Promise<Outcome> {
-      const context = event.context as unknown as Events[EventName];
-      return (await runOne(entryOf(handler, options), createEvent(event.name as EventName, context, event))).outcome;
+    async call({ name, context, ...to }: GivenEvent, handler: BusHandler, options: OnOptions): Promise<Outcome> {
+      return (await runOne(entryOf(handler, options), createEvent(name, context, to))).outcome;
     },
     has: (name: string): boolean => has(name),
     handles: (name: string): boolean => handlersOf(name).length > 0,
@@ -242,15 +241,15 @@ class DeadlineError extends Error {
 }
 
 /** Of one event or another from here on: only handlers know which. */
-function createEvent<K extends EventName>(name: K, context: Events[K], options: EmitOptions): BusEvent {
+function createEvent(name: string, context: unknown, options: EmitOptions): BusEvent {
   const colon = name.indexOf(":");
   return {
     type: name.slice(0, colon),
     action: name.slice(colon + 1),
-    name,
+    name: name as EventName,
     sessionKey: options.sessionKey ?? "main",
     timestamp: new Date(),
-    context: context as unknown as BusEvent["context"],
+    context: context as BusEvent["context"],
     messages: [],
   };
 }

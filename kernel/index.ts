@@ -11,6 +11,7 @@ export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/error.ts";
 export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
 export { runBounded } from "./modules/bounded.ts";
+export type { UserModule } from "./modules/load.ts";
 export type { ExtensionRecord } from "./extensions/record.ts";
 export type { Problem } from "./modules/problem.ts";
 export type { PluginRecord } from "./extensions/plugins/record.ts";

@@ -4,6 +4,7 @@ import type { Dispose, Logger, Paths } from "./common.ts";
 import type { BusHandler, EmitOptions, EmitResult, EventName, Events, EventSpec, OnOptions } from "./events.ts";
 import type { HookContext, HookEvent } from "./hooks.ts";
 import type { Mount, ServerHandle, ServerOptions } from "../http/types.ts";
+import type { UserModule } from "../modules/load.ts";
 import type { ContributionPoint, ContributionSpec, Contributions, ServiceName, Services, Tool } from "./services.ts";
 
 /** Path of a configuration section (`greeter`, `gateway.greeter`, `greetings.*`) → its TypeBox schema. */
@@ -117,10 +118,4 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   load(file: string, limitMs: number): Promise<UserModule>;
   /** `/ready` answers 503 with this text for as long as the check returns one. */
   readiness(check: () => string | undefined): Dispose;
-}
-
-export interface UserModule {
-  exports: Record<string, unknown>;
-  /** Every file that went into it, absolute, the entry among them. */
-  inputs: readonly string[];
 }

@@ -1,6 +1,6 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
 import { readdirSync, realpathSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { Root } from "./roots.ts";
 import { whyUnsafe } from "./safety.ts";
 
@@ -45,7 +45,7 @@ function discoverRoot(root: Root, entryNames: readonly string[], only: string | 
       const entryName = entryNames.find((candidate) => files.has(candidate));
       if (!entryName) continue;
       const entry = join(realDir, entryName);
-      found.push({ name: basename(dir), dir, realDir, entry, root, refused: whyUnsafe(realDir, entry, root) });
+      found.push({ name, dir, realDir, entry, root, refused: whyUnsafe(realDir, entry, root) });
     } catch {
       // It vanished while we looked: the next scan sees what is there.
     }

@@ -11,23 +11,24 @@ export interface Root {
   rank: number;
 }
 
-const trusts = ["bundled", "builtin", "managed", "home", "approved", "workspace", "all"] as const;
-/** How far up extensions are loaded. `builtin`, `home` and `all` are older words for `bundled`, `managed`, `workspace`. */
-export type Trust = (typeof trusts)[number];
+/** The highest root that is loaded. `builtin`, `home` and `all` are older words for `bundled`, `managed`, `workspace`. */
+const highest = {
+  bundled: "bundled",
+  builtin: "bundled",
+  managed: "managed",
+  home: "managed",
+  approved: "workspace",
+  workspace: "workspace",
+  all: "workspace",
+};
+export type Trust = keyof typeof highest;
 
 /** False for what a file may say before anybody has checked it. */
 export function isTrust(value: unknown): value is Trust {
-  return trusts.some((trust) => trust === value);
+  return typeof value === "string" && Object.hasOwn(highest, value);
 }
 
-const untrusted: Partial<Record<Trust, readonly string[]>> = {
-  bundled: ["extra", "managed", "workspace"],
-  builtin: ["extra", "managed", "workspace"],
-  managed: ["workspace"],
-  home: ["workspace"],
-};
-
-/** Lowest rank first: bundled, further directories in their order, managed, workspace. */
+/** Lowest rank first: bundled, further directories in their order, managed, workspace. Any other word trusts nobody. */
 export function rootsOf(
   kind: "hooks" | "plugins",
   paths: Paths,
@@ -39,5 +40,6 @@ export function rootsOf(
     { name: "managed", dir: join(paths.home, kind) },
     { name: "workspace", dir: join(paths.workspace, kind) },
   ];
-  return roots.map((root, rank) => ({ ...root, rank })).filter(({ name }) => !untrusted[trust]?.includes(name));
+  const last = roots.findIndex(({ name }) => name === (isTrust(trust) ? highest[trust] : "bundled"));
+  return roots.slice(0, last + 1).map((root, rank) => ({ ...root, rank }));
 }

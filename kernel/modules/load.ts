@@ -25,7 +25,8 @@ export interface Source {
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
 }
 
-interface LoadedModule extends Pick<Source, "inputs" | "hash"> {
+/** One that was evaluated. `inputs`: every file that went into it, absolute, the entry among them. */
+export interface UserModule extends Pick<Source, "inputs" | "hash"> {
   exports: Record<string, unknown>;
 }
 
@@ -75,7 +76,7 @@ export function createLoader(options: LoaderOptions) {
   }
 
   /** Runs the code that was read, and no other. With a guard, it ends what never would. Throws `LoadError`. */
-  async function evaluate(source: Source, guard?: LoopGuard): Promise<LoadedModule> {
+  async function evaluate(source: Source, guard?: LoopGuard): Promise<UserModule> {
     const { entry, bundle, inputs, hash } = source;
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
@@ -103,7 +104,7 @@ export function createLoader(options: LoaderOptions) {
     read,
     evaluate,
     /** `limitMs` bounds the evaluation, and later each of the module's loops. */
-    async load(entry: string, limitMs?: number): Promise<LoadedModule> {
+    async load(entry: string, limitMs?: number): Promise<UserModule> {
       const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
       return evaluate(await read(entry, { guarded: guard !== undefined }), guard);
     },

@@ -2,15 +2,14 @@
 import type { GivenEvent } from "../../bus.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
-import type { Dispose, Logger, OnOptions } from "../../types.ts";
+import type { BusHandler, Logger, OnOptions } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
 import { createKeptLogger, createRing, type HookLogLine } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
-import { type HookCandidate, hookEntryNames } from "./candidate.ts";
-import type { HookMeta } from "./front-matter.ts";
+import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -18,6 +17,14 @@ import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth
 
 // Its clean-up waits for running calls, and each of these has a deadline of its own.
 const undoMs = 2 ** 31 - 1;
+
+const refuser: { call: BusHandler } & OnOptions = {
+  traced: false,
+  settled() {},
+  call() {
+    throw new Error("it cannot be loaded");
+  },
+};
 
 export function createHookHost(options: HookHostOptions) {
   const { bus, loader, log, paths, settings } = options;
@@ -45,25 +52,21 @@ export function createHookHost(options: HookHostOptions) {
       scope.add("version", () => endVersion(version));
       scope.stage("handlers", () => {
         Object.assign(slot.health, untroubled);
-        register(slot, version);
-        return () => version.registered?.undo();
+        listen(slot, version);
+        return () => {
+          if (slot.listening?.version === version) listen(slot);
+        };
       });
       for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
       // At a start, plugins have not declared their events yet.
       const events = phase.started ? version.meta.events.filter((event) => !isDeclared(event)) : [];
       for (const event of events) slot.log.warn(`nobody emits ${event}: see \`portico hooks info ${slot.name}\``);
     },
-    /** Registered anew where its priority or deadline was configured otherwise. */
-    take(slot) {
-      const { version } = slot.active ?? {};
-      if (!version) return;
-      const { priority, timeoutMs } = limitsOf(slot.name, version.meta);
-      if (priority === version.registered?.priority && timeoutMs === version.registered.timeoutMs) return;
-      const before = version.registered?.undo;
-      register(slot, version);
-      void before?.();
+    take: (slot) => listen(slot),
+    settled(slot) {
+      slot.lastMeta = slot.top?.meta ?? slot.lastMeta;
+      listen(slot);
     },
-    settled: refuseWhereMissing,
   });
   const { slots, rescan, inTurn, find, info } = host;
 
@@ -73,35 +76,31 @@ export function createHookHost(options: HookHostOptions) {
     return bus.spec(event) !== undefined || all.some((name) => name.startsWith(event.slice(0, -1)));
   }
 
-  function register(slot: HookSlot, version: HookVersion): void {
-    const limits = limitsOf(slot.name, version.meta);
-    const { health, log: own } = slot;
-    const contextFor = (signal: AbortSignal) => createHandlerContext(version, options, signal, own);
-    const { call, settled } = createRunner({ version, ...limits, health, bus, log: own, contextFor });
-    const traced = version.candidate.root.name !== "bundled";
-    const undo = onEach(slot.name, version.meta, call, { ...limits, traced, settled });
-    version.registered = { ...limits, undo };
+  /**
+   * Puts on the bus what answers for a hook, with its limits as they are now: the version that runs, or, in the place of
+   * one that has to judge its events and cannot be loaded, what refuses them. What was there goes within the same tick.
+   */
+  function listen(slot: HookSlot, version = slot.active?.version): void {
+    const meta = version?.meta ?? (isMissing(slot) && slot.lastMeta?.failClosed ? slot.lastMeta : undefined);
+    const { priority, timeoutMs } = limitsOf(slot.name, meta);
+    const before = slot.listening;
+    const isSame = before?.version === version && before?.meta === meta;
+    if (isSame && (!before || (before.priority === priority && before.timeoutMs === timeoutMs))) return;
+    const { call, ...told } = version ? runnerOf(slot, version, timeoutMs) : refuser;
+    const how: OnOptions = { priority, timeoutMs, failClosed: meta?.failClosed, owner: `hook:${slot.name}`, ...told };
+    const undos = meta?.events.map((event) => bus.on(event as "hook:failed", call, how)) ?? [];
+    const undo = () => undos.forEach((one) => void one());
+    slot.listening = meta && { version, meta, priority, timeoutMs, undo };
+    before?.undo();
   }
 
-  function onEach(name: string, meta: HookMeta, call: Parameters<typeof bus.on>[1], how: OnOptions): Dispose {
-    const all = { failClosed: meta.failClosed, owner: `hook:${name}`, ...how };
-    const undos = meta.events.map((event) => bus.on(event as "hook:failed", call, all));
-    return () => undos.forEach((undo) => void undo());
+  function isMissing({ top, active, error, disabled }: HookSlot): boolean {
+    return top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
   }
 
-  /** Puts up, or takes down, what refuses the events of a hook that has to judge them and cannot be loaded. */
-  function refuseWhereMissing(slot: HookSlot): void {
-    const { top, active, error, disabled, closed } = slot;
-    const meta = (slot.lastMeta = top?.meta ?? slot.lastMeta);
-    const isMissing = top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
-    const wanted = isMissing && meta?.failClosed ? meta : undefined;
-    if (closed?.meta === wanted) return;
-    const fail = () => {
-      throw new Error("it cannot be loaded");
-    };
-    const how = { ...limitsOf(slot.name, meta), traced: false, settled: () => {} };
-    slot.closed = wanted && { meta: wanted, undo: onEach(slot.name, wanted, fail, how) };
-    void closed?.undo();
+  function runnerOf(slot: HookSlot, version: HookVersion, timeoutMs: number) {
+    const contextFor = (signal: AbortSignal) => createHandlerContext(version, options, signal, slot.log);
+    return { ...createRunner({ slot, version, timeoutMs, bus, contextFor }), traced: isGuarded(version.candidate) };
   }
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
@@ -159,8 +158,7 @@ export function createHookHost(options: HookHostOptions) {
     strayError(owner: string, error: unknown): void {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
       if (!slot?.active) return;
-      const { version } = slot.active;
-      recordFailure({ version, health: slot.health, bus, log: slot.log }, error);
+      recordFailure({ slot, version: slot.active.version, bus }, error);
     },
   };
 }

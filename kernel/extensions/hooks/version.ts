@@ -1,6 +1,5 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
 import { runAs } from "../../owner.ts";
-import type { Dispose } from "../../types.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../../modules/bounded.ts";
 import type { Loader } from "../../modules/load.ts";
@@ -24,8 +23,6 @@ export interface HookVersion extends Version {
   /** Calls that have not come back yet, and who waits for the last of them. */
   inFlight: Set<unknown>;
   whenIdle?: () => void;
-  /** How it is registered on the bus. */
-  registered?: { priority: number; timeoutMs: number; undo: Dispose };
 }
 
 /** How a version begins. */
@@ -64,8 +61,8 @@ export interface Health {
 export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */
   lastMeta?: HookMeta;
-  /** In the place of a hook that has to judge its events and cannot be loaded: refuses them. */
-  closed?: { meta: HookMeta; undo: Dispose };
+  /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
+  listening?: { version?: HookVersion; meta: HookMeta; priority: number; timeoutMs: number; undo: () => void };
   health: Health;
   ring: Ring;
 }

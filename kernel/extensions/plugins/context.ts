@@ -6,6 +6,7 @@ import { PorticoError } from "../../errors.ts";
 import type { OpenServer } from "../../http/pool.ts";
 import { runAs } from "../../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
+import type { UserModule } from "../../modules/load.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
@@ -20,7 +21,6 @@ import type {
   PluginContext,
   PluginDefinition,
   ServerOptions,
-  UserModule,
 } from "../../types.ts";
 
 /** The parts of the gateway that contexts hand on. */

@@ -23,7 +23,6 @@ export function createPoints() {
     declare(definitions: readonly PluginDefinition[]): void {
       points = Object.assign({}, ...definitions.map(({ contributions }) => contributions), kernelPoints) as Points;
     },
-    names: (): string[] => Object.keys(points),
     /** Throws for a point that nobody declares, and for an item that it does not take. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
       const spec = points[point] as ContributionSpec<K> | undefined;

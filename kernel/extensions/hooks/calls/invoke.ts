@@ -36,7 +36,8 @@ export function invoke({ handler, event, spec, ctx, limitMs }: Invocation): Effe
   const view: BusEvent = Object.assign({ ...event }, own);
   const call = () => handler(view, ctx);
   const given = limitMs === undefined ? call() : runBounded(call, limitMs);
-  if (isThenable(given)) return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
+  if (given instanceof Object && "then" in given)
+    return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
   return effectsOf(given, view, event, spec);
 }
 
@@ -92,8 +93,4 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
 function whyUnfit(before: unknown, after: unknown): string | undefined {
   const [was, is] = [typeName(before ?? undefined), typeName(after ?? undefined)];
   return before === undefined || was === is ? undefined : `it must stay ${was}, not ${is}`;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

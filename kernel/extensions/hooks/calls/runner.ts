@@ -1,32 +1,30 @@
 /** Runs a hook for the bus: counts, logs and trips. */
 import type { Bus } from "../../../bus.ts";
-import type { BusEvent, HandlerResult, HookContext, Logger, OnOptions, Outcome } from "../../../types.ts";
+import type { BusEvent, HandlerResult, HookContext, OnOptions, Outcome } from "../../../types.ts";
 import { backstopMs, Interrupted } from "../../../modules/bounded.ts";
 import { EndlessLoopError } from "../../../modules/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
-import { type Health, type HookVersion, leave } from "../version.ts";
+import { isGuarded } from "../candidate.ts";
+import { type HookSlot, type HookVersion, leave } from "../version.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
 /** After so many failures in a row a hook is not called any more. */
 const failuresBeforeTrip = 5;
 const limitAfterBlockMs = 250;
 
-export interface RunnerParts {
+interface RunnerParts {
+  slot: Pick<HookSlot, "health" | "log">;
   version: HookVersion;
+  bus: Pick<Bus, "spec" | "emit">;
   /** The deadline of each call, in ms: the bus keeps it, aborts the signal and goes on. */
   timeoutMs: number;
-  health: Health;
-  bus: Pick<Bus, "spec" | "emit">;
   contextFor(signal: AbortSignal): HookContext;
-  /** Logs about the hook, into its own lines too. */
-  log: Logger;
 }
 
 /** What is registered on the bus: the handler, and who is told of each outcome. */
-export function createRunner(parts: RunnerParts) {
-  const { version, timeoutMs, health, bus, log } = parts;
-  const { meta, handler, inFlight } = version;
-  const isGuarded = version.candidate.root.name !== "bundled";
+export function createRunner({ slot, version, bus, timeoutMs, contextFor }: RunnerParts) {
+  const { health, log } = slot;
+  const { meta, handler, inFlight, candidate } = version;
   const said = new Set<string>();
 
   function call(event: BusEvent, { signal }: { signal: AbortSignal }): HandlerResult | Promise<HandlerResult> {
@@ -45,8 +43,8 @@ export function createRunner(parts: RunnerParts) {
       event.messages.push(...messages);
       return result;
     };
-    const within = isGuarded ? limitMs + backstopMs : undefined;
-    const ctx = parts.contextFor(signal);
+    const within = isGuarded(candidate) ? limitMs + backstopMs : undefined;
+    const ctx = contextFor(signal);
     const given = invoke({ handler, event, spec: bus.spec(event.name), ctx, limitMs: within });
     return given instanceof Promise ? given.then(apply) : apply(given);
   }
@@ -54,7 +52,7 @@ export function createRunner(parts: RunnerParts) {
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {
     // Where it has tripped, nothing was called.
     if (!leave(version, event)) return;
-    if (!ok) return recordFailure(parts, error, { event: event.name, ms: rounded(ms), timedOut });
+    if (!ok) return recordFailure({ slot, version, bus }, error, { event: event.name, ms: rounded(ms), timedOut });
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
     health.lastRun = { at: new Date().toISOString(), event: event.name, ms: rounded(ms), ok: true };
   };
@@ -69,7 +67,7 @@ interface Failed {
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
 export function recordFailure(
-  { version, health, bus, log }: Pick<RunnerParts, "version" | "health" | "bus" | "log">,
+  { slot: { health, log }, version, bus }: Pick<RunnerParts, "slot" | "version" | "bus">,
   thrown: unknown,
   { event, ms, timedOut }: Failed = { ms: 0 },
 ): void {

@@ -24,7 +24,13 @@ test("the points of the types are those that definitions declare", async () => {
   const points = createPoints();
   points.declare(plugins.flatMap(({ meta }) => meta ?? []));
   assert.ok(typed.length > 5);
-  assert.equal(points.names().sort(), typed.sort());
+  for (const point of typed) {
+    try {
+      points.check(point as "tool", undefined as never);
+    } catch (error) {
+      assert.match((error as Error).message, "it must be an object", point);
+    }
+  }
 });
 
 test.run();
