@@ -123,5 +123,8 @@ export const kernelSchemas = {
   log: Type.Object(log, { description: "The gateway's log." }),
 };
 
+/** What the HTTP layer reads of it. Asked for at every use, so that a changed file applies at once. */
+export type HttpSettings = Pick<KernelConfig["gateway"], "http" | "trustedProxies">;
+
 /** The kernel's sections with their defaults filled in. */
 export type KernelConfig = { [K in Exclude<keyof typeof kernelSchemas, "$schema">]: Static<(typeof kernelSchemas)[K]> };

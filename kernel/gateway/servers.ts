@@ -29,13 +29,12 @@ export function createServers({ config, contributions, log, access, opens, worke
     log,
     throttle,
   });
-  const httpSettings = onceFor(settings, (gateway) => ({ ...gateway.http, trustedProxies: gateway.trustedProxies }));
   // a change of it takes effect at the next start
   const { tls } = settings();
   let wantedPort = 0;
-  const own = createServer({ name: "gateway", log, access, settings: httpSettings, auth, opens, tls });
+  const own = createServer({ name: "gateway", log, access, settings, auth, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
-    const server = createServer({ name, log, access, settings: httpSettings, auth, loopbackOnly: true, origins });
+    const server = createServer({ name, log, access, settings, auth, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
     return { server, ready: server.listen(port ?? (wantedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1") };
   });
@@ -58,16 +57,6 @@ export function createServers({ config, contributions, log, access, opens, worke
 }
 
 export type GatewayServers = ReturnType<typeof createServers>;
-
-/** Derives anew only when the configuration was replaced: this is asked at every request. */
-function onceFor<S, T>(source: () => S, derive: (from: S) => T): () => T {
-  let last: { from: S; derived: T } | undefined;
-  return () => {
-    const from = source();
-    if (last?.from !== from) last = { from, derived: derive(from) };
-    return last.derived;
-  };
-}
 
 function hostForUrl(bind: string): string {
   if (bind === "0.0.0.0" || bind === "::") return "127.0.0.1";

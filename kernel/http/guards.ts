@@ -6,10 +6,10 @@
  * interface takes any name unless `allowedHosts` is set, for it cannot know under which names it is reached.
  */
 import type { IncomingMessage } from "node:http";
+import type { HttpSettings } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import { isLoopback } from "./address.ts";
 import { occursTwice } from "./auth.ts";
-import type { HttpSettings } from "./types.ts";
 
 export interface GuardOptions {
   settings: () => HttpSettings;
@@ -40,7 +40,7 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
   let pages = new Set<string>();
 
   function refresh(): void {
-    const set = settings();
+    const { http: set } = settings();
     if (set.allowedHosts !== allowedHosts) {
       allowedHosts = set.allowedHosts;
       hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));

@@ -1,12 +1,12 @@
 /** One request and its response: the `Call` that handlers get. What not every route needs is made at first use. */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpSettings } from "../config/schema.ts";
 import type { Call, Check, Client, Logger } from "../types.ts";
 import { addressOf } from "./address.ts";
 import { ANONYMOUS } from "./auth.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
 import { readBody } from "./body/read.ts";
-import type { HttpSettings } from "./types.ts";
 
 /** What the server knows that its requests need. */
 export interface ServerContext {
@@ -109,10 +109,10 @@ export class RequestContext implements Call {
   }
 
   #read(): Promise<Buffer> {
-    const settings = this.server.settings();
+    const { http } = this.server.settings();
     return readBody(this.req, {
-      maxBytes: this.maxBodyBytes ?? settings.maxBodyBytes,
-      timeoutMs: settings.bodyTimeoutMs,
+      maxBytes: this.maxBodyBytes ?? http.maxBodyBytes,
+      timeoutMs: http.bodyTimeoutMs,
       begin: () => {
         if (!this.awaitsContinue) return;
         this.awaitsContinue = false;

@@ -4,6 +4,7 @@ import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { HttpSettings } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
 import type { Logger, Mount } from "../types.ts";
@@ -15,7 +16,6 @@ import { createRequests } from "./requests.ts";
 import { listenError } from "./address.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
-import type { HttpSettings } from "./types.ts";
 import { serveCertificate, type TlsFiles } from "./tls.ts";
 import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
 
@@ -81,7 +81,7 @@ export function createServer(options: HttpServerOptions) {
   let stopTls = (): void => {};
 
   server.on(connected, (socket: Socket) => {
-    server.headersTimeout = settings().headersTimeoutMs;
+    server.headersTimeout = settings().http.headersTimeoutMs;
     connections.add(socket);
   });
   server.on("checkContinue", (req, res) => onceOpen(req, () => requests.take(req, res, "continue")));

@@ -1,4 +1,4 @@
-/** Routes, requests and servers; and what the HTTP layer reads of the configuration. */
+/** Routes, requests and servers. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
@@ -119,33 +119,13 @@ export interface ServerRoutes {
 }
 
 /** One route as it was mounted. `path` is in polka's syntax. */
-export interface RouteInfo {
+export interface RouteInfo extends Pick<RouteOptions, "access" | "summary" | "body"> {
   method: string;
   path: string;
-  access: Access;
-  summary?: string;
-  /** The schema of a JSON body, where the route was mounted with one. */
-  body?: TSchema;
 }
 
 /** Turns a bearer token that is not the gateway's own into a client, or says that it does not know it. */
 export interface Authenticator {
   name: string;
   authenticate(token: string, req: IncomingMessage): Client | undefined | Promise<Client | undefined>;
-}
-
-/** Of the configuration. Asked for at every use, so that a changed file applies at once. */
-export interface HttpSettings {
-  /** The largest body of a route that names no limit of its own; bytes. */
-  readonly maxBodyBytes: number;
-  /** Origins of web pages that may call (`https://app.example`); each gets CORS headers. Exact, no wildcards. */
-  readonly allowedOrigins: readonly string[];
-  /** Host names (`gw.example`, any port) or `name:port` that are taken beside the loopback names. */
-  readonly allowedHosts: readonly string[];
-  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-For` counts. */
-  readonly trustedProxies: readonly string[];
-  /** How long a client may take for its request head. */
-  readonly headersTimeoutMs: number;
-  /** How long a client may take for each 64 KiB of a body, and for its end. */
-  readonly bodyTimeoutMs: number;
 }

@@ -23,14 +23,14 @@ async function bare(): Promise<number> {
 
 function portico(): Promise<number> {
   const log = quietLog();
-  const settings = {
+  const http = {
     maxBodyBytes: 32 * 1024 * 1024,
     allowedOrigins: [],
     allowedHosts: [],
-    trustedProxies: [],
     headersTimeoutMs: 10_000,
     bodyTimeoutMs: 30_000,
   };
+  const settings = { http, trustedProxies: [] };
   const auth = createAuth({ settings: () => ({ token: "bench-token" }), authenticators: () => [], log });
   const server = createServer({ name: "bench", log, access: () => {}, settings: () => settings, auth });
   for (let i = 0; i < 60; i++)

@@ -176,7 +176,11 @@ test("OPTIONS that is no preflight is an ordinary request", async () => {
 
 test("loopbackOnly goes by the peer's address", async () => {
   const { settings } = await guarded();
-  const guards = createGuards({ settings: () => settings, loopbackOnly: true, origins: [] });
+  const guards = createGuards({
+    settings: () => ({ http: settings, trustedProxies: [] }),
+    loopbackOnly: true,
+    origins: [],
+  });
   guards.bind("0.0.0.0", 1);
   const from = (remoteAddress: string) =>
     guards.check({ socket: { remoteAddress }, headers: { host: "localhost:1" }, rawHeaders: [] } as never);

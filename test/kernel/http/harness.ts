@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel/http/auth.ts";
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
-import type { HttpSettings } from "../../../kernel/http/types.ts";
+import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/types.ts";
 import { inject } from "../../support/inject.ts";
 
@@ -17,12 +17,12 @@ export interface TestServer {
   port: number;
   url: string;
   lines: Line[];
-  settings: { -readonly [K in keyof HttpSettings]: HttpSettings[K] };
+  settings: HttpSettings["http"] & Pick<HttpSettings, "trustedProxies">;
   credentials: { -readonly [K in keyof AuthSettings]: AuthSettings[K] };
 }
 
 export interface TestServerOptions {
-  settings?: Partial<HttpSettings>;
+  settings?: Partial<TestServer["settings"]>;
   auth?: AuthSettings;
   authenticators?: AuthOptions["authenticators"];
   throttle?: AuthOptions["throttle"];
@@ -56,7 +56,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     name: "test",
     log,
     access: (entry) => log.info(entry, "request"),
-    settings: () => settings,
+    settings: () => ({ http: settings, trustedProxies: settings.trustedProxies }),
     auth,
     ...(options.origins && { origins: options.origins }),
     ...(options.loopbackOnly !== undefined && { loopbackOnly: options.loopbackOnly }),

@@ -24,7 +24,8 @@ test("a port in use is told with the port and the way out", async () => {
   const first = await startServer();
   const log = collectLog([]);
   const auth = createAuth({ settings: () => ({}), authenticators: () => [], log });
-  const fresh = () => createServer({ name: "x", log, access: () => {}, settings: () => first.settings, auth });
+  const settings = () => ({ http: first.settings, trustedProxies: [] });
+  const fresh = () => createServer({ name: "x", log, access: () => {}, settings, auth });
   try {
     await fresh().listen(first.port, "127.0.0.1");
     assert.unreachable();
