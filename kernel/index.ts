@@ -33,7 +33,7 @@ export { createThrottle, type Throttle } from "./http/throttle.ts";
 export { type Secret, secretOf } from "./http/secret.ts";
 export { isHookName } from "./extensions/hooks/name.ts";
 export { didYouMean } from "./text/nearest.ts";
-export { compile } from "./schema.ts";
+export { compile } from "./schema/check.ts";
 export { endOrLate, withDeadline } from "./timing/deadline.ts";
 export { Scope } from "./timing/scope.ts";
 export { absolutePath, type HomeOptions } from "./files/paths.ts";

@@ -1,5 +1,5 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { isSchema, mapValueSchema } from "../defaults.ts";
+import { isSchema, mapValueSchema } from "../schema/defaults.ts";
 import type { KeyPath } from "../text/key-path.ts";
 import type { ConfigSchemas } from "../types.ts";
 

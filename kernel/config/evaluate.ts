@@ -1,9 +1,9 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
-import { fillDefaults, mapValueSchema } from "../defaults.ts";
+import { fillDefaults, mapValueSchema } from "../schema/defaults.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { didYouMean } from "../text/nearest.ts";
-import { type Problem, problemsIn } from "../problems.ts";
+import { type Problem, problemsIn } from "../schema/problems.ts";
 import { allKeys, namedKeys, schemaAt } from "./compose.ts";
 import type { ConfigProblem } from "./error.ts";
 import { entriesOf, nodeAt } from "./json5/parse.ts";

@@ -1,5 +1,5 @@
 /** `${NAME}` in the strings of the configuration stands for an environment variable; `$${` is a literal `${`. */
-import type { Problem } from "../problems.ts";
+import type { Problem } from "../schema/problems.ts";
 import { mapStrings } from "../text/key-path.ts";
 
 /** A string that held at least one reference. */

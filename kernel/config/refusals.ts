@@ -1,6 +1,6 @@
 /** What is wrong with values that fit their types: secrets that are empty, and what a schema's own `refuse` says. */
 import type { TSchema } from "@sinclair/typebox";
-import type { Problem } from "../problems.ts";
+import type { Problem } from "../schema/problems.ts";
 import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 import type { Reference } from "./references.ts";

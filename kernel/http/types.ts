@@ -48,7 +48,7 @@ export interface Call {
   json<T = unknown>(check?: Check<T>): Promise<T>;
 }
 
-/** A compiled schema: see `compile` in `kernel/schema.ts`. */
+/** A compiled schema: see `compile` in `kernel/schema/check.ts`. */
 export interface Check<T> {
   /** Returns the value with defaults filled in, or throws `PorticoError("invalid_request_error")` with `param`. */
   parse(value: unknown): T;

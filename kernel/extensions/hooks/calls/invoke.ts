@@ -1,7 +1,7 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
 import { runBounded } from "../../../modules/bounded.ts";
-import { typeName } from "../../../problems.ts";
+import { typeName } from "../../../schema/problems.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;

@@ -1,6 +1,6 @@
 import type { TSchema } from "@sinclair/typebox";
 import { type ValueError, ValueErrorType as T } from "@sinclair/typebox/errors";
-import { formatKeyPath } from "./text/key-path.ts";
+import { formatKeyPath } from "../text/key-path.ts";
 
 /** One way in which a value breaks its schema. */
 export interface Problem {

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, type TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
-import { isRecord } from "./text/key-path.ts";
+import { isRecord } from "../text/key-path.ts";
 
 /**
  * The value with its schema's defaults filled in. What needs nothing is returned as it is; nothing is changed in place.
