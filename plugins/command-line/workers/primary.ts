@@ -10,8 +10,7 @@ import { createBallots } from "./ballots.ts";
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 import { createPlaces } from "./places.ts";
 
-/** One that dies again before this is replaced later each time. */
-const SOUND_MS = 5_000;
+/** Between two starts that both failed: whatever it is, it takes no core. */
 const LONGEST_PAUSE_MS = 10_000;
 /** Beyond the workers' own time for a stop. */
 const SPARE_MS = 10_000;
@@ -37,7 +36,8 @@ export interface Primary {
 interface Worker {
   child: ChildProcess;
   ready: boolean;
-  since: number;
+  /** It was ready once: its start did not fail. */
+  arrived: boolean;
   /** Connections on their way to it. */
   handing: Map<number, Socket>;
 }
@@ -46,8 +46,8 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   const { count, tokenIsNew, log } = options;
   const gateway = randomUUID();
   const workers = new Map<number, Worker>();
-  /** Deaths in a row, by worker. */
-  const deaths = new Map<number, number>();
+  /** Starts in a row that failed, by worker. */
+  const failures = new Map<number, number>();
   const waiting: Socket[] = [];
   let end = (_code: number): void => {};
   const ended = new Promise<number>((resolve) => {
@@ -102,7 +102,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   function start(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
-    const worker = { child, ready: false, since: performance.now(), handing: new Map<number, Socket>() };
+    const worker = { child, ready: false, arrived: false, handing: new Map<number, Socket>() };
     workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
       // What it said last may come after its end is known, when another one stands in its place, or none yet.
@@ -129,6 +129,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   function arrived(index: number, text: string): void {
     const worker = workers.get(index) as Worker;
     worker.ready = true;
+    worker.arrived = true;
     tellReady();
     if (banner === undefined) {
       banner = text;
@@ -153,7 +154,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   function lost(
     index: number,
-    { ready: was, since, handing }: Worker,
+    { arrived: hasStarted, handing }: Worker,
     code: number | null,
     signal: string | null,
   ): void {
@@ -168,9 +169,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
       end(code ?? 1);
       return;
     }
-    const failures = was && performance.now() - since > SOUND_MS ? 0 : (deaths.get(index) ?? 0) + 1;
-    deaths.set(index, failures);
-    const pause = failures < 3 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures);
+    // One that had started is needed at once, however often it dies; only starts that fail wait for better times.
+    const failed = hasStarted ? 0 : (failures.get(index) ?? 0) + 1;
+    failures.set(index, failed);
+    const pause = failed < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failed);
     log(`worker ${index + 1} has ended (${signal ?? `code ${code}`}) and is replaced${pause ? ` in ${pause} ms` : ""}`);
     setTimeout(() => stopping ?? start(index), pause);
   }

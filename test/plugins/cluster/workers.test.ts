@@ -207,17 +207,21 @@ test("a cron tick fires once", async () => {
   assert.is(runs.length, 1);
 });
 
+/** The processes of both workers, once both take requests. */
+const running = (without: readonly string[]) =>
+  untilRight(
+    async (): Promise<string[]> =>
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => String(pid)),
+    (all) => all.length === 2 && !all.some((pid) => without.includes(pid)),
+  );
+
 test("a worker that is killed is replaced; the other goes on, its own stream is cut", async () => {
   // in turn, and others connect as well: with six, each worker has one
   const streams = await times(6, async () => watch(gateway, "GET", "/events"));
   await Promise.all(streams.map(({ opened }) => opened));
   process.kill(Number(pids[1]), "SIGKILL");
   assert.is(await Promise.race(streams.map(({ end }) => end)), "cut");
-  await untilRight(
-    async () =>
-      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => String(pid)),
-    (running) => running.length === 2 && !running.includes(pids[1]),
-  );
+  await running([pids[1] as string]);
   assert.match(gateway.output(), /worker [12] has ended \(SIGKILL\) and is replaced/);
   const all = await answers();
   assert.is(all.length, 2);
@@ -225,6 +229,17 @@ test("a worker that is killed is replaced; the other goes on, its own stream is 
     all.every((text) => text.startsWith("five ")),
     String(all),
   );
+});
+
+test("one that dies again and again is replaced at once each time", async () => {
+  const dead = [pids[1] as string];
+  for (let n = 0; n < 4; n++) {
+    const victim = (await running(dead)).find((pid) => pid !== pids[0]) as string;
+    process.kill(Number(victim), "SIGKILL");
+    dead.push(victim);
+  }
+  await running(dead);
+  assert.not.match(gateway.output(), /is replaced in \d+ ms/);
 });
 
 test("SIGTERM ends all in order", async () => {
