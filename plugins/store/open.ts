@@ -4,6 +4,7 @@ import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, PorticoError } from "portico";
 import { postgresEngine } from "./postgres/engine.ts";
+import { addAgain } from "./operations/enqueue.ts";
 import type { Engine } from "./sql/engine.ts";
 import { sqliteEngine } from "./sqlite/engine.ts";
 import { makePrivateDir } from "./private-files.ts";
@@ -25,7 +26,7 @@ export function openStore(options: StoreOptions): Store {
 }
 
 /** The same without the store's own calls. */
-export function openEngine({ url, log, clock }: StoreOptions): Engine {
+export function openEngine({ url, log, clock, sharedBy = "nobody" }: StoreOptions): Engine {
   if (isPostgres(url)) return postgresEngine({ url, log, clock });
   const file = fileOf(url);
   try {
@@ -34,7 +35,8 @@ export function openEngine({ url, log, clock }: StoreOptions): Engine {
     throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
-  return sqliteEngine({ file, log, clock: clock ?? Date.now });
+  const isAlone = sharedBy === "nobody";
+  return sqliteEngine({ file, log, clock: clock ?? Date.now, journal: { replay: addAgain, isAlone } });
 }
 
 export function isPostgres(url: string): boolean {

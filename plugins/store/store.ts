@@ -1,10 +1,10 @@
 /** The store's face, made of the operations and whichever engine runs them. */
-import { addItems } from "./operations/additions.ts";
+import { addBatch, againOf, enqueue } from "./operations/enqueue.ts";
 import { deleteValue, getValue, listKeys, setValue, sweep } from "./operations/key-value.ts";
 import { drain, pending } from "./operations/drain.ts";
-import { firstUse, knownKey } from "./operations/known.ts";
+import { knownKey } from "./operations/known.ts";
 import { take } from "./operations/limits.ts";
-import { addDelivery, getDelivery, listDeliveries, pruneDeliveries, updateDelivery } from "./operations/deliveries.ts";
+import { getDelivery, listDeliveries, pruneDeliveries, updateDelivery } from "./operations/deliveries.ts";
 import { getRun, listRuns, pruneRuns, putRun } from "./operations/runs.ts";
 import type { Engine } from "./sql/engine.ts";
 import type { Operation, Transaction } from "./sql/operation.ts";
@@ -29,8 +29,8 @@ import {
   putSession,
   transcript,
 } from "./operations/sessions.ts";
-import type { Batch, Dedup, Enqueued, Limit, Store } from "./types.ts";
-import { addUsage, appendUsage, listRequests, pruneUsage, sumUsage } from "./operations/usage.ts";
+import type { Batch, Store } from "./types.ts";
+import { appendUsage, listRequests, pruneUsage, sumUsage } from "./operations/usage.ts";
 import {
   abandon,
   anythingReady,
@@ -42,33 +42,6 @@ import {
   replay,
   workers,
 } from "./operations/work.ts";
-
-function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<void> {
-  if (!batch) return;
-  if (batch.items) addItems(tx, batch.items);
-  for (const delivery of batch.deliveries ?? []) addDelivery(tx, delivery);
-  for (const entry of batch.runs ?? []) yield* putRun(entry);
-  for (const part of batch.messages ?? []) {
-    if (part.messages.length > 0) yield* appendMessages(tx, part.session, part.messages);
-    if (part.meta) yield* putSession(tx, part.session, part.meta);
-  }
-  for (const entry of batch.kv ?? []) yield* setValue(tx, entry);
-  if (batch.usage) yield* addUsage(tx, batch.usage);
-}
-
-function* enqueue(tx: Transaction, batch: Batch & { dedup?: Dedup; limit?: Limit }): Operation<Enqueued> {
-  const { dedup, limit } = batch;
-  // A duplicate takes nothing from the limit, and a refused first use must not be remembered: so the look comes first.
-  const known = dedup && limit ? yield* knownKey(tx, dedup.key) : undefined;
-  const taken = limit && (yield* take(tx, limit.key, known ? 0 : 1, limit.max, limit.windowMs));
-  if (known || taken?.allowed === false) return { duplicate: known, limit: taken };
-  if (dedup && !(yield* firstUse(tx, dedup))) {
-    const duplicate = yield* knownKey(tx, dedup.key);
-    if (duplicate) return { duplicate, limit: taken };
-  }
-  yield* addBatch(tx, batch);
-  return { limit: taken };
-}
 
 /** `write` for an operation whose `undefined` or `false` means that nothing was written, then the batch. */
 function* withBatch<T>(tx: Transaction, operation: Operation<T>, batch: Batch | undefined): Operation<T> {
@@ -84,7 +57,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     sharedBy,
     now: () => engine.now(),
 
-    enqueue: (batch) => write((tx) => enqueue(tx, batch)),
+    enqueue: (batch) => write((tx) => enqueue(tx, batch), { again: againOf(batch) }),
     known: (key) => read((tx) => knownKey(tx, key)),
     claim: async (worker, max, leaseMs, kinds) => {
       if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];

@@ -104,7 +104,9 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
     for (;;) {
       try {
         const { pool } = await use();
-        return await withClient(pool, (client) => perform(client, new SharedTransaction().perform(operation, now())));
+        return await withClient(pool, (client) =>
+          perform(client, new SharedTransaction(false).perform(operation, now())),
+        );
       } catch (error) {
         if (!isBroken(error) || closed || performance.now() > until) throw unavailable(error);
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

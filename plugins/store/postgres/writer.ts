@@ -114,7 +114,7 @@ export class Writer {
     const client = await connect(pool);
     let failure: Error | undefined;
     let values: unknown[];
-    const shared = new SharedTransaction();
+    const shared = new SharedTransaction(false);
     try {
       const now = await this.#begin(
         client,

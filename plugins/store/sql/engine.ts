@@ -2,11 +2,27 @@
 import type { StoreHealth } from "../types.ts";
 import type { Operation, Transaction } from "./operation.ts";
 
+/** What a write was called with, so that it can be done again after a crash. It only looks things up and gathers rows. */
+export interface Again<T> {
+  /** As JSON all that `Replay` needs. */
+  entry: unknown;
+  /** Kinds of work that it adds. */
+  kinds: readonly string[];
+  /** It has changed nothing. */
+  isNothing(result: T): boolean;
+}
+export type Replay = (tx: Transaction, entry: unknown) => Operation<unknown>;
+
+export interface WriteOptions<T> {
+  /** Need not be on the disk before it resolves, only before the next durable write does. */
+  soft?: boolean;
+  again?: Again<T> | undefined;
+}
+
 /** Runs operations against one database. */
 export interface Engine {
   now(): number;
-  /** `soft`: need not be on the disk before it resolves, only before the next durable write does. */
-  write<T>(operation: (tx: Transaction) => Operation<T>, options?: { soft?: boolean }): Promise<T>;
+  write<T>(operation: (tx: Transaction) => Operation<T>, options?: WriteOptions<T>): Promise<T>;
   read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T>;
   onWork(kind: string, wake: () => void): () => void;
   /** Rows came with numbers that another engine had given: those to come begin behind them. */

@@ -27,6 +27,8 @@ export type Operation<T> = Generator<Query, T, Result>;
 export interface Transaction {
   /** The store's clock when the transaction began. */
   now: number;
+  /** Nobody else writes before this is written: what was looked up stays true. */
+  readonly isAlone: boolean;
   /** Work of this kind may have become claimable: say so once the transaction is durable. */
   touch(kind: string): void;
   /** The one of its kind that all operations of a database transaction share, until it is written. */

@@ -3,9 +3,14 @@ import type { Deferred, Operation, Transaction } from "./operation.ts";
 
 export class SharedTransaction implements Transaction {
   now = 0;
+  readonly isAlone: boolean;
   /** The kinds of work that may have become claimable. */
   readonly touched = new Set<string>();
   readonly #deferred = new Map<new () => Deferred, Deferred>();
+
+  constructor(isAlone: boolean) {
+    this.isAlone = isAlone;
+  }
 
   touch(kind: string): void {
     this.touched.add(kind);

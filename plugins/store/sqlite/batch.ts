@@ -16,6 +16,9 @@ interface Done {
   touched: ReadonlySet<string>;
 }
 
+/** What goes into the transaction before the batch; `singly` where something has failed, and it may have been that. */
+type Before = (connection: Connection, singly: boolean) => ReadonlySet<string>;
+
 export function perform<T>(connection: Connection, operation: Operation<T>): T {
   let step = operation.next();
   while (!step.done) step = operation.next(connection.execute(step.value));
@@ -26,21 +29,30 @@ export function perform<T>(connection: Connection, operation: Operation<T>): T {
  * Everything but the commit. Savepoints are only paid for where one of the batch has failed: then all of it is undone,
  * and done again with them. Throws where the whole batch has failed; the transaction may still be open then.
  */
-export function performBatch(connection: Connection, batch: readonly Write[], clock: () => number): Done {
+export function performBatch(
+  connection: Connection,
+  batch: readonly Write[],
+  clock: () => number,
+  before: Before,
+): Done {
   connection.exec("BEGIN IMMEDIATE");
   try {
-    return performAll(connection, batch, clock);
+    const earlier = before(connection, false);
+    const { settle, touched } = performAll(connection, batch, clock);
+    return { settle, touched: new Set([...earlier, ...touched]) };
   } catch (error) {
     // a full or failing disk ends the whole transaction: nothing of this batch will be there
     if (isDiskError(error) || !connection.inTransaction) throw error;
     connection.exec("ROLLBACK");
     connection.exec("BEGIN IMMEDIATE");
-    return performEach(connection, batch, clock);
+    const earlier = before(connection, true);
+    const { settle, touched } = performEach(connection, batch, clock);
+    return { settle, touched: new Set([...earlier, ...touched]) };
   }
 }
 
 function performAll(connection: Connection, batch: readonly Write[], clock: () => number): Done {
-  const shared = new SharedTransaction();
+  const shared = new SharedTransaction(true);
   const settle = batch.map(({ operation, resolve }) => {
     const value = perform(connection, shared.perform(operation, clock()));
     return () => resolve(value);
@@ -52,7 +64,7 @@ function performAll(connection: Connection, batch: readonly Write[], clock: () =
 function performEach(connection: Connection, batch: readonly Write[], clock: () => number): Done {
   const touched = new Set<string>();
   const settle = batch.map(({ operation, resolve, reject }) => {
-    const shared = new SharedTransaction();
+    const shared = new SharedTransaction(true);
     let told: () => void;
     connection.exec("SAVEPOINT one");
     try {

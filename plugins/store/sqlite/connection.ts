@@ -1,5 +1,7 @@
 /** Connections to the file. The only importer of `libsql`. */
+import { existsSync } from "node:fs";
 import type { Param, Query, Result } from "../sql/operation.ts";
+import { isBusy } from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { makePrivateFile } from "../private-files.ts";
 
@@ -113,6 +115,22 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
     },
     close: () => db.close(),
   };
+}
+
+/** Held until it is released, or this process ends; undefined where another one holds it. */
+export async function holdLock(file: string): Promise<(() => void) | undefined> {
+  const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
+  // closing a file ends the locks that this process has on it: it is made once
+  if (!existsSync(file)) makePrivateFile(file);
+  const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
+  try {
+    db.exec("BEGIN EXCLUSIVE");
+    return () => db.close();
+  } catch (error) {
+    db.close();
+    if (isBusy(error)) return undefined;
+    throw error;
+  }
 }
 
 /** A connection whose every statement runs in another thread, so that long ones stop nobody here. */

@@ -2,21 +2,22 @@
  * The embedded engine: one SQLite file, write-ahead log, synchronous commits.
  *
  * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; one that
- * fails takes nobody with it.
+ * fails takes nobody with it. What can be done again after a crash goes through the journal.
  */
-import { statSync } from "node:fs";
 import type { Logger } from "portico";
-import type { Engine } from "../sql/engine.ts";
+import type { Engine, WriteOptions } from "../sql/engine.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import { createCheckpoints } from "./checkpoints.ts";
-import { perform, performBatch, type Write } from "./batch.ts";
+import { perform, performBatch } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
-import { createMaintenance } from "./maintenance.ts";
+import { Journal, type JournalOptions, type JournalWrite } from "./journal/journal.ts";
+import { Listeners } from "./listeners.ts";
+import { createMaintenance, sizeOf, sizeWithLog } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
 
-interface Waiting extends Write {
+interface Waiting extends JournalWrite {
   soft: boolean;
   since: number;
 }
@@ -27,19 +28,25 @@ const BATCH = 256;
 const SLOW_MS = 5;
 /** How long a write waits for another process's transaction. */
 const BUSY_MS = 5000;
+/** How long what is in the journal alone may wait for others, and for better times. */
+const GATHER_MS = 50;
+const RETRY_MS = 1000;
 
 export interface SqliteOptions {
   file: string;
   log: Logger;
   clock: () => number;
+  journal: Pick<JournalOptions, "replay" | "isAlone">;
 }
 
 /** Opens at the first use; `open()` does it at once. */
 export function sqliteEngine(options: SqliteOptions): Engine {
   const { file, log, clock } = options;
-  const listeners = new Map<string, Set<() => void>>();
+  const listeners = new Listeners();
   const checkpoints = createCheckpoints(file, log);
   const maintenance = createMaintenance(file);
+  const journal = new Journal({ file, log, ...options.journal });
+  let gathering: NodeJS.Timeout | undefined;
   const heldBy = () => maintenance.held ?? checkpoints.held;
   let current: Connection | undefined;
   let opening: Promise<Connection> | undefined;
@@ -49,7 +56,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   let writing: Promise<void> | undefined;
   let closed = false;
   let problem: string | undefined;
-  let lastCommitMs = 0;
+  let lastSyncMs = 0;
 
   /** Runs `work` in one stretch of the event loop, while no transaction is open. */
   async function use<T>(work: (connection: Connection) => T): Promise<T> {
@@ -59,7 +66,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   async function open(): Promise<void> {
     if (closed) throw storeUnavailable("the store is closed: the gateway is stopping");
-    opening ??= connect(file).finally(() => {
+    opening ??= start().finally(() => {
       opening = undefined;
     });
     try {
@@ -69,11 +76,23 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
   }
 
-  function write<T>(operation: (tx: Transaction) => Operation<T>, how?: { soft?: boolean }): Promise<T> {
+  async function start(): Promise<Connection> {
+    const connection = await connect(file);
+    try {
+      await journal.start(connection);
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    return connection;
+  }
+
+  function write<T>(operation: (tx: Transaction) => Operation<T>, how?: WriteOptions<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({
         operation,
         soft: how?.soft === true,
+        again: how?.again as Waiting["again"],
         since: performance.now(),
         resolve: resolve as (value: unknown) => void,
         reject: (error) => reject(unavailable(error)),
@@ -101,15 +120,18 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     else setTimeout(go, delayMs);
   }
 
-  async function flush(): Promise<void> {
+  /** `intoTables`: also what is in the journal alone. */
+  async function flush(intoTables = false): Promise<void> {
     try {
       for (let held = heldBy(); held; held = heldBy()) await held;
       await use((connection) => {
         const batch = waiting.splice(0, BATCH);
-        if (batch.length === 0) return;
-        writing = commit(connection, batch).finally(() => {
+        const texts = batch.length > 0 && !intoTables && problem === undefined && journal.textsOf(batch, listeners.has);
+        if (!texts && batch.length === 0 && !journal.isWaiting) return;
+        writing = (texts ? accept(connection, batch, texts) : commit(connection, batch)).finally(() => {
           writing = undefined;
           if (waiting.length > 0) schedule();
+          else if (journal.isWaiting) gather();
         });
       });
     } catch (error) {
@@ -117,28 +139,57 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
   }
 
+  /** Others may come: they go into the tables together. */
+  function gather(): void {
+    const go = () => {
+      gathering = undefined;
+      if (!writing) void flush(true);
+    };
+    gathering ??= setTimeout(go, problem === undefined ? GATHER_MS : RETRY_MS).unref();
+  }
+
+  /** What is in the journal alone is in the tables after this, as far as they can be written. */
+  async function gathered(): Promise<void> {
+    if (!journal.isWaiting || problem !== undefined || maintenance.held) return;
+    await flush(true);
+    await writing;
+  }
+
+  async function accept(connection: Connection, batch: readonly Waiting[], texts: readonly string[]): Promise<void> {
+    const { last } = journal;
+    try {
+      const tell = journal.accept(connection, batch, texts, clock);
+      await timed((isQuick) => (journal.last === last ? undefined : journal.sync(isQuick && batch.length === 1)));
+      for (const one of tell) one();
+    } catch (error) {
+      journal.fail(last);
+      log.error({ err: error }, "store: its journal could not be written, and is not used any more");
+      for (const one of batch) one.reject(storeUnavailable("its disk failed: try again later", error));
+    }
+  }
+
   async function commit(connection: Connection, batch: readonly Waiting[]): Promise<void> {
     try {
       const soft = batch.every((one) => one.soft);
       connection.synchronize(soft ? "NORMAL" : "FULL");
-      const { settle, touched } = performBatch(connection, batch, clock);
+      const { settle, touched } = performBatch(connection, batch, clock, (own, singly) => journal.apply(own, singly));
       if (soft) connection.exec("COMMIT");
-      else await sync(connection, batch);
+      else await timed((isQuick) => (isQuick && batch.length === 1 ? connection.exec("COMMIT") : connection.commit()));
+      journal.applied(!soft);
       for (const one of settle) one();
       problem = undefined;
       checkpoints.note();
-      for (const kind of touched) for (const wake of listeners.get(kind) ?? []) wake();
+      listeners.wake(touched);
     } catch (error) {
       settleFailure(connection, batch, error);
     }
   }
 
-  /** In another thread, so that nothing stops; a single call is served sooner where two need not tell each other. */
-  async function sync(connection: Connection, batch: readonly Waiting[]): Promise<void> {
+  /** Where the disk is quick, a single call is served sooner without another thread: two need not tell each other. */
+  async function timed(sync: (isQuick: boolean) => Promise<void> | void): Promise<void> {
     const began = performance.now();
-    if (batch.length === 1 && lastCommitMs < SLOW_MS) connection.exec("COMMIT");
-    else await connection.commit();
-    lastCommitMs = performance.now() - began;
+    await sync(lastSyncMs < SLOW_MS);
+    lastSyncMs = performance.now() - began;
   }
 
   function settleFailure(connection: Connection, batch: readonly Waiting[], error: unknown): void {
@@ -158,6 +209,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
     if (isDiskError(error)) drop(connection);
     for (const one of batch) one.reject(error);
+    if (batch.length === 0) unavailable(error);
   }
 
   /** The next call opens the file anew: a connection that saw an I/O error may hold a broken view of it. */
@@ -181,8 +233,9 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     return storeUnavailable(`${problem}: nothing was accepted, try again later`, error);
   }
 
-  function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
-    return outside((connection) => perform(connection, new SharedTransaction().perform(operation, clock())));
+  async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+    await gathered();
+    return outside((connection) => perform(connection, new SharedTransaction(true).perform(operation, clock())));
   }
 
   /** `work` writes nothing that belongs to a transaction. */
@@ -201,13 +254,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     now: clock,
     write,
     read,
-    onWork(kind, wake) {
-      const set = listeners.get(kind) ?? new Set();
-      listeners.set(kind, set.add(wake));
-      return () => {
-        set.delete(wake);
-      };
-    },
+    onWork: listeners.add,
     copied: async () => {},
     open: () => use(() => {}),
     async health() {
@@ -225,6 +272,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     },
     async backup(target) {
       await use(() => {});
+      await gathered();
       await maintenance.copy(target);
       return { bytes: sizeOf(target) };
     },
@@ -236,20 +284,15 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     },
     async close() {
       while (waiting.length > 0 || writing) await (writing ?? flush());
+      await gathered();
       closed = true;
       await maintenance.ended();
       await opening?.catch(() => {});
       await checkpoints.stop();
+      clearTimeout(gathering);
+      journal.close(current);
       current?.close();
       current = undefined;
     },
   };
-}
-
-function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function sizeWithLog(file: string): number {
-  return sizeOf(file) + sizeOf(`${file}-wal`);
 }

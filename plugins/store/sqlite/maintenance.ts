@@ -2,7 +2,7 @@
  * Work on the whole file, which on a large store takes minutes: on connections of its own, in another thread, one job
  * after the other. What goes wrong here is told to its caller alone, for it says nothing about the store's health.
  */
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { PorticoError } from "portico";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf } from "./failures.ts";
@@ -100,4 +100,12 @@ const reasons: Record<string, string> = {
 function failure(what: string, error: unknown): PorticoError {
   const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
   return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, { cause: error });
+}
+
+export function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+export function sizeWithLog(file: string): number {
+  return sizeOf(file) + sizeOf(`${file}-wal`);
 }

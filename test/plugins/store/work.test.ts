@@ -293,7 +293,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
     },
   });
   const run = <T>(operation: (tx: Transaction) => Operation<T>) =>
-    perform(explained, new SharedTransaction().perform(operation, t.clock.now));
+    perform(explained, new SharedTransaction(true).perform(operation, t.clock.now));
   const claims = run((tx) => claim(tx, "w", 50, LEASE, ["turn"]));
   assert.is(claims.length, 50);
   for (const held of claims) assert.ok(run((tx) => finish(tx, held, { state: "done" })));

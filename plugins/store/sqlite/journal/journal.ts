@@ -1,0 +1,232 @@
+/**
+ * What was accepted and is not in the tables yet. A write that can be done again by what it was called with is durable
+ * once that stands in the journal's file: one small write and a sync, where its rows and their indexes take a dozen
+ * pages. It goes into the tables with the next write, before the next read, or a moment later, many at a time; after a
+ * crash at the next start.
+ *
+ * Only for a store that nobody else uses. One process has the journal; a second one on the same file goes without.
+ */
+import { existsSync, unlinkSync } from "node:fs";
+import type { Logger } from "portico";
+import type { Again, Replay } from "../../sql/engine.ts";
+import { SharedTransaction } from "../../sql/transaction.ts";
+import { perform, type Write } from "../batch.ts";
+import { type Connection, holdLock } from "../connection.ts";
+import { JournalFile, readEntries } from "./file.ts";
+import { type Accepted, doneIn, noteDone, onlyReads, writeEach } from "./tables.ts";
+
+/** So that bringing them into the tables never holds the event loop for long. */
+const MOST = 64;
+/** More writes at a time than this share the tables' pages as well, and are done sooner at once than twice. */
+const MOST_AT_ONCE = 8;
+const RETRY_MS = 10_000;
+
+export interface JournalOptions {
+  /** The store's. */
+  file: string;
+  log: Logger;
+  replay: Replay;
+  /** The store is used by this process alone. */
+  isAlone: boolean;
+}
+
+export interface JournalWrite extends Write {
+  again: Again<unknown> | undefined;
+}
+
+export class Journal {
+  readonly #options: JournalOptions;
+  readonly #path: string;
+  #state: "unopened" | "opening" | "open" | "off";
+  #isStarted = false;
+  #isClosed = false;
+  /** Not before this: somebody else has it. */
+  #openAt = 0;
+  #file: JournalFile | undefined;
+  #release: (() => void) | undefined;
+  #accepted: Accepted[] = [];
+  /** Their rows as they will be written; undefined where that has to be worked out anew. */
+  #gathered: SharedTransaction | undefined;
+  /** Of the newest entry, and of the newest that is in the tables. */
+  #last = 0;
+  #done = 0;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#path = `${options.file}-accepted`;
+    this.#state = options.isAlone ? "unopened" : "off";
+  }
+
+  /** Something has to go into the tables. */
+  get isWaiting(): boolean {
+    return this.#last > this.#done;
+  }
+
+  /** With a new connection. The first one brings into the tables what a process has accepted that was killed. */
+  async start(connection: Connection): Promise<void> {
+    if (this.#isStarted) return;
+    if (existsSync(this.#path) && (await this.#lock())) {
+      this.#recover(connection);
+      unlinkSync(this.#path);
+    }
+    this.#isStarted = true;
+    if (this.#state === "off") this.#unlock();
+  }
+
+  #recover(connection: Connection): void {
+    const { replay, log } = this.#options;
+    connection.synchronize("FULL");
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      const done = doneIn(connection);
+      const entries = readEntries(this.#path).filter(({ number }) => number > done);
+      const accepted = entries.map(({ number, text }) => ({
+        number,
+        ...(JSON.parse(text) as Omit<Accepted, "number">),
+      }));
+      writeEach(connection, accepted, replay, log);
+      noteDone(connection, accepted.at(-1)?.number ?? done);
+      connection.exec("COMMIT");
+      log.info({ entries: accepted.length }, "store: what the last process had accepted is in the tables");
+    } catch (error) {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /** The entries' texts, where all of these can be accepted. `isAwaited`: somebody here waits for work of that kind. */
+  textsOf(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): string[] | undefined {
+    if (this.#state === "off" || writes.length > MOST_AT_ONCE || this.#accepted.length >= MOST) return undefined;
+    if (!writes.every(({ again }) => again && !again.kinds.some(isAwaited))) return undefined;
+    if (this.#state === "unopened" && performance.now() >= this.#openAt) void this.#open();
+    if (!this.#file) return undefined;
+    try {
+      const texts = writes.map(({ again }) => JSON.stringify(again?.entry));
+      return this.#file.hasRoom(texts) ? texts : undefined;
+    } catch {
+      return undefined; // one of them cannot be written at all
+    }
+  }
+
+  async #open(): Promise<void> {
+    this.#state = "opening";
+    try {
+      if (await this.#lock()) this.#file = await JournalFile.create(this.#path);
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "store: it goes without its journal");
+    }
+    if (this.#isClosed) return this.close(undefined);
+    this.#state = this.#file ? "open" : this.#release ? "off" : "unopened";
+    this.#openAt = performance.now() + RETRY_MS;
+    if (!this.#file) this.#unlock();
+  }
+
+  /** Does the writes as far as their results go, and writes down what they were called with. Returns what to tell once that is on the disk. */
+  accept(
+    connection: Connection,
+    writes: readonly JournalWrite[],
+    texts: readonly string[],
+    clock: () => number,
+  ): (() => void)[] {
+    const tell: (() => void)[] = [];
+    const entries: { number: number; text: string }[] = [];
+    // not before: whoever had the journal until then may have gone on
+    if (this.#last === 0) this.#last = this.#done = doneIn(connection);
+    for (const [i, { operation, again, resolve }] of writes.entries()) {
+      const now = clock();
+      const value = perform(connection, onlyReads(this.#current(connection).perform(operation, now)));
+      tell.push(() => resolve(value));
+      if (again?.isNothing(value)) continue;
+      const number = ++this.#last;
+      this.#accepted.push({ number, now, entry: again?.entry });
+      entries.push({ number, text: `{"now":${now},"entry":${texts[i]}}` });
+    }
+    if (entries.length > 0) this.#file?.write(entries);
+    return tell;
+  }
+
+  /** Undefined where it is done; the other way runs in another thread. */
+  sync(atOnce: boolean): Promise<void> | undefined {
+    if (!atOnce) return this.#file?.sync();
+    this.#file?.syncNow();
+    return undefined;
+  }
+
+  /** What came after `last` is not on the disk, and nobody was told of it: it never goes into the tables, also not after a crash. */
+  fail(last: number): void {
+    this.#accepted = this.#accepted.filter(({ number }) => number <= last);
+    this.#gathered = undefined;
+    this.#state = "off";
+  }
+
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Within a transaction. `singly`: what cannot be written is left out. Returns which kinds of work came with it. */
+  apply(connection: Connection, singly: boolean): ReadonlySet<string> {
+    const { replay, log } = this.#options;
+    let touched: ReadonlySet<string> = new Set<string>();
+    if (!this.isWaiting) return touched;
+    if (singly) touched = writeEach(connection, this.#accepted, replay, log);
+    else {
+      const shared = this.#current(connection);
+      this.#gathered = undefined;
+      perform(connection, shared.end());
+      touched = shared.touched;
+    }
+    noteDone(connection, this.#last);
+    return touched;
+  }
+
+  /** After the commit. `isDurable`: it is on the disk. */
+  applied(isDurable: boolean): void {
+    this.#accepted = [];
+    this.#gathered = undefined;
+    this.#done = this.#last;
+    if (isDurable) this.#file?.rewind();
+  }
+
+  #current(connection: Connection): SharedTransaction {
+    if (this.#gathered) return this.#gathered;
+    const shared = new SharedTransaction(true);
+    for (const { now, entry } of this.#accepted) {
+      perform(connection, onlyReads(shared.perform((tx) => this.#options.replay(tx, entry), now)));
+    }
+    this.#gathered = shared;
+    return shared;
+  }
+
+  /** What could not be brought into the tables stays in the file, for the next start. */
+  close(connection: Connection | undefined): void {
+    this.#isClosed = true;
+    this.#state = "off";
+    const isNeeded = this.#file && !(connection && this.#isOnDisk(connection));
+    this.#file?.close();
+    if (this.#file && !isNeeded) unlinkSync(this.#path);
+    this.#file = undefined;
+    this.#unlock();
+  }
+
+  #isOnDisk(connection: Connection): boolean {
+    if (this.isWaiting) return false;
+    try {
+      connection.synchronize("FULL");
+      noteDone(connection, this.#last);
+      return true;
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "store: its journal stays for the next start");
+      return false;
+    }
+  }
+
+  async #lock(): Promise<boolean> {
+    this.#release ??= await holdLock(`${this.#path}-lock`);
+    return this.#release !== undefined;
+  }
+
+  #unlock(): void {
+    this.#release?.();
+    this.#release = undefined;
+  }
+}

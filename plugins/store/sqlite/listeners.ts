@@ -1,0 +1,17 @@
+/** Who, in this process, waits for work of which kind. */
+export class Listeners {
+  readonly #byKind = new Map<string, Set<() => void>>();
+
+  /** Returns its undo. */
+  readonly add = (kind: string, wake: () => void): (() => void) => {
+    const set = this.#byKind.get(kind) ?? new Set();
+    this.#byKind.set(kind, set.add(wake));
+    return () => void set.delete(wake);
+  };
+
+  readonly has = (kind: string): boolean => (this.#byKind.get(kind)?.size ?? 0) > 0;
+
+  wake(kinds: ReadonlySet<string>): void {
+    for (const kind of kinds) for (const wake of this.#byKind.get(kind) ?? []) wake();
+  }
+}

@@ -1,0 +1,199 @@
+/** What was accepted and is not in the tables yet: it outlives kills and a power failure, and nobody sees a difference. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { openStore } from "../../../plugins/store/open.ts";
+import type { Store } from "../../../plugins/store/types.ts";
+import { program } from "../../support/runner/bundle.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { test } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+
+let t: TemporaryStore;
+test.before.each(() => {
+  t = temporaryStore();
+});
+test.after.each(() => t.remove());
+
+const journalOf = (file: string) => `${file}-accepted`;
+const bytesOf = (file: string) => readFileSync(journalOf(file));
+const limit = { key: "l", max: 1000, windowMs: 60_000 };
+
+function wake(store: Store, id: string, key = id) {
+  return store.enqueue({
+    dedup: { key, ttlMs: 60_000, answer: { id } },
+    limit,
+    items: [{ id, lane: "main", kind: "wake", body: { text: `words of ${id}` } }],
+    deliveries: [{ id: `d-${id}`, source: "test", outcome: "accepted", itemId: id, payload: "raw" }],
+  });
+}
+
+/** Until they go through the journal: it is opened beside the first ones. */
+async function warmUp(store: Store, file: string): Promise<number> {
+  let n = 0;
+  await until("the journal is used", async () => {
+    await wake(store, `w${n++}`);
+    return existsSync(journalOf(file)) && bytesOf(file)[0] !== 0;
+  });
+  return n;
+}
+
+/** As the machine would find them after its power failed: the tables as they were, the journal as it is. */
+function powerFailure(from: string, name: string): { tables(): void; journal(): void; file: string } {
+  const file = join(t.dir, `${name}.db`);
+  return {
+    file,
+    tables() {
+      for (const end of ["", "-wal"]) copyFileSync(`${from}${end}`, `${file}${end}`);
+    },
+    journal: () => copyFileSync(journalOf(from), journalOf(file)),
+  };
+}
+
+async function reopened(file: string): Promise<Store> {
+  const store = openStore({ url: file, log: quietLog(), clock: () => t.clock.now });
+  await store.open();
+  return store;
+}
+
+async function expectAll(store: Store, ids: readonly string[]): Promise<void> {
+  assert.equal((await store.items.list({ limit: 1000 })).map(({ id }) => id).sort(), [...ids].sort());
+  assert.equal((await store.deliveries.list({ limit: 1000 })).map(({ itemId }) => itemId).sort(), [...ids].sort());
+  for (const id of ids) assert.equal((await store.known(id))?.answer, { id });
+  assert.is((await store.take(limit.key, 0, limit.max, limit.windowMs)).remaining, limit.max - ids.length);
+  assert.is(await store.pending("main", "wake"), ids.length);
+  assert.equal(await store.check(), []);
+}
+const named = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+test("what the power's failure took from the tables comes back, and the rest is not there twice", async () => {
+  const crash = powerFailure(t.file, "failed");
+  const warm = named("w", await warmUp(t.store, t.file));
+  // a read brings them into the tables, and leaves them in the journal
+  await t.store.items.get("w0");
+  crash.tables();
+  for (const id of named("a", 5)) await wake(t.store, id);
+  crash.journal();
+  for (let start = 0; start < 2; start++) {
+    const store = await reopened(crash.file);
+    await expectAll(store, [...warm, ...named("a", 5)]);
+    assert.not.ok(existsSync(journalOf(crash.file)));
+    await store.close();
+  }
+  await expectAll(t.store, [...warm, ...named("a", 5)]);
+});
+
+test("a journal whose last entry is torn, or that holds older ones behind it, gives all before it", async () => {
+  const warm = named("w", await warmUp(t.store, t.file));
+  // into the tables, and on the disk with what is written now: the next entry is the first of the file again
+  await t.store.kv.set("n", "k", 1);
+  const cut = powerFailure(t.file, "cut");
+  const garbage = powerFailure(t.file, "garbage");
+  for (const crash of [cut, garbage]) crash.tables();
+  await wake(t.store, "a0");
+  const end = bytesOf(t.file).readUInt32LE(0) + 16;
+  await wake(t.store, "a1");
+  for (const [crash, length] of [
+    [cut, 40],
+    [garbage, 1],
+  ] as const) {
+    const bytes = bytesOf(t.file);
+    bytes.fill(0x5a, end + length, end + 2 * length);
+    writeFileSync(journalOf(crash.file), length === 40 ? bytes.subarray(0, end + length) : bytes);
+    const store = await reopened(crash.file);
+    await expectAll(store, [...warm, "a0"]);
+    await store.close();
+  }
+});
+
+test("a repeated key is known and a limit counts, before anything is in the tables", async () => {
+  await warmUp(t.store, t.file);
+  assert.is((await wake(t.store, "a")).duplicate, undefined);
+  assert.equal((await wake(t.store, "b", "a")).duplicate?.answer, { id: "a" });
+  const narrow = (id: string) =>
+    t.store.enqueue({ limit: { key: "n", max: 2, windowMs: 1000 }, items: [{ id, lane: "x", kind: "wake", body: 0 }] });
+  assert.equal(
+    [await narrow("1"), await narrow("2"), await narrow("3")].map((one) => one.limit?.allowed),
+    [true, true, false],
+  );
+  assert.is(await t.store.items.get("b"), undefined);
+  assert.is(await t.store.pending("x", "wake"), 2);
+});
+
+test("work that somebody waits for is in the tables when it is accepted", async () => {
+  await warmUp(t.store, t.file);
+  const woken = new Promise<void>((resolve) => t.store.onWork("turn", resolve));
+  await t.store.enqueue({ items: [{ id: "turn", lane: "x", kind: "turn", body: 0 }] });
+  await woken;
+  assert.is((await t.store.claim("me", 1, 1000, ["turn"]))[0]?.item.id, "turn");
+});
+
+test("where others use the store too, nothing waits in a journal; one that was left behind is taken up", async () => {
+  const crash = powerFailure(t.file, "shared");
+  const warm = named("w", await warmUp(t.store, t.file));
+  crash.tables();
+  await wake(t.store, "a0");
+  crash.journal();
+  const store = openStore({ url: crash.file, log: quietLog(), clock: () => t.clock.now, sharedBy: "workers" });
+  await wake(store, "a1");
+  await wake(store, "a2");
+  await expectAll(store, [...warm, "a0", "a1", "a2"]);
+  assert.not.ok(existsSync(journalOf(crash.file)));
+  await store.close();
+});
+
+test("a second process on the file goes without, and takes nothing away", async () => {
+  const warm = await warmUp(t.store, t.file);
+  await wake(t.store, "mine");
+  const child = spawn(process.execPath, [
+    ...program(join(import.meta.dirname, "writer.program.ts")),
+    t.file,
+    "b",
+    "1",
+    "20",
+  ]);
+  await once(child, "close");
+  await wake(t.store, "later");
+  assert.ok(existsSync(journalOf(t.file)));
+  assert.is((await t.store.items.list({ limit: 1000 })).length, warm + 22);
+  assert.is((await t.store.deliveries.list({ limit: 1000 })).length, warm + 22);
+});
+
+test("kill -9 with few callers: each acknowledged one is there, once, whatever was only in the journal", async () => {
+  let kept = 0;
+  for (let round = 0; round < 4; round++) {
+    const child = spawn(process.execPath, [
+      ...program(join(import.meta.dirname, "writer.program.ts")),
+      t.file,
+      `r${round}`,
+      "3",
+      "0",
+    ]);
+    let output = "";
+    child.stdout.on("data", (bytes: Buffer) => (output += bytes.toString()));
+    await until("some writes", () => output.split("added").length > 100 * (round + 1), 20_000);
+    child.kill("SIGKILL");
+    await once(child, "close");
+    if (existsSync(journalOf(t.file))) kept++;
+    const store = openStore({ url: t.file, log: quietLog() });
+    for (const [, id = ""] of output.slice(0, output.lastIndexOf("\n")).matchAll(/added (\S+)/g)) {
+      assert.ok(await store.items.get(id), `${id} was acknowledged and is gone`);
+      assert.ok(await store.deliveries.get(`d-${id}`), `the delivery of ${id} is gone`);
+    }
+    assert.equal(await store.check(), []);
+    await store.close();
+  }
+  assert.is(kept, 4);
+});
+
+test("closed in order, it leaves no journal; all of it is the user's own", async () => {
+  await warmUp(t.store, t.file);
+  for (const end of ["-accepted", "-accepted-lock"]) assert.is(statSync(t.file + end).mode & 0o777, 0o600);
+  await t.store.close();
+  assert.not.ok(existsSync(journalOf(t.file)));
+});
+
+test.run();
