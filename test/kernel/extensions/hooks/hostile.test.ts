@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   chownSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -65,6 +66,30 @@ test("a replacement of the same size and time does not run, now or after a resta
   await isUnapproved(home);
   await home.host.reload("w");
   await isUnapproved(home);
+});
+
+test("what was bundled before under the same size and time does not run in the place of what is approved", async ({
+  make,
+}) => {
+  for (const file of ["handler.ts", "lib.ts"]) {
+    g.evil = undefined;
+    const home = await make({ files: {} });
+    const dir = join(home.dir, "workspace/hooks/w");
+    mkdirSync(dir, { recursive: true });
+    const main = file === "handler.ts" ? evil("evil") : 'import lib from "./lib.ts"; export default lib;\n';
+    const files: Record<string, string> = { "HOOK.md": descriptor(), "handler.ts": main, [file]: evil("evil") };
+    // older than whatever looks at it
+    const then = new Date("2026-01-01T00:00:00Z");
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(dir, name), text);
+      utimesSync(join(dir, name), then, then);
+    }
+    await isUnapproved(home);
+    replaceUnseen(home, `workspace/hooks/w/${file}`, good("good"));
+    await home.host.approve("w");
+    assert.is((await home.ask("q")).reply, "good", file);
+    assert.is(g.evil, undefined, file);
+  }
 });
 
 test("of contents that change places all the time, only the approved one is ever evaluated", async ({ make }) => {
