@@ -48,6 +48,8 @@ const BUSY_MS = 5000;
 const BUSY_INSIDE_MS = 5;
 /** Pages of the log (64 MB) after which a commit moves it into the file itself: where nothing else has done so. */
 const LONGEST_LOG = 16_000;
+/** So much of its file stays when the log begins anew: large rows make it long, and nothing else would shorten it. */
+const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 const NO_ROWS: Row[] = [];
 const NOTHING: Result = { rows: NO_ROWS, changes: 0 };
@@ -65,6 +67,7 @@ export async function connect(file: string): Promise<Connection> {
     // pages of the hot indexes stay in memory: 8 MB at most, taken only as they are used
     connection.exec("PRAGMA cache_size = -8000");
     connection.exec(`PRAGMA wal_autocheckpoint = ${LONGEST_LOG}`);
+    connection.exec(`PRAGMA journal_size_limit = ${KEPT_LOG_BYTES}`);
     migrate(connection);
     connection.exec(`PRAGMA busy_timeout = ${BUSY_INSIDE_MS}`);
   } catch (error) {
