@@ -53,7 +53,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       if (expectation === "unknown")
         throw new PorticoError("expectation_failed", "The only expectation that is met here is 100-continue.");
       if (call.path.includes("%")) decode(call.path, found?.params);
-      if (!found) throw noMatch(call, routes.methods);
+      if (!found) throw noMatch(call, routes.methods, forms.bases());
       run(call, found);
     } catch (error) {
       fail(call, error);
@@ -112,8 +112,8 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
   };
 }
 
-/** Why no route takes it. Base addresses that lack their /v1, or have it twice, are the commonest slip of clients. */
-function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => string[]): PorticoError {
+/** Why no route takes it. A base address that was forgotten, or written twice, is the commonest slip of clients. */
+function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => string[], bases: string[]) {
   const type = "invalid_request_error";
   const place = path.slice(0, 200);
   const allow = methodsOf(path).join(", ");
@@ -121,9 +121,13 @@ function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => 
     const message = `${place} does not take ${method}. It takes ${allow}.`;
     return new PorticoError("method_not_allowed", message, { headers: { allow }, type });
   }
-  const lacks = methodsOf(`/v1${path}`).length > 0 ? ` Write /v1${place}: the path lacks its /v1.` : "";
-  const twice = path.startsWith("/v1/v1/") ? ` Write ${place.slice(3)}: the path has its /v1 twice.` : "";
-  return new PorticoError("not_found", `There is nothing at ${place}.${lacks}${twice}`, { type });
+  let message = `There is nothing at ${place}.`;
+  for (const base of bases) {
+    if (methodsOf(base + path).length > 0) message += ` Write ${base}${place}: the path lacks its ${base}.`;
+    if (path.startsWith(`${base}${base}/`))
+      message += ` Write ${place.slice(base.length)}: the path has its ${base} twice.`;
+  }
+  return new PorticoError("not_found", message, { type });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -90,8 +90,11 @@ export interface Mount {
   route(method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose;
   /** WebSocket upgrades on `path`. Host and (unless `origins` names it) Origin were checked; credentials by `access`. */
   upgrade(path: string, options: { access: Access; origins?: readonly string[] }, handler: UpgradeHandler): Dispose;
-  /** The form of errors below a prefix; the longest prefix wins. */
-  errors(prefix: string, form: ErrorForm): Dispose;
+  /**
+   * The form of errors below a prefix; the longest prefix wins. `isBase`: clients have it in their base address, so a
+   * path that lacks it, or has it twice, is told.
+   */
+  errors(prefix: string, form: ErrorForm, options?: { isBase?: boolean }): Dispose;
 }
 
 export interface ServerOptions {

@@ -142,7 +142,7 @@ export default definePlugin({
       ctx.defer(offerRuns(runs, workers));
     }
 
-    ctx.errors("/v1", openaiForm);
+    ctx.errors("/v1", openaiForm, { isBase: true });
     const endpoint = {
       engine,
       events: ctx,

@@ -142,7 +142,7 @@ function ownedMount(mount: Mount, effect: Stage, owned: Wrap): Mount {
       checkHandler(label, handler);
       return effect(label, () => mount.upgrade(path, options, owned(handler)));
     },
-    errors: (prefix, form) => effect(`errors ${prefix}`, () => mount.errors(prefix, form)),
+    errors: (prefix, form, options) => effect(`errors ${prefix}`, () => mount.errors(prefix, form, options)),
   };
 }
 

@@ -8,16 +8,19 @@ const plainForm: ErrorForm = ({ code, message, param, details }) => ({ error: { 
 
 /** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
 export function createErrorForms(log: Logger) {
-  let forms: { prefix: string; form: ErrorForm }[] = [];
+  let forms: { prefix: string; form: ErrorForm; isBase: boolean }[] = [];
 
   return {
-    add(prefix: string, form: ErrorForm): Dispose {
-      const entry = { prefix: prefix.replace(/\/+$/, ""), form };
+    add(prefix: string, form: ErrorForm, { isBase = false } = {}): Dispose {
+      const entry = { prefix: prefix.replace(/\/+$/, ""), form, isBase };
       forms = [entry, ...forms].sort((a, b) => b.prefix.length - a.prefix.length);
       return () => {
         forms = forms.filter((other) => other !== entry);
       };
     },
+
+    /** The prefixes that clients have in their base address. */
+    bases: () => forms.filter(({ isBase }) => isBase).map(({ prefix }) => prefix),
 
     /** The body of the response to an error on this path. */
     render(path: string, error: PorticoError, requestId?: string): string {
