@@ -5,20 +5,14 @@ import type { ContributionPoint, Contributions, Dispose, ServiceName, Services }
 const empty: readonly [] = [];
 
 /** Lists of what is registered, by name. `order` sorts each; `changed` is told of each change. */
-export function createLists<T>({
-  order = (items: T[]) => items,
-  changed = (_name: string) => {},
-}: {
-  order?: (items: T[]) => T[];
-  changed?: (name: string) => void;
-} = {}) {
+export function createLists<T>(how: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {}) {
   const lists = new Map<string, readonly T[]>();
   /** The same list until it changes; for nothing always the same. */
   const of = (name: string): readonly T[] => lists.get(name) ?? empty;
   function set(name: string, items: T[]): void {
-    if (items.length) lists.set(name, order(items));
+    if (items.length) lists.set(name, how.order?.(items) ?? items);
     else lists.delete(name);
-    changed(name);
+    how.changed?.(name);
   }
   return {
     of,

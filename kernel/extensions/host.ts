@@ -8,7 +8,6 @@ import { createTurns } from "../timing/in-turn.ts";
 import type { Logger } from "../types.ts";
 import { type Problem, problemOf, sayProblem } from "../modules/problem.ts";
 import type { Kind, Phase } from "./kind.ts";
-import { candidatesOf } from "./record.ts";
 import { createScan } from "./scan.ts";
 import { type Candidate, choose, type Slot, type Version } from "./slot.ts";
 import { createSwap } from "./swap.ts";
@@ -179,8 +178,10 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
     throw new PorticoError(`${one}_not_found`, message, { status: 404 });
   }
 
+  /** All that goes by a slot's name: first the candidate that is meant. */
   function recordsOf(slot: S): Shown[] {
-    return candidatesOf(slot).map((candidate) => kind.describe(slot, candidate));
+    const others = [...slot.candidates, ...slot.duplicates].filter((one) => one !== slot.top);
+    return [slot.top ?? [], others].flat().map((candidate) => kind.describe(slot, candidate));
   }
 
   async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {

@@ -21,12 +21,6 @@ export type ExtensionState =
   | "unapproved"
   | "shadowed";
 
-/** All that goes by a slot's name: first the candidate that is meant. */
-export function candidatesOf<V extends Version>(slot: Slot<V>): V["candidate"][] {
-  const { top, candidates, duplicates } = slot;
-  return [...(top ? [top] : []), ...candidates.filter((one) => one !== top), ...duplicates];
-}
-
 export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 
 export function describe(slot: Described, candidate: Candidate) {

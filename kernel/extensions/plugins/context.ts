@@ -6,7 +6,6 @@ import { PorticoError } from "../../errors.ts";
 import type { OpenServer } from "../../http/pool.ts";
 import { runAs } from "../../owner.ts";
 import type { ContributionRegistry, ServiceRegistry } from "../../registry.ts";
-import type { UserModule } from "../../modules/load.ts";
 import { formatKeyPath } from "../../text/key-path.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { ContributionPoints } from "./points.ts";
@@ -17,7 +16,6 @@ import type {
   Dispose,
   Logger,
   Mount,
-  Paths,
   PluginContext,
   PluginDefinition,
   ServerOptions,
@@ -25,22 +23,18 @@ import type {
 
 /** The parts of the gateway that contexts hand on. */
 export interface PluginParts {
-  version: string;
-  paths: Paths;
+  /** What is the same in all of them. */
+  common: Pick<PluginContext, "version" | "paths" | "url" | "ports" | "secrets" | "busy" | "load">;
   log: Logger;
   bus: Bus;
   services: ServiceRegistry;
   contributions: ContributionRegistry;
   points: Pick<ContributionPoints, "check">;
   mount: Mount;
-  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset" | "secrets">;
-  url(): string;
-  ports(): readonly number[];
+  config: Pick<ConfigStore, "define" | "section" | "check" | "set" | "unset">;
   /** Opens (or shares) the loopback server of that name. */
   openServer(options: ServerOptions): Promise<OpenServer>;
-  busy<T>(work: Promise<T>): Promise<T>;
   addReadiness(name: string, check: () => string | undefined): Dispose;
-  load(file: string, limitMs: number): Promise<UserModule>;
 }
 
 type TaskTimes = Parameters<PluginContext["task"]>[1];
@@ -70,16 +64,12 @@ export function createPluginContext(
   }
 
   return {
+    ...parts.common,
     name,
     dir: candidate.realDir,
     config,
     log,
-    paths: parts.paths,
-    version: parts.version,
     signal: scope.signal,
-    url: parts.url,
-    ports: parts.ports,
-    secrets: () => parts.config.secrets(),
     ...ownedMount(parts.mount, stage, owned),
     async server(serverOptions) {
       const { server, release } = await parts.openServer(serverOptions);
@@ -124,8 +114,6 @@ export function createPluginContext(
       if (value === undefined) await parts.config.unset(path);
       else await parts.config.set(path, value);
     },
-    busy: parts.busy,
-    load: parts.load,
     readiness: (check) => stage("readiness", () => parts.addReadiness(name, check)),
   };
 }

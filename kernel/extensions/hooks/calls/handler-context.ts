@@ -5,15 +5,10 @@ import type { EventName, Events, HookCall, HookContext, Logger } from "../../../
 import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 
-type Around = Pick<
-  HookHostOptions,
-  "paths" | "bus" | "env" | "members" | "memberNames" | "lookup" | "secrets" | "settings"
->;
-
 /** A new context for one call. */
 export function createHandlerContext(
   version: HookVersion,
-  around: Around,
+  around: HookHostOptions,
   signal: AbortSignal,
   log: Logger,
 ): HookContext {
@@ -38,7 +33,7 @@ export function createHandlerContext(
   return ctx as unknown as HookContext;
 }
 
-function requiredEnvironment(names: readonly string[], around: Around): Record<string, string | undefined> {
+function requiredEnvironment(names: readonly string[], around: HookHostOptions): Record<string, string | undefined> {
   const secrets = new Set(around.secrets());
   const variables = around.env();
   // The gateway's own token is nobody's business, whatever a hook declares.
@@ -49,7 +44,7 @@ function requiredEnvironment(names: readonly string[], around: Around): Record<s
 /** What a plugin gives: made at its first use, with a clear error where that plugin does not run. */
 function createMember(
   name: string,
-  { members, lookup }: Around,
+  { members, lookup }: HookHostOptions,
   caller: Pick<HookCall, "hook" | "options" | "signal">,
 ): unknown {
   const member = members().find((one) => one.name === name);
