@@ -6,7 +6,7 @@
  */
 import { Cron } from "croner";
 import { PorticoError } from "portico";
-import { formatDuration, type GivenSchedule, parseDuration, type ScheduleSpec } from "portico/cron";
+import { formatDuration, type GivenSchedule, LONGEST_MS, parseDuration, type ScheduleSpec } from "portico/cron";
 
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 
@@ -159,10 +159,12 @@ function fromText(text: string, param: string): ScheduleSpec {
   return { kind: "cron", expr: trimmed };
 }
 
+const LAST_DATE = Date.parse("9999-12-31T23:59:59.999Z");
+
 function isoOf(ms: number, param: string): string {
-  const date = new Date(ms);
-  if (Number.isNaN(date.getTime())) fail(`${ms} is not a date.`, param);
-  return date.toISOString();
+  // what comes after is written with a sign, and by jitter may be no date at all
+  if (Number.isNaN(new Date(ms).getTime()) || Math.abs(ms) > LAST_DATE) fail(`${ms} is not a date.`, param);
+  return new Date(ms).toISOString();
 }
 
 function parseAt(given: string | number, tz: string, now: number, param: string): string {
@@ -173,15 +175,16 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
     fail(`${JSON.stringify(at)} is not a date: write ISO 8601, such as 2027-01-31T09:00:00+01:00, or "in 20m".`, param);
   }
   const iso = at.trim().replace(" ", "T");
-  if (/(Z|[+-]\d\d:?\d\d)$/i.test(iso.slice(10))) {
-    const ms = Date.parse(iso);
-    if (Number.isNaN(ms)) fail(`${JSON.stringify(at)} is not a date that exists.`, param);
-    return new Date(ms).toISOString();
-  }
-  const local = iso.length === 10 ? `${iso}T00:00:00` : iso.length === 16 ? `${iso}:00` : iso.slice(0, 19);
+  const [time] = iso.split(/\s*(?:Z|[+-]\d\d:?\d\d)$/i, 1) as [string];
+  const local = time.length === 10 ? `${time}T00:00:00` : time.length === 16 ? `${time}:00` : time.slice(0, 19);
   const wall = Date.parse(`${local}Z`);
   if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
     fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+  }
+  if (time !== iso) {
+    const ms = Date.parse(iso);
+    if (Number.isNaN(ms)) fail(`${JSON.stringify(at)} is not a date that exists.`, param);
+    return new Date(ms).toISOString();
   }
   return new Date(instantOf(tz, wall)).toISOString();
 }
@@ -191,8 +194,8 @@ export function parseSchedule(given: GivenSchedule, now: number, zone: string, p
   const schedule: Exclude<GivenSchedule, string> = typeof given === "string" ? fromText(given, param) : given;
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
-    if (!Number.isSafeInteger(everyMs) || everyMs < 100) {
-      fail("everyMs must be a whole number of milliseconds, at least 100.", `${param}.everyMs`);
+    if (!Number.isSafeInteger(everyMs) || everyMs < 100 || everyMs > LONGEST_MS) {
+      fail("everyMs must be a whole number of milliseconds, from 100 to a hundred years.", `${param}.everyMs`);
     }
     return { kind: "every", everyMs };
   }

@@ -14,7 +14,8 @@ export interface JobsOptions {
 }
 export type Jobs = ReturnType<typeof createJobs>;
 
-const SETTINGS = [
+/** What a job may have or not. */
+export const SETTINGS = [
   "description",
   "missed",
   "overlap",

@@ -1,5 +1,6 @@
 import { compile, type PluginContext } from "portico";
-import type { Jobs } from "./jobs.ts";
+import { mergePatch } from "portico/cron";
+import { type Jobs, SETTINGS } from "./jobs.ts";
 import { viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./firing/runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
@@ -23,7 +24,7 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     add: async (given: unknown, source: "api" | "agent") =>
       viewJob(await jobs.add(newJob.parse(given), source), now(), DATES_SHOWN),
     change: async (id: string, given: unknown) =>
-      viewJob(await jobs.change(id, jobChange.parse(given)), now(), DATES_SHOWN),
+      viewJob(await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)), now(), DATES_SHOWN),
     async switch(id: string, status: "enabled" | "disabled") {
       // What disabled itself may be enabled again, wherever it is written down.
       const { state } = await jobs.find(id);

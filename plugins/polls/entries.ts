@@ -17,7 +17,8 @@ export interface PollEntriesOptions {
 }
 export type PollEntries = ReturnType<typeof createPollEntries>;
 
-const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
+/** What a poll may have or not. */
+export const SETTINGS = ["description", "maxItems", "timeoutMs", "maxBytes", "allowPrivateNetwork"] as const;
 const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
 const SHORTEST_MS = 100;
 /** `Retry-After` is followed up to an hour, a lease lasts some minutes: nothing is ever further away but by its interval. */

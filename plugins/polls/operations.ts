@@ -1,10 +1,13 @@
 import { compile, type PluginContext, PorticoError } from "portico";
-import type { PollEntries } from "./entries.ts";
+import { mergePatch } from "portico/cron";
+import { type PollEntries, SETTINGS } from "./entries.ts";
 import { type Cursor, KIND, type PollBody, placeOf, viewCheck, viewPoll } from "./poll.ts";
 import type { PollRunner } from "./checking/runner.ts";
 import { NewPoll, PollChange } from "./schema.ts";
 import { CheckFailed } from "./sources/source.ts";
 import { render } from "./checking/template.ts";
+
+const REMOVABLE = [...SETTINGS, "payload", "fireOnFirst"] as const;
 
 interface OperationsOptions {
   ctx: PluginContext;
@@ -52,7 +55,7 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
     show: async (id: string) => viewPoll(await entries.find(id)),
     add: async (given: unknown, origin: "api" | "agent") => viewPoll(await entries.add(newPoll.parse(given), origin)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {
-      const { poll, rebaselined } = await entries.change(id, pollChange.parse(given), by);
+      const { poll, rebaselined } = await entries.change(id, mergePatch(pollChange.parse, given, REMOVABLE), by);
       return {
         ...viewPoll(poll),
         rebaselined: rebaselined || undefined,

@@ -1,22 +1,31 @@
 import { PorticoError } from "portico";
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+/** A hundred years: every date that is so far ahead is one that can be written. */
+export const LONGEST_MS = 3_155_760_000_000;
 const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
 
 /**
- * Milliseconds of `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds, of at least `least` of them. Throws 400 for
- * anything else; `param` says whose value it is.
+ * Milliseconds of `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds, of at least `least` of them and no more than a
+ * hundred years. Throws 400 for anything else; `param` says whose value it is.
  */
 export function parseDuration(value: string | number, param?: string, least = 1): number {
-  const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
-  if (Number.isFinite(ms) && ms >= least) return ms;
   const whose = param === undefined ? "" : `${param}: `;
+  const about = param === undefined ? {} : { param };
+  const ms = Math.round(typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", "")));
+  if (ms > LONGEST_MS)
+    throw new PorticoError(
+      "invalid_request_error",
+      `${whose}${JSON.stringify(value)} is longer than 100 years.`,
+      about,
+    );
+  if (ms >= least) return ms;
   throw new PorticoError(
     "invalid_request_error",
     `${whose}${JSON.stringify(value)} is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${
       least > 0 ? "above 0" : "(0: never)"
     }.`,
-    param === undefined ? {} : { param },
+    about,
   );
 }
 

@@ -55,9 +55,25 @@ export const wantsEnabled = (given: EnabledOrNot, otherwise: boolean): boolean =
 const newEntryId = (prefix: string): string =>
   `${prefix}_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
 
-/** Milliseconds since 1970 as ISO 8601, `null` for none. */
+/** Milliseconds since 1970 as ISO 8601, `null` for none, and for what is no date. */
 export const isoDate = (ms: number | null | undefined): string | null =>
-  ms === null || ms === undefined ? null : new Date(ms).toISOString();
+  typeof ms === "number" && Number.isFinite(new Date(ms).getTime()) ? new Date(ms).toISOString() : null;
+
+/**
+ * A change as JSON merge patches have it: `null` takes away what is `removable` (it is `undefined` in the result).
+ * `parse` checks the rest.
+ */
+export function mergePatch<C extends object>(
+  parse: (given: unknown) => C,
+  given: unknown,
+  removable: readonly (keyof C & string)[],
+): C {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return parse(given);
+  const members = Object.entries(given);
+  const isRemoved = ([key, value]: [string, unknown]) => value === null && removable.some((one) => one === key);
+  const rest = parse(Object.fromEntries(members.filter((one) => !isRemoved(one))));
+  return { ...rest, ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])) };
+}
 
 /** As a JSON body would bring it: without `undefined` members, at any depth. */
 export const asBody = (value: Record<string, unknown>): Record<string, unknown> => JSON.parse(JSON.stringify(value));

@@ -31,7 +31,13 @@ test("bad definitions are refused with the field", async () => {
     [{ schedule: "every 0", payload: turn }, "schedule"],
     [{ schedule: { kind: "every", everyMs: 0 }, payload: turn }, "schedule.everyMs"],
     [{ schedule: { kind: "at", at: "2020-01-01T00:00:00Z" }, payload: turn }, "schedule.at"],
+    [{ schedule: { kind: "every", everyMs: 9e15 }, payload: turn }, "schedule.everyMs"],
+    [{ schedule: "every 99999999d", payload: turn }, "schedule"],
+    [{ schedule: "in 99999999d", payload: turn }, "schedule.at"],
+    [{ schedule: { kind: "at", at: 8.64e15 }, payload: turn, jitterMs: 1000 }, "schedule.at"],
     [{ schedule: { kind: "at", at: "2026-02-30" }, payload: turn }, "schedule.at"],
+    [{ schedule: { kind: "at", at: "2027-02-30T00:00:00Z" }, payload: turn }, "schedule.at"],
+    [{ schedule: { kind: "at", at: "2027-06-31T09:00+02:00" }, payload: turn }, "schedule.at"],
     [{ schedule: hourly, payload: { kind: "agentTurn" } }, "payload.message"],
     [{ schedule: hourly, payload: { kind: "hook", event: "no event" } }, "payload.event"],
     [{ schedule: hourly }, "payload"],
@@ -174,6 +180,10 @@ test("edit keeps the due time unless the schedule changes", async () => {
   assert.is((await cron.jobs.find("b")).row.nextAt, before);
   await cron.operations.change("b", { schedule: "every 10m" });
   assert.is((await cron.jobs.find("b")).row.nextAt, Date.parse("2026-05-01T08:30:00Z"));
+  await cron.operations.change("b", { timeoutMs: 5000, overlap: "queue" });
+  const cleared = await cron.operations.change("b", { timeoutMs: null, overlap: null });
+  assert.equal([cleared["timeoutMs"], cleared["overlap"]], [undefined, "skip"]);
+  assert.is((await refused(cron.operations.change("b", { payload: null }))).param, "payload");
   assert.is((await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param, "schedule.expr");
   assert.is((await cron.operations.change("b", { status: "disabled" }))["status"], "disabled");
   assert.is((await cron.operations.change("b", { enabled: true }))["status"], "enabled");

@@ -198,6 +198,7 @@ test("a process that dies on this machine is noticed while the loop runs, also a
   const start = readFileSync(`/proc/${zombie}/stat`, "utf8").split(" ")[21];
   const zombieWorker = worker.replace(/:\d+\.\d+:/, `:${zombie}.${start}:`);
   assert.not(isDead(zombieWorker));
+  parent.kill("SIGSTOP");
   process.kill(zombie, "SIGKILL");
   await until("a zombie", () => readFileSync(`/proc/${zombie}/stat`, "utf8").includes(") Z "));
   assert.ok(isDead(zombieWorker));
