@@ -44,7 +44,7 @@ const importers: Record<string, string[]> = {
   pg: ["plugins/store/postgres/connection.ts"],
   "playwright-core": ["plugins/browser/drivers/playwright.ts"],
   croner: ["plugins/cron/dates.ts"],
-  "ipaddr.js": ["plugins/egress/", "kernel/http/address.ts"],
+  "ipaddr.js": ["plugins/egress/", "kernel/http/access/address.ts"],
   htmlparser2: [
     "plugins/polls/sources/feeds/xml.ts",
     "plugins/webhooks/bodies/xml.ts",

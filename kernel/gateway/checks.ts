@@ -2,7 +2,7 @@
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
 import { PorticoError } from "../errors.ts";
-import { isLoopback } from "../http/address.ts";
+import { isLoopback } from "../http/access/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { Logger } from "../types.ts";
 

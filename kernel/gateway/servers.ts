@@ -1,9 +1,9 @@
 /** The gateway's own server, and the loopback ones that plugins open beside it. */
 import type { ConfigStore } from "../config/config.ts";
-import { createAuth } from "../http/auth.ts";
+import { createAuth } from "../http/access/auth.ts";
 import { createServerPool } from "../http/pool.ts";
 import { createServer } from "../http/server.ts";
-import { createThrottle } from "../http/throttle.ts";
+import { createThrottle } from "../http/access/throttle.ts";
 import type { LogBook } from "../log/log.ts";
 import type { ContributionRegistry } from "../registry.ts";
 import type { Logger, Workers } from "../types.ts";

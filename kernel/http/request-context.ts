@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../config/schema.ts";
 import type { Call, Check, Client, Logger } from "../types.ts";
-import { addressOf } from "./address.ts";
-import { ANONYMOUS } from "./auth.ts";
+import { addressOf } from "./access/address.ts";
+import { ANONYMOUS } from "./access/auth.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
 import { readBody } from "./body/read.ts";
 

@@ -5,9 +5,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PorticoError } from "../errors.ts";
 import type { Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
-import type { Auth } from "./auth.ts";
+import type { Auth } from "./access/auth.ts";
 import type { Connections } from "./connections.ts";
-import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./guards.ts";
+import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
 import { RequestContext, type ServerContext } from "./request-context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";

@@ -3,7 +3,7 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { Access, UpgradeHandler } from "../types.ts";
-import { addressOf } from "./address.ts";
+import { addressOf } from "./access/address.ts";
 import type { RequestsOptions } from "./requests.ts";
 import { requestId } from "./request-context.ts";
 import { logFailure, publicError } from "./response/errors.ts";

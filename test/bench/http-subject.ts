@@ -1,6 +1,6 @@
 /** A process under test for `http.bench.ts`: argument `bare` is node:http alone, `portico` the kernel's server. */
 import { createServer as createBare } from "node:http";
-import { createAuth } from "../../kernel/http/auth.ts";
+import { createAuth } from "../../kernel/http/access/auth.ts";
 import { createServer } from "../../kernel/http/server.ts";
 import { quietLog } from "../support/quiet-log.ts";
 

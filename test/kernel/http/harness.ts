@@ -1,6 +1,6 @@
 /** A server of the kernel's own on a free port, and a client that sends exactly the bytes it is told to. */
 import { connect, type Socket } from "node:net";
-import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel/http/auth.ts";
+import { type AuthOptions, type AuthSettings, createAuth } from "../../../kernel/http/access/auth.ts";
 import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/types.ts";

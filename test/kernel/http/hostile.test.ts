@@ -2,8 +2,8 @@
 import type { IncomingMessage } from "node:http";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { addressOf, callerOf, parseNetworks } from "../../../kernel/http/address.ts";
-import { bearerOf, occursTwice } from "../../../kernel/http/auth.ts";
+import { addressOf, callerOf, parseNetworks } from "../../../kernel/http/access/address.ts";
+import { bearerOf, occursTwice } from "../../../kernel/http/access/auth.ts";
 import { checkJsonType, parseJson } from "../../../kernel/http/body/json.ts";
 import { createRouter } from "../../../kernel/http/router.ts";
 import { assertLinear } from "../../support/growth.ts";

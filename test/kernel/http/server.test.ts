@@ -4,7 +4,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocketServer, WebSocket } from "ws";
 import { isPorticoError } from "../../../kernel/errors.ts";
-import { createAuth } from "../../../kernel/http/auth.ts";
+import { createAuth } from "../../../kernel/http/access/auth.ts";
 import { createServer } from "../../../kernel/http/server.ts";
 import { until } from "../../support/until.ts";
 import { ask, closeAll, codeOf, collect, collectLog, exchange, parseAnswer, startServer } from "./harness.ts";

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { PorticoError } from "../errors.ts";
+import { derived } from "./derived.ts";
 
 type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
@@ -61,31 +61,11 @@ function readNetwork(entry: string): Network {
   throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range such as 10.0.0.0/8`);
 }
 
-const known = new WeakMap<readonly string[], Networks>();
-
-function networksOf(entries: readonly string[]): Networks {
-  const networks = known.get(entries) ?? parseNetworks(entries);
-  known.set(entries, networks);
-  return networks;
-}
+const networksOf = derived(parseNetworks);
 
 /** Without the brackets and the port that some proxies write. */
 function plain(hop: string): string {
   const [, bracketed, bare] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(hop) ?? [];
   const ip = bracketed ?? bare ?? hop;
   return ip.startsWith("::ffff:") && ip.includes(".") ? ip.slice(7) : ip;
-}
-
-/** Why a port cannot be listened on, for the person who starts the gateway. */
-export function listenError(error: NodeJS.ErrnoException, host: string, port: number): PorticoError {
-  if (error.code === "EADDRINUSE") {
-    return new PorticoError(
-      "port_in_use",
-      `Port ${port} on ${host} is in use. Stop what listens there, or choose another port with --port.`,
-      { cause: error },
-    );
-  }
-  return new PorticoError("cannot_listen", `Cannot listen on ${host}:${port} (${error.code ?? error.message}).`, {
-    cause: error,
-  });
 }

@@ -1,10 +1,10 @@
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PorticoError } from "../../../kernel/errors.ts";
-import type { AuthSettings } from "../../../kernel/http/auth.ts";
-import { createThrottle } from "../../../kernel/http/throttle.ts";
-import type { Access, Authenticator, Client } from "../../../kernel/types.ts";
-import { ask, closeAll, codeOf, exchange, head, startServer, type TestServerOptions } from "./harness.ts";
+import { PorticoError } from "../../../../kernel/errors.ts";
+import type { AuthSettings } from "../../../../kernel/http/access/auth.ts";
+import { createThrottle } from "../../../../kernel/http/access/throttle.ts";
+import type { Access, Authenticator, Client } from "../../../../kernel/types.ts";
+import { ask, closeAll, codeOf, exchange, head, startServer, type TestServerOptions } from "../harness.ts";
 
 test.after(closeAll);
 

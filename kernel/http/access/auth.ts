@@ -1,8 +1,8 @@
 /** Who a request comes from: the owner (token or password), a client key, or nobody. */
 import type { IncomingMessage } from "node:http";
-import type { KernelConfig } from "../config/schema.ts";
-import { isPorticoError, PorticoError } from "../errors.ts";
-import type { Access, Authenticator, Client, Logger } from "../types.ts";
+import type { KernelConfig } from "../../config/schema.ts";
+import { isPorticoError, PorticoError } from "../../errors.ts";
+import type { Access, Authenticator, Client, Logger } from "../../types.ts";
 import { type Secret, secretOf } from "./secret.ts";
 import { createThrottle, type Throttle } from "./throttle.ts";
 

@@ -1,8 +1,8 @@
 import { networkInterfaces } from "node:os";
-import { test } from "../../support/suite.ts";
+import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createGuards } from "../../../kernel/http/guards.ts";
-import { ask, closeAll, codeOf, exchange, head, startServer } from "./harness.ts";
+import { createGuards } from "../../../../kernel/http/access/guards.ts";
+import { ask, closeAll, codeOf, exchange, head, startServer } from "../harness.ts";
 
 test.after(closeAll);
 

@@ -6,10 +6,11 @@
  * interface takes any name unless `allowedHosts` is set, for it cannot know under which names it is reached.
  */
 import type { IncomingMessage } from "node:http";
-import type { HttpSettings } from "../config/schema.ts";
-import { PorticoError } from "../errors.ts";
+import type { HttpSettings } from "../../config/schema.ts";
+import { PorticoError } from "../../errors.ts";
 import { isLoopback } from "./address.ts";
 import { occursTwice } from "./auth.ts";
+import { derived } from "./derived.ts";
 
 export interface GuardOptions {
   settings: () => HttpSettings;
@@ -34,26 +35,13 @@ export type Guards = ReturnType<typeof createGuards>;
 export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) {
   let hostRestricted = true;
   let names: readonly string[] = LOOPBACK_NAMES;
-  let allowedHosts: readonly string[] | undefined;
-  let hosts = new Set<string>();
-  let allowedOrigins: readonly string[] | undefined;
-  let pages = new Set<string>();
-
-  function refresh(): void {
-    const { http: set } = settings();
-    if (set.allowedHosts !== allowedHosts) {
-      allowedHosts = set.allowedHosts;
-      hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
-    }
-    if (set.allowedOrigins !== allowedOrigins) {
-      allowedOrigins = set.allowedOrigins;
-      pages = new Set([...allowedOrigins, ...origins].map(normalOrigin));
-      pages.delete("null");
-    }
-  }
+  const hostsOf = derived((allowed: readonly string[]) => new Set(allowed.map((host) => host.toLowerCase())));
+  const pagesOf = derived((allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)));
 
   function checkHost(host: string): void {
-    if (names.includes(host) || (!hostRestricted && hosts.size === 0)) return;
+    if (names.includes(host)) return;
+    const hosts = hostsOf(settings().http.allowedHosts);
+    if (!hostRestricted && hosts.size === 0) return;
     if (hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""))) return;
     throw new PorticoError(
       "forbidden_host",
@@ -72,7 +60,6 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
 
     /** Checks one request. Returns the allowed foreign origin, which is to get CORS headers. Throws `forbidden_…`. */
     check(req: IncomingMessage, { origins: extra, linkable = false }: GuardExceptions = {}): string | undefined {
-      refresh();
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       }
@@ -84,7 +71,8 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
       checkHost(host);
       const page = origin === undefined ? undefined : normalOrigin(origin);
       if (page !== undefined && page !== `http://${host}` && page !== `https://${host}`) {
-        if (pages.has(page) || extra?.some((one) => normalOrigin(one) === page)) return origin;
+        const isAllowed = page !== "null" && pagesOf(settings().http.allowedOrigins).has(page);
+        if (isAllowed || extra?.some((one) => normalOrigin(one) === page)) return origin;
         throw new PorticoError(
           "forbidden_origin",
           "Pages of that origin may not call this gateway. Name the origin in gateway.http.allowedOrigins if they should.",

@@ -1,5 +1,5 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
-import { PorticoError } from "../errors.ts";
+import { PorticoError } from "../../errors.ts";
 import { callerOf } from "./address.ts";
 
 export interface ThrottleOptions {
