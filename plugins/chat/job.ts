@@ -169,6 +169,8 @@ export interface ChatResponse {
   body?: Buffer;
   /** The same, parsed; left out where nobody had to. */
   completion?: ChatCompletion;
+  /** Of a whole response, where that is known without its `completion`. */
+  usage?: Usage | undefined;
   stream?: ResponseStream;
   /** `application/json` for a whole response that is too large to be held, else an event stream. */
   streamType?: "sse" | "json";

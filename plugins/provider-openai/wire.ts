@@ -24,7 +24,7 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
       streamUsage: true,
       passThrough(target, request) {
         if (!fits(quirksOf(target), request, target.model)) return undefined;
-        return { url: `${target.baseUrl}/chat/completions`, headers: headersOf(target) };
+        return { url: chatUrl(target.baseUrl), headers: headersOf(target) };
       },
       encode(request, target) {
         const { request: fitted, dropped } = adapt(quirksOf(target), request);
@@ -73,6 +73,19 @@ function post(target: Target, path: string, body: object, dropped: string[]): Wi
     body: JSON.stringify(body),
     dropped,
   };
+}
+
+const chatUrls = new Map<string, string>();
+const MOST_URLS = 1000;
+
+/** The same string for the same base: the client finds what it knows of an address without reading it again. */
+function chatUrl(base: string): string {
+  let url = chatUrls.get(base);
+  if (url !== undefined) return url;
+  if (chatUrls.size >= MOST_URLS) chatUrls.clear();
+  url = `${base}/chat/completions`;
+  chatUrls.set(base, url);
+  return url;
 }
 
 /** A channel's own headers → its key → those that are sent. */

@@ -5,11 +5,9 @@ export interface Secret {
   equals(given: string): boolean;
 }
 
-const SHORT = 256;
-/** No header is longer. */
-const LONG = 16 * 1024;
-const shortBlock = Buffer.alloc(SHORT);
-const longBlock = Buffer.alloc(LONG);
+/** In bytes. Tokens are seldom longer than the first; no header is longer than the last. */
+const SIZES = [64, 256, 16 * 1024];
+const blocks = SIZES.map((size) => Buffer.alloc(size));
 
 /**
  * Compares in constant time: both texts lie zero-padded in blocks of one size, so neither the content nor the length
@@ -17,7 +15,7 @@ const longBlock = Buffer.alloc(LONG);
  * An empty secret equals nothing.
  */
 export function secretOf(text: string): Secret {
-  const block = Buffer.byteLength(text) < SHORT ? shortBlock : longBlock;
+  const block = blocks.find((one) => Buffer.byteLength(text) < one.length) ?? blocks.at(-1)!;
   const wanted = Buffer.alloc(block.length);
   wanted.write(text);
   return {

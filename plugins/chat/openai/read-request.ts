@@ -55,8 +55,11 @@ function readModels(models: unknown): string[] {
 const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
 /** Members that some servers take for members of the body itself. */
 const MERGED = ["extra_body", "extraBody"];
-/** Told by their quoted names in the text: inside a string the quotes would be escaped. */
-const WATCHED = ["model", "models", "messages", "input"].map((name) => `"${name}"`);
+/**
+ * How `model`, `models`, `messages` and `input` begin with their quote, which would be escaped inside a string. V8 finds six
+ * characters by one of them at a time, which quotes are best for, and more in a slower way.
+ */
+const WATCHED = ['"model', '"messa', '"input'];
 
 /** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
 export function checkMembers(value: Fields, raw?: Buffer): void {
@@ -88,9 +91,9 @@ export function checkMembers(value: Fields, raw?: Buffer): void {
 function mayRepeat(raw: Buffer): boolean {
   // Looking through a string takes a third less than through bytes, the copy included.
   const text = raw.toString("latin1");
-  for (const name of WATCHED) {
-    const at = text.indexOf(name);
-    if (at !== -1 && text.indexOf(name, at + name.length) !== -1) return true;
+  for (const beginning of WATCHED) {
+    const at = text.indexOf(beginning);
+    if (at !== -1 && text.indexOf(beginning, at + beginning.length) !== -1) return true;
   }
   return text.includes("\\u00");
 }

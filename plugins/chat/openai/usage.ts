@@ -27,11 +27,13 @@ function parsed(text: string): Usage | undefined {
   }
 }
 
-const OPTION = Buffer.from(',"stream_options":{"include_usage":true}}');
+const OPTION = ',"stream_options":{"include_usage":true}}';
 
 /** A request's bytes with `stream_options.include_usage` set; undefined where they have stream options already. */
-export function askingForUsage(bytes: Buffer, options: unknown): Buffer | undefined {
+export function askingForUsage(bytes: Buffer | string, options: unknown): Buffer | string | undefined {
   if (options !== undefined) return undefined;
-  const at = bytes.lastIndexOf(125);
-  return at === -1 ? undefined : Buffer.concat([bytes.subarray(0, at), OPTION]);
+  const at = bytes.lastIndexOf("}");
+  if (at === -1) return undefined;
+  if (typeof bytes === "string") return bytes.slice(0, at) + OPTION;
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(OPTION)]);
 }

@@ -54,5 +54,5 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): M
 
 /** The usage of a whole response, as the upstream gave it. */
 export function usageOf(response: ChatResponse): Usage | undefined {
-  return response.completion?.usage;
+  return response.completion?.usage ?? response.usage;
 }

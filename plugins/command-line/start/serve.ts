@@ -50,18 +50,22 @@ async function endOf(link: ProcessLink, gateway: () => StartedGateway | undefine
 /** What a pipe takes in one piece, whoever else writes to it. */
 const PIPE_BYTES = 4096;
 
-/** The lines of one turn of the event loop leave in one write: under load that is a tenth of the cost. */
+/** Lines may wait this long for others: each write wakes whoever reads them, which costs as much as a small request. */
+const DELAY_MS = 20;
+
 function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {
   let lines = "";
   const flush = () => {
+    if (lines === "") return;
     const all = lines;
     lines = "";
     out.write(all);
   };
+  process.on("exit", flush);
   return (line) => {
     // lines of several workers must not run into each other
-    if (isShared && lines !== "" && Buffer.byteLength(lines) + Buffer.byteLength(line) > PIPE_BYTES) flush();
-    if (lines === "") setImmediate(() => lines !== "" && flush());
+    if (isShared && Buffer.byteLength(lines) + Buffer.byteLength(line) > PIPE_BYTES) flush();
+    if (lines === "") setTimeout(flush, DELAY_MS).unref();
     lines += line;
   };
 }

@@ -170,6 +170,8 @@ export interface WireRequest {
   /** The same ones frozen for every request of a channel are written once. */
   headers: Record<string, string>;
   body?: string | Buffer | BodySource;
+  /** `latin1`: each character of a body that is a string is a byte. Else it goes out as UTF-8. */
+  coding?: "latin1" | undefined;
   /** A 2xx response goes on as it comes, whatever it is. */
   raw?: boolean;
   /** Parameter paths that were dropped. */

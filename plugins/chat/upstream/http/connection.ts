@@ -1,7 +1,7 @@
 /** One kept-alive connection to an upstream: a request goes out, its response comes back, then the next. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import type { BodySource } from "portico/chat";
+import type { BodySource, WireRequest } from "portico/chat";
 import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
 
 /** Whom a response is for. After `end` or `fail` nothing more is told. */
@@ -49,8 +49,8 @@ export class Connection implements ResponseEvents {
     });
   }
 
-  /** `head`: the request's lines up to the empty one, which is left to `send`. A string goes out as UTF-8. */
-  send(head: string, body: string | Buffer | BodySource | undefined, taker: Taker): void {
+  /** `head`: the request's lines up to the empty one, which is left to `send`. */
+  send(head: string, { body, coding }: Pick<WireRequest, "body" | "coding">, taker: Taker): void {
     this.#taker = taker;
     this.#reader.expect();
     const socket = this.#socket;
@@ -69,9 +69,10 @@ export class Connection implements ResponseEvents {
       );
       return;
     }
-    const text = typeof body === "string";
-    const start = `${head}content-length: ${text ? Buffer.byteLength(body) : body.length}\r\n\r\n`;
-    if (text) socket.write(start + body, "utf8");
+    const isText = typeof body === "string";
+    const length = isText && coding === undefined ? Buffer.byteLength(body) : body.length;
+    const start = `${head}content-length: ${length}\r\n\r\n`;
+    if (isText) socket.write(start + body, coding);
     // Latin-1 is bytes as they are: head and body leave in one write.
     else if (body.length <= ONE_WRITE_BYTES) socket.write(start + body.toString("latin1"), "latin1");
     else {

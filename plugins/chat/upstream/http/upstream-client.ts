@@ -7,16 +7,11 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
 import { inBurst } from "portico";
 import { parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
-import type { BodySource } from "portico/chat";
+import type { WireRequest } from "portico/chat";
 import type { Connection, Taker } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
-export interface UpstreamCall {
-  method: "GET" | "POST";
-  url: string;
-  headers: Record<string, string>;
-  body?: string | Buffer | BodySource | undefined;
-}
+export type UpstreamCall = Pick<WireRequest, "method" | "url" | "headers" | "body" | "coding">;
 
 /** Called in this order: head, data…, then end or fail; nothing after `abort()`. */
 export interface Receiver {
@@ -76,7 +71,7 @@ export function createUpstreamClient(env: ProxyEnvironment): UpstreamClient {
       try {
         const address = splitUrl(call.url);
         const pool = poolOf(address.origin, proxy);
-        exchange.begin(pool, headOf(call, address, pool), call.body);
+        exchange.begin(pool, headOf(call, address, pool), call);
       } catch (error) {
         // never before `send` has returned: the receiver may not be ready to hear of it
         queueMicrotask(() => exchange.fail(error as Error));
@@ -160,12 +155,12 @@ class Exchange implements Taker, Sending {
     this.#receiver = receiver;
   }
 
-  begin(pool: Pool, head: string, body: UpstreamCall["body"]): void {
+  begin(pool: Pool, head: string, call: UpstreamCall): void {
     this.#pool = pool;
     inBurst(() => {
       if (this.#over) return;
       this.#connection = pool.take();
-      this.#connection.send(head, body, this);
+      this.#connection.send(head, call, this);
       if (this.#paused) this.#connection.pause();
     });
   }

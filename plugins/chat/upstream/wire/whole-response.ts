@@ -14,6 +14,7 @@ import type { ChatResponse } from "../../job.ts";
 import type { WireAttempt } from "../attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
 import { readCompletion } from "../../openai/completion.ts";
+import { ResponseShapes } from "../../openai/response-shape.ts";
 import type { AttemptTarget } from "../target.ts";
 
 /** A response that has come as a whole. */
@@ -36,6 +37,8 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
       status,
     );
   }
+  const isRead = native !== undefined || wire.decode !== undefined || job.stream || job.capture || !job.mayPassRaw;
+  if (!isRead) return { ...passWhole(body, target), firstByteMs };
   const { completion, changed } =
     native !== undefined
       ? { completion: native.decode(body, call, target), changed: false }
@@ -49,6 +52,22 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
     firstByteMs,
     native: native !== undefined,
   };
+}
+
+/** By the configuration of their channel. */
+const known = new WeakMap<object, ResponseShapes>();
+
+/** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. */
+function passWhole(body: Buffer, target: AttemptTarget): Pick<ChatResponse, "body" | "completion" | "usage"> {
+  let shapes = known.get(target.options);
+  if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
+  const text = body.toString("latin1");
+  const found = shapes.match(text);
+  if (found !== undefined) return { body, usage: found.usage };
+  const { completion, changed } = readCompletion(body, target);
+  if (changed) return { body: Buffer.from(JSON.stringify(completion)), completion };
+  shapes.learn(text);
+  return { body, completion };
 }
 
 /** What a response with a status of 300 and above says. */

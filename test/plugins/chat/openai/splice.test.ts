@@ -3,8 +3,11 @@ import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { sendableBytes } from "../../../../plugins/chat/openai/splice.ts";
 
-const sent = (raw: string, model: string) =>
-  sendableBytes(Buffer.from(raw), JSON.parse(raw) as ChatRequest, model).toString();
+/** Filled up, the body is too long for one string. */
+const sent = (raw: string, model: string, more = "") => {
+  const bytes = sendableBytes(Buffer.from(raw + more), JSON.parse(raw) as ChatRequest, model);
+  return (typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes).toString().trimEnd();
+};
 
 test("only the name changes, wherever and however it is written", () => {
   const cases: [string, string][] = [
@@ -14,9 +17,13 @@ test("only the name changes, wherever and however it is written", () => {
       '{"messages":[{"content":"é\\u0041"}], "model" :\n"new"}',
     ],
     ['{"model":"a/é"}', '{"model":"new"}'],
+    ['{"model":"a/b","messages":[{"content":"é 🎈"}]}', '{"model":"new","messages":[{"content":"é 🎈"}]}'],
     ['{"model":"a/b","metadata":{"model":"a/b"}}', '{"model":"new","metadata":{"model":"a/b"}}'],
   ];
-  for (const [raw, wanted] of cases) assert.is(sent(raw, "new"), wanted);
+  for (const [raw, wanted] of cases) {
+    assert.is(sent(raw, "new"), wanted);
+    assert.is(sent(raw, "new", " ".repeat(20_000)), wanted);
+  }
   assert.is(sent('{"model":"a/b"}', 'q"\\é'), '{"model":"q\\"\\\\é"}');
   assert.is(sent('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
 });
