@@ -68,8 +68,8 @@ export function watchRoots(options: WatchOptions): Watch {
 function watchRoot(root: string, add: Add, log: Logger) {
   /** As they were last seen; of an entry also after it has gone, since another may come in its place. */
   const entries = new Map<string, string>();
-  let own: string | undefined;
-  let above: string | undefined;
+  /** The root and what is above it. */
+  let seen = "";
   const open: (() => void)[] = [];
   let ready = Promise.resolve();
   const close = () => {
@@ -78,16 +78,16 @@ function watchRoot(root: string, add: Add, log: Logger) {
 
   /** Compares what is watched with what is there. Resolves once that is watched. */
   function verify(): Promise<void> {
-    const before = { own, above };
+    const before = seen;
     const dir = nearestExisting(dirname(root));
-    own = identityOf(root);
-    above = `${dir} ${identityOf(dir)}`;
+    const own = identityOf(root);
+    seen = `${own} ${dir} ${identityOf(dir)}`;
     const exchanged = entriesOf(root).filter((path) => {
       const [was, is] = [entries.get(path), identityOf(path)];
       if (is !== undefined) entries.set(path, is);
       return was !== undefined && is !== undefined && was !== is;
     });
-    if (own === before.own && above === before.above && exchanged.length === 0) return ready;
+    if (seen === before && exchanged.length === 0) return ready;
     close();
     // Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters.
     // Its own name is told when it goes itself.
