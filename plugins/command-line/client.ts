@@ -42,6 +42,8 @@ export interface ClientOptions {
 
 export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
+  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol))
+    throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
   const trust = trustOf(options.cert);
   let servers: Record<string, string> | undefined;
 

@@ -46,4 +46,9 @@ test("a time-out that was asked for says how long it was", async () => {
   assert.match((error as Error).message, /no answer within 30 ms/);
 });
 
+test("an address that is none is told as one", () => {
+  for (const url of ["foo", "", "ftp://127.0.0.1/", "127.0.0.1:18789", "http://"])
+    assert.throws(() => createClient({ url, signal: new AbortController().signal }), "--url must be like http://");
+});
+
 test.run();
