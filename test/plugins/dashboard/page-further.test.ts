@@ -74,6 +74,20 @@ test("the configuration is a form, which shows no secret", async () => {
       readFileSync(join(gateway.home, "portico.json"), "utf8").includes("maxSteps: 7"),
   );
   assert.is(await page.getByLabel("gateway.auth.token", { exact: true }).inputValue(), "");
+  // A secret is not read over a shoulder, whether or not there is one yet.
+  for (const key of ["gateway.auth.token", "gateway.auth.password"])
+    assert.is(await page.getByLabel(key, { exact: true }).getAttribute("type"), "password", key);
+  // What may be a number or a word is written as either.
+  const every = page.getByLabel("agents.defaults.heartbeat.every", { exact: true });
+  for (const value of ["45m", "0"]) {
+    await every.fill(value);
+    await page.getByRole("button", { name: "Save: agents.defaults.heartbeat.every" }).click();
+    await page.getByText("agents.defaults.heartbeat.every is written").waitFor();
+    await until("the value", async () => {
+      const { value: config } = await gateway.json("GET", "/kernel/config");
+      return String(config.agents.defaults.heartbeat.every) === value;
+    });
+  }
   const shown = await gateway.request("GET", "/kernel/config");
   assert.not.match(await shown.text(), gateway.token);
   const refused = await gateway.request("POST", "/kernel/config", { key: "agents.defaults.maxSteps", value: -1 });
@@ -160,7 +174,7 @@ test("a section whose plugin is off says so, and the others work", async () => {
 test("narrow and dark: nothing is cut off", async () => {
   const visitor = await signedIn({ viewport: { width: 380, height: 800 }, colorScheme: "dark" });
   const { page } = visitor;
-  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Webhooks", "Mapping"]) {
+  for (const section of ["Overview", "Chat", "Hooks", "Sessions", "Cron", "Configuration", "Webhooks", "Mapping"]) {
     if (section === "Mapping") await page.getByRole("link", { name: "Edit shop" }).click();
     else await openSection(visitor, section);
     await page.getByText("Asking …").waitFor({ state: "detached" });

@@ -51,10 +51,14 @@ function row({ key, schema, value }) {
   );
 }
 
+/** What a value may be: a schema of its own, or several. */
+const alternatives = (schema) => schema.anyOf ?? [schema];
+const typeOf = (schema) => schema.type ?? typeof schema.const;
+
 function control(key, schema, value) {
   const id = `config-${key}`;
-  const choices = schema.type === "boolean" ? [true, false] : (schema.anyOf ?? []).map((one) => one.const);
-  if (choices.length > 0 && choices.every((one) => one !== undefined)) {
+  const choices = schema.type === "boolean" ? [true, false] : alternatives(schema).map((one) => one.const);
+  if (choices.every((one) => one !== undefined)) {
     const element = h(
       "select",
       { id },
@@ -64,22 +68,30 @@ function control(key, schema, value) {
     );
     return { element, read: () => choices.find((one) => String(one) === element.value) };
   }
-  const isNumber = schema.type === "number" || schema.type === "integer";
-  // some texts are parts of a union
-  const isPlain = isNumber || schema.type === "string" || typeof value === "string";
-  if (!isPlain) {
-    const element = h("textarea", { id, rows: "3" }, value === undefined ? "" : JSON.stringify(value, null, 2));
-    return { element, read: () => (element.value.trim() === "" ? undefined : JSON.parse(element.value)) };
-  }
+  const types = new Set(alternatives(schema).map(typeOf));
+  const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
+  if (isPlain || typeof value === "string") return line(id, schema, types, value);
+  const element = h("textarea", { id, rows: "3" }, value === undefined ? "" : JSON.stringify(value, null, 2));
+  return { element, read: () => (element.value.trim() === "" ? undefined : JSON.parse(element.value)) };
+}
+
+/** A text or a number, or what may be either. */
+function line(id, schema, types, value) {
   const isMasked = value === "********";
+  const isSecret = isMasked || alternatives(schema).some(({ secret }) => secret);
+  const takesNumber = types.has("number") || types.has("integer");
+  const isNumber = takesNumber && !types.has("string");
   const element = h("input", {
     id,
-    type: isMasked ? "password" : isNumber ? "number" : "text",
+    type: isSecret ? "password" : isNumber ? "number" : "text",
     step: "any",
     autocomplete: "off",
     placeholder: isMasked ? "it is set; a new value takes its place" : "",
     value: isMasked ? "" : value,
   });
-  const read = () => (element.value === "" ? undefined : isNumber ? Number(element.value) : element.value);
+  const read = () => {
+    if (element.value === "") return undefined;
+    return takesNumber && Number.isFinite(Number(element.value)) ? Number(element.value) : element.value;
+  };
   return { element, read };
 }

@@ -25,7 +25,7 @@ const part = (title, result) =>
   section(title, result, ({ lines }) => [
     table(
       [
-        ["time", ({ time }) => new Date(time).toLocaleTimeString()],
+        ["time", ({ time }) => h("time", {}, new Date(time).toLocaleTimeString())],
         ["level", ({ level }) => badge(level)],
         ["what", (entry) => [entry.msg ?? "", h("div", { class: "muted small" }, rest(entry).slice(0, 500))]],
       ],
