@@ -56,7 +56,8 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   const { url, kind } = source;
   if (url === undefined) throw needs("url", kind);
   const known = validators?.url === url ? validators : undefined;
-  const response = await guardedFetch(guard, url, { ...requestOf(source, known), timeoutMs, maxBytes, signal });
+  const wanted = requestOf(source, known);
+  const response = await guardedFetch(guard, url, { ...wanted, timeoutMs, maxBytes, signal });
   const { status, headers, body } = response;
   if (status === 304) {
     if (known === undefined)
@@ -68,6 +69,8 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
       status,
       retryAfterMs: retryAfterMs(headers["retry-after"]),
     });
+  if (status === 206 && !("range" in wanted.headers))
+    throw new CheckFailed("The server answered with a part of the document (206), which nobody asked for.", { status });
   if (body.length === 0) throw new CheckFailed("The response is empty.", { status });
   return {
     body,

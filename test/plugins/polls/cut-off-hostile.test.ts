@@ -193,4 +193,18 @@ test("a file that is being written to is waited for, or an error; in a directory
   assert.is((await whole()).count, 1);
 });
 
+test("a part that nobody asked for", async () => {
+  for (const [source, status] of [
+    [{ kind: "http", url: `${at}/part` }, "error"],
+    [{ kind: "http", url: `${at}/part`, headers: { Range: "bytes=0-3" } }, "changed"],
+  ] as const) {
+    send("whole", "text/plain");
+    const run = await poll({ source });
+    await run();
+    handler = (_req, res) =>
+      void res.writeHead(206, { "content-type": "text/plain", "content-range": "bytes 0-3/5" }).end("part");
+    assert.is((await run()).status, status);
+  }
+});
+
 test.run();
