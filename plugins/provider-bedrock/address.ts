@@ -57,7 +57,8 @@ export function authorize(
   const { apiKey, credential } = target;
   if (apiKey !== undefined || credential === undefined) {
     const bearer = apiKey ?? env.AWS_BEARER_TOKEN_BEDROCK;
-    return withHeaders({ ...headers, authorization: `Bearer ${bearer}` }, target.headers);
+    const own = bearer === undefined ? headers : { ...headers, authorization: `Bearer ${bearer}` };
+    return withHeaders(own, target.headers);
   }
   const { accessKeyId = "", secretAccessKey = "", sessionToken } = credential;
   const region = regionOf(target, surroundings);

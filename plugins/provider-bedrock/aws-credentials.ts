@@ -38,6 +38,8 @@ export function createAwsCredential({ env, now, chain }: ChainOptions): NonNulla
   );
 
   return (target) => {
+    // The channel brings its own: nobody is asked, and nothing of AWS's goes where that leads.
+    if (Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization")) return undefined;
     if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return environmentKeys(env);
     if (env.AWS_BEARER_TOKEN_BEDROCK) return undefined;
     return fetched(target);

@@ -62,6 +62,25 @@ test("regions and credentials of the environment", async () => {
   for (const name of Object.keys(env)) delete env[name];
 });
 
+test("a channel that brings its own credentials in a header needs none, and sends none beside them", async () => {
+  const chain = async (): Promise<never> => {
+    throw new Error("nobody asks AWS's chain");
+  };
+  for (const more of [{}, { AWS_ACCESS_KEY_ID: "AK", AWS_SECRET_ACCESS_KEY: "SK", AWS_SESSION_TOKEN: "ST" }]) {
+    const own = createBedrock({ env: { AWS_REGION: "us-west-2", ...more }, now: () => new Date(), chain });
+    const target = makeTarget({ model, headers: { Authorization: "Custom mine" } });
+    delete target.apiKey;
+    const credential = await own.credential!(target);
+    assert.is(credential, undefined);
+    const { headers } = await own.encode({ model: "x", messages: [user] }, target);
+    assert.is(headers.authorization, "Custom mine");
+    assert.equal(
+      Object.keys(headers).filter((name) => name.startsWith("x-amz")),
+      [],
+    );
+  }
+});
+
 test("credentials of AWS's default chain are renewed", async () => {
   const target = makeTarget({ model });
   delete target.apiKey;
