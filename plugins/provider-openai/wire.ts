@@ -7,7 +7,6 @@ import {
   readModelList,
   readOpenAiProblem,
   type Target,
-  upstreamError,
   type WireRequest,
 } from "portico/chat";
 import type { Preset } from "./presets.ts";
@@ -49,17 +48,7 @@ export function openaiProvider({ name, description, baseUrl, quirks: own, lists 
       })),
       embeddings: {
         encode: (request, target) => post(target, "/embeddings", { ...request, model: target.model }, []),
-        decode(body) {
-          const value = parseObject(body);
-          if (Array.isArray(value?.["data"])) return value;
-          throw upstreamError(
-            {
-              kind: "upstream",
-              message: `The upstream's response has no embeddings. ${readOpenAiProblem(200, body).message}`,
-            },
-            200,
-          );
-        },
+        decode: (body) => parseObject(body) ?? {},
       },
     },
   };

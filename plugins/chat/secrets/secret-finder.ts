@@ -7,14 +7,26 @@
 /** From the first character to behind the last. */
 export type Range = readonly [from: number, to: number];
 
+/** Characters that HTML has names for, by their names in small letters. */
+const NAMED: Record<string, string> = {
+  ...{ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", excl: "!", num: "#", dollar: "$", percnt: "%", lpar: "(" },
+  ...{ rpar: ")", ast: "*", plus: "+", comma: ",", period: ".", sol: "/", colon: ":", semi: ";", equals: "=" },
+  ...{ quest: "?", commat: "@", lsqb: "[", lbrack: "[", bsol: "\\", rsqb: "]", rbrack: "]", hat: "^", lowbar: "_" },
+  ...{ grave: "`", lcub: "{", lbrace: "{", verbar: "|", vert: "|", rcub: "}", rbrace: "}" },
+};
 /** One escaped character. The counts are bounded: an endless run of backslashes is not gone through again from each. */
-const ESCAPED =
-  /%(?:25)?([2-7][\da-f])|\\{1,4}(?:u00|x)([2-7][\da-f])|\\{1,4}(["\\/])|&(?:amp;)?(?:#(?:0{0,4}(\d{2,3})|x0{0,4}([2-7][\da-f]))|(amp|lt|gt|quot|apos));/gi;
+const ESCAPED = new RegExp(
+  [
+    "%(?:25)?([2-7][\\da-f])",
+    "\\\\{1,4}(?:u00|x)([2-7][\\da-f])",
+    "\\\\{1,4}u\\{0{0,4}([2-7][\\da-f])\\}",
+    '\\\\{1,4}(["\\\\/])',
+    `&(?:amp;)?(?:#(?:0{0,4}(\\d{2,3})|x0{0,4}([2-7][\\da-f]))|(${Object.keys(NAMED).join("|")}));`,
+  ].join("|"),
+  "gi",
+);
 /** Quick: without one of these nothing is escaped. */
 const ESCAPES = /[%\\&]/;
-
-/** Characters that HTML has names for. */
-const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 interface Unescaped {
   text: string;
@@ -27,11 +39,15 @@ export class SecretFinder {
   /** Unescaped as texts are: some look like an escape themselves. */
   readonly #unescaped: readonly string[];
   readonly #base64: readonly string[];
+  /** Upstreams write headers, and what was in them, in any case. Also in hexadecimal digits. */
+  readonly #lower: readonly string[];
 
   constructor(secrets: readonly string[]) {
     this.#plain = secrets;
     this.#unescaped = [...new Set(secrets.map((secret) => unescaped(secret)?.text ?? secret))];
-    this.#base64 = [...new Set(secrets.flatMap(inBase64))];
+    const written = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+    this.#base64 = [...new Set(written.flatMap(inBase64))];
+    this.#lower = [...new Set(secrets.flatMap((secret) => [inLowerCase(secret), Buffer.from(secret).toString("hex")]))];
   }
 
   /** Ranges that do not overlap, in their order. */
@@ -39,6 +55,7 @@ export class SecretFinder {
     const found: Range[] = [];
     const take = (from: number, to: number) => void found.push([from, to]);
     collect(text, this.#plain, take);
+    collect(inLowerCase(text), this.#lower, take);
     collect(inStandardAlphabet(text), this.#base64, take);
     const other = unescaped(text);
     if (other !== undefined) {
@@ -93,10 +110,10 @@ function unescaped(text: string): Unescaped | undefined {
 }
 
 /** Undefined for what is no printable ASCII. */
-function charOf([, percent, escaped, slashed, decimal, hex, name]: RegExpMatchArray): string | undefined {
+function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegExpMatchArray): string | undefined {
   if (slashed !== undefined) return slashed;
   if (name !== undefined) return NAMED[name.toLowerCase()];
-  const code = decimal === undefined ? Number.parseInt((percent ?? escaped ?? hex)!, 16) : Number(decimal);
+  const code = decimal === undefined ? Number.parseInt((percent ?? escaped ?? braced ?? hex)!, 16) : Number(decimal);
   return code >= 32 && code <= 126 ? String.fromCharCode(code) : undefined;
 }
 
@@ -106,6 +123,11 @@ function inBase64(secret: string): string[] {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
     return bytes.toString("base64").slice(before === 0 ? 0 : before + 1, Math.floor((bytes.length * 4) / 3));
   });
+}
+
+/** Of ASCII alone: other letters may become longer. */
+function inLowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 function inStandardAlphabet(text: string): string {

@@ -10,6 +10,8 @@ import { SecretFinder } from "./secret-finder.ts";
 const SHORTEST = 6;
 /** The same for what models say, where an error would cost more. */
 const SHORTEST_IN_CONTENT = 8;
+/** Where letters and digits are escaped as well. */
+const WRITTEN_OUT = ["\\u00", "\\x", "\\u{", "&#", "%6", "%7"];
 /** A cause of a cause of a cause: no error has more that say something. */
 const DEPTH = 5;
 
@@ -71,13 +73,13 @@ export class SecretMask {
     }
   }
 
-  /** Quick, and right where it says no: a secret's letters, or ASCII written as `\u00…`, stand in the bytes. */
+  /** Quick, and right where it says no: a secret's letters, or letters that are escaped, stand in the bytes. */
   mayStandIn(bytes: Buffer): boolean {
     if (this.#needles.length === 0) return false;
     // Quicker than to look through the bytes for each.
     const text = bytes.toString("latin1");
     for (const needle of this.#needles) if (text.includes(needle)) return true;
-    return text.includes("\\u00");
+    return WRITTEN_OUT.some((sign) => text.includes(sign));
   }
 
   /** The same error, without secrets in whatever of it may be shown or logged. */

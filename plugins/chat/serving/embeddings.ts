@@ -1,6 +1,6 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
 import { type Call, isPorticoError, PorticoError, reply } from "portico";
-import type { ChatProvider, ChatRequest, Usage } from "portico/chat";
+import { type ChatProvider, type ChatRequest, readOpenAiProblem, type Usage, upstreamError } from "portico/chat";
 import { converse } from "../routing/attempts.ts";
 import { reportResponse, statusOf } from "./ask.ts";
 import { Job } from "../job.ts";
@@ -76,11 +76,24 @@ function embedder(provider: ChatProvider | undefined): ChatProvider | undefined 
         const { messages: _, ...fields } = request;
         return own.encode(fields, target);
       },
-      decode: (body, sent, target) => own.decode(body, sent, target) as unknown as ReturnType<Decode>,
+      decode: (body, sent, target) =>
+        withVectors(own.decode(body, sent, target), body) as unknown as ReturnType<Decode>,
       error: (status, headers, body) => wire.error(status, headers, body),
       credential: wire.credential,
     },
   };
+}
+
+/** What a server answers that has no embeddings for this, under a status that says all went well. */
+function withVectors(response: Fields, body: Buffer): Fields {
+  const { data } = response;
+  if (Array.isArray(data) && data.every((one) => isObject(one) && hasVector(one))) return response;
+  const message = `The upstream's response has no embeddings. ${readOpenAiProblem(200, body).message}`;
+  throw upstreamError({ kind: "upstream", message }, 200);
+}
+
+function hasVector({ embedding }: Fields): boolean {
+  return typeof embedding === "string" || (Array.isArray(embedding) && embedding.every(Number.isFinite));
 }
 
 async function refuse(provider: string, channel: string): Promise<never> {

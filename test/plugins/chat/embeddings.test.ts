@@ -89,6 +89,26 @@ test("a channel without embeddings is passed over, a failing one too, and header
   assert.is(spare.seen[0]!.body.model, "embed-y");
 });
 
+test("what holds no vectors is the upstream's failure, whoever it is", async () => {
+  for (const body of [{ detail: "x" }, { data: {} }, { data: [null] }, { data: [{ embedding: null }] }, [], "x"]) {
+    const up = await startUpstream((_, res) => json(res, body));
+    const root = up.url.slice(0, -3);
+    const channels = Object.fromEntries(
+      ["openai", "azure", "gemini", "mistral", "ollama"].map((provider) => [
+        provider,
+        { provider, baseUrl: provider === "openai" ? up.url : root, apiKey: "key-of-it", models: ["m"], maxRetries: 0 },
+      ]),
+    );
+    const other = await startGateway({ config: { channels } });
+    for (const name of Object.keys(channels)) {
+      const response = await other.request("POST", "/v1/embeddings", { model: `${name}/m`, input: "x" });
+      assert.is(response.status, 502, `${name} ${JSON.stringify(body)}: ${await response.text()}`);
+    }
+    await other.stop();
+    await up.close();
+  }
+});
+
 test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
   const error = async (body: object, token?: null) => {
     const got = await gateway.request("POST", "/v1/embeddings", body, token === null ? { token } : {});

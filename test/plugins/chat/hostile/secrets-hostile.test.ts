@@ -32,6 +32,15 @@ const leaks = (text: string) =>
     "VDUkVUL2Ex",
     "U0VDUkVUL2Ey",
     "TRUNSRVQvYTFi",
+    "LVNFQ1JFVC9hMW",
+    "2f61316232",
+    "2F61316232",
+    "A1B2",
+    "c3D4",
+    "C3D4",
+    "sk-secret",
+    "%61%31%62",
+    "u{61}",
   ].filter((one) => text.includes(one));
 let up: Upstream;
 let gateway: InProcessGateway;
@@ -79,6 +88,14 @@ const writings: Record<string, string> = {
   "in base64": Buffer.from(key).toString("base64"),
   "in base64 behind a user's name": Buffer.from(`me:${key}`).toString("base64"),
   "in base64 for addresses": Buffer.from(`user:${key}`).toString("base64url"),
+  "in base64 of JSON": Buffer.from(JSON.stringify({ key })).toString("base64"),
+  "in escapes with braces": Array.from(key, (char) => `\\\\u{${char.charCodeAt(0).toString(16)}}`).join(""),
+  "in names of HTML": key.replaceAll("/", "&sol;").replaceAll("+", "&plus;").replaceAll("=", "&equals;"),
+  "in hexadecimal": Buffer.from(key).toString("hex"),
+  "in hexadecimal of the other case": Buffer.from(key).toString("hex").toUpperCase(),
+  "in capitals": key.toUpperCase(),
+  "in small letters": key.toLowerCase(),
+  "in every character's percent": Array.from(key, (char) => `%${char.charCodeAt(0).toString(16)}`).join(""),
   "of a header": `the header was Bearer ${header}`,
   "of the gateway": token,
 };
