@@ -69,7 +69,7 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
     notices: (): string[] => exposureNotices(config.kernel.gateway),
     events: bus.specs,
     config: {
-      /** Why the file on disk is not in force. */
+      /** Why the file on disk is not active. */
       problem: () => config.problem,
       /** Applies the file now. */
       refresh: () => config.refresh(),

@@ -84,15 +84,15 @@ export class RequestContext implements Call {
     if (!this.#abort) {
       const abort = new AbortController();
       this.#abort = abort;
-      this.onLeave(() => abort.abort(new DOMException("The client left.", "AbortError")));
+      this.onDisconnect(() => abort.abort(new DOMException("The client left.", "AbortError")));
     }
     return this.#abort.signal;
   }
 
-  onLeave(left: () => void): void {
+  onDisconnect(gone: () => void): void {
     const res = this.plain;
     const check = (): void => {
-      if (!res.writableFinished) left();
+      if (!res.writableFinished) gone();
     };
     if (res.closed || res.destroyed) check();
     else res.on("close", check);

@@ -39,7 +39,7 @@ export interface Call {
   /** Aborted when the client leaves before the response has ended. */
   readonly signal: AbortSignal;
   /** The same for who needs no signal: called once, also when the client has left already. */
-  onLeave(left: () => void): void;
+  onDisconnect(gone: () => void): void;
   /** Aborted when the server begins to close. */
   readonly closing: AbortSignal;
   /** The whole body, within the limit (413 beyond it). May be called again. */

@@ -32,7 +32,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     client: call.client,
     sessionKey: "embeddings",
   });
-  call.onLeave(() => job.cancel());
+  call.onDisconnect(() => job.cancel());
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };

@@ -25,7 +25,7 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
     client: call.client,
     sessionKey: sessionKeyOf(call, undefined),
   });
-  call.onLeave(() => job.cancel());
+  call.onDisconnect(() => job.cancel());
   try {
     await admit(endpoint, call, model);
     job.fallbacks = await usable(endpoint, call.client, request.fallbacks ?? []);

@@ -50,7 +50,7 @@ export async function openChat<T>(
   const sessionKey = sessionKeyOf(call, request["user"]);
   const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
   job.cacheable = !/(?:^|[,\s])no-store(?:[,\s]|$)/i.test(call.req.headers["cache-control"] ?? "");
-  call.onLeave(() => job.cancel());
+  call.onDisconnect(() => job.cancel());
   let asking = false;
   try {
     const admitted = admit(endpoint, call, request.model);

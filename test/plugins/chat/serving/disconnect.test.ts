@@ -27,8 +27,8 @@ test("a hook's reply to one goes nowhere", async () => {
     id: "req_1",
     client: { kind: "owner" },
     req: { headers: {} },
-    onLeave(left: () => void) {
-      leave = left;
+    onDisconnect(gone: () => void) {
+      leave = gone;
     },
   } as unknown as Call;
   const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
