@@ -108,7 +108,9 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
     // Not from Portico, or not JSON: the status must do.
   }
   const said = typeof body?.error === "string" ? body.error : body?.error?.message;
-  const hint = res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
+  let hint = res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
+  if (res.statusCode === 404 && said?.startsWith("There is nothing at "))
+    hint = " Is this command's plugin off? See portico config get plugins.entries";
   return new GatewayError((said ?? `The gateway answered ${res.statusCode}.`) + hint, res.statusCode, body);
 }
 

@@ -1,12 +1,20 @@
 /** The body of a mapping's request as a value, by its content type. */
 import { isUtf8 } from "node:buffer";
-import { type Call, parseJson, PorticoError } from "portico";
+import { type Call, isPorticoError, parseJson, PorticoError } from "portico";
 import { readForm, readMultipart } from "./forms.ts";
 
 /** Throws 415, 400 `invalid_json`, 400 `invalid_request_error`. */
 export async function readContent(call: Call): Promise<unknown> {
   const type = call.req.headers["content-type"];
-  return readerOf(type) === undefined ? call.json() : readBytes(await call.body(), type);
+  return readerOf(type) === undefined ? call.json().catch(refuse) : readBytes(await call.body(), type);
+}
+
+function refuse(error: unknown): never {
+  if (!isPorticoError(error) || error.code !== "unsupported_media_type") throw error;
+  throw new PorticoError(
+    error.code,
+    "Send JSON, a form (multipart too), XML or text, and say which by `Content-Type`.",
+  );
 }
 
 /** The same for a body that has been read already. */

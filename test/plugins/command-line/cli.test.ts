@@ -104,6 +104,14 @@ test("plugins new writes a provider that is there without a restart, and a test 
   assert.match(again.stderr, /already/);
 });
 
+test("a command whose plugin is off says so", async () => {
+  await gateway.json("POST", "/kernel/plugins/polls/disable");
+  const { code, stderr } = await portico(home, ["polls", "list"]);
+  await gateway.json("POST", "/kernel/plugins/polls/enable");
+  assert.is(code, 1);
+  assert.match(stderr, /plugin off\? .*config get plugins\.entries/);
+});
+
 test("a port in use is said with what to do", async () => {
   const { code, stderr } = await portico(makeHome(), ["start", "--port", String(gateway.port)]);
   assert.is(code, 1);

@@ -142,6 +142,7 @@ test("forms are taken, a payload field that is JSON too", async () => {
   assert.is(fenced(prompt), "/deploy now opened");
   const other = await gateway.send("/hooks/form", "<a/>", withToken({ "content-type": "application/pdf" }));
   assert.is(other.status, 415);
+  assert.match(other.text, /JSON, a form .* XML or text/);
 });
 
 test("bodies that are very deep are refused, scalars are not", async () => {
