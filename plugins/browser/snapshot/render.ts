@@ -17,7 +17,7 @@ export interface View {
   maxChars: number;
 }
 
-export interface RefInfo {
+interface RefInfo {
   role: string;
   name?: string;
   /** Which of several with this role and name, from 0; absent where there is one. */

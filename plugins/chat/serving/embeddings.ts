@@ -36,7 +36,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
-  const meter = meterFor(endpoint.meters(), job, engine.log);
+  const meter = meterFor(endpoint.meters(), job, engine.log, "embeddings");
   let response: Fields;
   let firstByteMs: number;
   try {

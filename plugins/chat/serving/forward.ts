@@ -48,7 +48,7 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
 
 async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, job: Job): Promise<ChatResponse> {
   const { engine, events } = endpoint;
-  const meter = meterFor(endpoint.meters(), job, engine.log);
+  const meter = meterFor(endpoint.meters(), job, engine.log, request.route);
   const report = events.hasListeners("chat:response")
     ? (told: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, { ...told, content: undefined })
     : undefined;

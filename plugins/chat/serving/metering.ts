@@ -14,7 +14,7 @@ interface End {
 export type Meter = (end: End) => Promise<unknown> | undefined;
 
 /** Undefined where there are no meters. */
-export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): Meter | undefined {
+export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger, operation?: string): Meter | undefined {
   if (meters.length === 0) return undefined;
   job.metered = true;
   return (end) => {
@@ -22,6 +22,7 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger): M
     const cached = trace.cache === "hit";
     const record: ChatRecord = {
       requestId: job.requestId,
+      operation,
       client: job.client,
       channel: trace.channel,
       provider: trace.provider,

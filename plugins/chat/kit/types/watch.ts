@@ -44,6 +44,8 @@ export interface ChatPricing {
 /** What one request came to. */
 export interface ChatRecord {
   requestId: string;
+  /** Another one than a chat completion: `embeddings`, `images/generations`. */
+  operation?: string | undefined;
   client: Client;
   /** Of the last attempt; empty where no channel was found. */
   channel: string;

@@ -1,0 +1,23 @@
+/** The `telemetry` section of the configuration. */
+import { type Static, Type } from "portico";
+
+export const telemetrySchema = Type.Object(
+  {
+    otlp: Type.Optional(
+      Type.String({
+        pattern: "^https?://[^@\\s]+$",
+        description:
+          "A collector that takes OTLP over HTTP, like http://127.0.0.1:4318. Without one nothing is traced.",
+      }),
+    ),
+    headers: Type.Record(Type.String(), Type.String({ minLength: 1, secret: true }), {
+      default: {},
+      description: "What the collector asks for, such as its key.",
+    }),
+    serviceName: Type.String({ default: "portico", minLength: 1, description: "What traces call this gateway." }),
+    flushMs: Type.Integer({ minimum: 10, default: 2000, description: "How often spans are sent." }),
+  },
+  { description: "Traces for OpenTelemetry." },
+);
+
+export type TelemetryConfig = Static<typeof telemetrySchema>;

@@ -1,0 +1,58 @@
+/** Spans as OTLP's JSON has them (https://opentelemetry.io/docs/specs/otlp/). */
+import { createHash, randomBytes } from "node:crypto";
+
+type AttributeValue = string | number | boolean | undefined;
+
+export interface SpanFields {
+  name: string;
+  kind: keyof typeof KINDS;
+  /** Milliseconds since the epoch at its end, and how long it took. */
+  endedAt: number;
+  ms: number;
+  /** Undefined ones are left out. */
+  attributes: Record<string, AttributeValue>;
+  /** Why it failed, where it did: a status or a code, no message. */
+  error?: string | undefined;
+  /** Which trace it belongs to, and where in it; a trace of its own without. */
+  place?: { traceId: string; spanId?: string; parentSpanId?: string };
+}
+
+export type Span = Readonly<Record<string, unknown>>;
+
+const KINDS = { internal: 1, client: 3 } as const;
+const FAILED = { code: 2 };
+const MOST_CHARACTERS = 256;
+
+const newId = (bytes: number): string => randomBytes(bytes).toString("hex");
+
+/** The ids of something that is told of in pieces: whoever knows its name knows them. */
+export function idsOf(name: string): { traceId: string; spanId: string } {
+  const hash = createHash("sha256").update(name).digest("hex");
+  return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
+}
+
+const nanoseconds = (ms: number): string => `${BigInt(Math.round(ms * 1000)) * 1000n}`;
+
+function otlpValue(value: Exclude<AttributeValue, undefined>): object {
+  // Callers choose some of these, and no collector wants a page of text.
+  if (typeof value === "string") return { stringValue: value.slice(0, MOST_CHARACTERS) };
+  if (typeof value === "boolean") return { boolValue: value };
+  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+}
+
+export const attributesOf = (attributes: Record<string, AttributeValue>): object[] =>
+  Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: otlpValue(value) }]));
+
+export function spanOf({ name, kind, endedAt, ms, attributes, error, place }: SpanFields): Span {
+  return {
+    traceId: newId(16),
+    spanId: newId(8),
+    ...place,
+    name: name.slice(0, MOST_CHARACTERS),
+    kind: KINDS[kind],
+    startTimeUnixNano: nanoseconds(endedAt - ms),
+    endTimeUnixNano: nanoseconds(endedAt),
+    attributes: attributesOf({ ...attributes, "error.type": error }),
+    status: error === undefined ? {} : FAILED,
+  };
+}
