@@ -5,7 +5,7 @@ import type { AccessEntry } from "../log/log.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /** The requests of a connection that are under way. */
-interface Running {
+export interface Running {
   count: number;
   /** The last of them. */
   call?: RequestContext | undefined;

@@ -11,13 +11,13 @@ import type { Logger, Mount } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
 import { createConnections } from "./connections.ts";
 import { createGuards } from "./access/guards.ts";
-import { mintId } from "./request-context.ts";
+import { endBroken } from "./protocol-errors.ts";
 import { createRequests } from "./requests.ts";
 import { listenError } from "./listen-error.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import { serveCertificate, type TlsFiles } from "./tls.ts";
-import { endRaw, handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
+import { handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
 
 export interface HttpServerOptions {
   /** For log lines. */
@@ -95,16 +95,9 @@ export function createServer(options: HttpServerOptions) {
     connections.handOver(socket);
     onceOpen(req, () => void handleUpgrade({ ...context, find }, req, socket, head));
   });
-  server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) => {
-    const { count, call } = connections.running(socket);
-    if (failure.code === "ECONNRESET" || !socket.writable || count > 1 || call?.plain.headersSent) {
-      socket.destroy();
-      return;
-    }
-    const id = call?.id ?? mintId();
-    const error = protocolError(failure.code);
-    endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
-  });
+  server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) =>
+    endBroken(failure, socket, connections.running(socket), forms),
+  );
 
   function begin(atPort: number, host: string): void {
     port = atPort;
@@ -173,14 +166,4 @@ export function createServer(options: HttpServerOptions) {
     requests: requests.counts,
     routes: requests.routes,
   };
-}
-
-function protocolError(code: string | undefined): PorticoError {
-  if (code === "HPE_HEADER_OVERFLOW") {
-    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", { status: 431 });
-  }
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
-    return new PorticoError("request_timeout", "The request did not arrive in time.");
-  }
-  return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
 }

@@ -1,5 +1,5 @@
 /** WebSocket upgrades: the same guards and credentials as for requests, with responses on the raw socket. */
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { PorticoError } from "../errors.ts";
 import type { Access, UpgradeHandler } from "../types.ts";
@@ -7,6 +7,7 @@ import { addressOf } from "./access/address.ts";
 import type { RequestsOptions } from "./requests.ts";
 import { requestId } from "./request-context.ts";
 import { logFailure, publicError } from "./response/errors.ts";
+import { endRaw } from "./response/raw.ts";
 
 export interface UpgradeRoute {
   access: Access;
@@ -40,25 +41,6 @@ export async function handleUpgrade(
     const error = publicError(failure, id);
     endRaw(socket, error, id, forms.render(path, error, id));
   }
-}
-
-/** Sends an error over a socket that has no `ServerResponse`. */
-export function endRaw(socket: Duplex, error: PorticoError, id: string, body: string): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const headers = Object.entries({
-    "content-type": "application/json; charset=utf-8",
-    "content-length": Buffer.byteLength(body),
-    "x-request-id": id,
-    "x-content-type-options": "nosniff",
-    connection: "close",
-    ...error.headers,
-  });
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  const head = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? "Error"}\r\n${lines}\r\n`;
-  socket.end(head + body, () => socket.destroy());
 }
 
 /**

@@ -1,0 +1,29 @@
+/** Clients that break HTTP, or are too slow with a head. */
+import type { Duplex } from "node:stream";
+import { PorticoError } from "../errors.ts";
+import type { Running } from "./connections.ts";
+import { mintId } from "./request-context.ts";
+import type { ErrorForms } from "./response/errors.ts";
+import { endRaw } from "./response/raw.ts";
+
+/** Ends their connection: with the error as the response, where none has begun. */
+export function endBroken(failure: NodeJS.ErrnoException, socket: Duplex, running: Running, forms: ErrorForms): void {
+  const { count, call } = running;
+  if (failure.code === "ECONNRESET" || !socket.writable || count > 1 || call?.plain.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const id = call?.id ?? mintId();
+  const error = protocolError(failure.code);
+  endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
+}
+
+function protocolError(code: string | undefined): PorticoError {
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", { status: 431 });
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return new PorticoError("request_timeout", "The request did not arrive in time.");
+  }
+  return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
+}

@@ -1,0 +1,22 @@
+import { STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import type { PorticoError } from "../../errors.ts";
+
+/** Sends an error over a socket that has no `ServerResponse`. */
+export function endRaw(socket: Duplex, error: PorticoError, id: string, body: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const headers = Object.entries({
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "x-request-id": id,
+    "x-content-type-options": "nosniff",
+    connection: "close",
+    ...error.headers,
+  });
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const head = `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? "Error"}\r\n${lines}\r\n`;
+  socket.end(head + body, () => socket.destroy());
+}
