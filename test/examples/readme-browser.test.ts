@@ -1,0 +1,72 @@
+/** The recorded sessions of the READMEs with the browser, command by command, with what each answered. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { type BrowserGateway, type Site, startBrowser, startSite } from "../plugins/browser/support.ts";
+import { packageDir } from "../support/gateway.ts";
+import { porticoHere } from "../support/portico.ts";
+import { wordsOf } from "../support/sources/readme-commands.ts";
+import { suite } from "../support/suite.ts";
+
+const test = suite("recorded browser sessions");
+const form = (more: string) =>
+  `<title>Tea shop</title><form action="/order"><input name="name" aria-label="Name">
+   <input name="amount" type="number" aria-label="Amount">${more}<button>Order</button></form>`;
+const gift = `<input name="gift" type="checkbox" aria-label="As a gift">`;
+let site: Site;
+let browser: BrowserGateway;
+let shop = form("");
+
+test.before(async () => {
+  site = await startSite({
+    "/": (_req, res) => res.writeHead(200, { "content-type": "text/html" }).end(shop),
+    "/order": `<title>Thank you</title><h1>Thank you, Ada</h1><p>3 coming.</p><a href="/report.csv">Download the receipt</a>`,
+    "/report.csv": (_req, res) =>
+      res.writeHead(200, { "content-disposition": "attachment; filename=report.csv" }).end("item,amount\ntea,3\n"),
+  });
+  browser = await startBrowser();
+});
+test.after(async () => {
+  await browser?.stop();
+  await site?.stop();
+});
+
+/** Commands with what they answered, of a README's block that begins with one of the browser. */
+function sessionOf(readme: string): { command: string; answer: string }[] {
+  const text = readFileSync(join(packageDir, readme), "utf8");
+  const block = /```console\n(\$ portico browser open[\s\S]*?)```/.exec(text)?.[1] ?? "";
+  return block
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [command = "", ...answer] = part.split("\n");
+      return { command, answer: answer.join("\n").trim() };
+    });
+}
+
+/** What differs each time: a target's id, a file's name, how many bytes the receipt has. */
+const steady = (text: string): string =>
+  text
+    .replaceAll(site.url, "http://127.0.0.1:8080")
+    .replace(/^[0-9A-F]{8}(?= )/m, "<target>")
+    .replace(/portico-\d{8}-\d{6}-[0-9a-f]{6}/, "<name>")
+    .replace(/\(\d+ bytes\)/, "(<n> bytes)")
+    .replace(/^\S*\/portico\//m, "/tmp/portico/");
+
+for (const [readme, more] of [
+  ["README.md", ""],
+  ["plugins/browser/README.md", gift],
+] as const) {
+  test(readme, async () => {
+    shop = form(more);
+    const session = sessionOf(readme);
+    assert.ok(session.length >= 6, `${session.length} commands`);
+    for (const { command, answer } of session) {
+      const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", site.url)).slice(1);
+      const { stdout, stderr } = await porticoHere(browser.gateway.home, words);
+      assert.is(steady((stdout + stderr).trim()), steady(answer), command);
+    }
+  });
+}
+
+test.run();
