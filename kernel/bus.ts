@@ -212,9 +212,10 @@ export function createBus(log: Logger) {
     on,
     onAny: (observer: Observer): Dispose => observers.add(any, observer),
     emit,
-    /** One call by hand, with an event that nobody else sees. */
+    /** One call by hand, with an event that nobody else sees. Whoever calls tells a failure. */
     async call({ name, context, ...to }: GivenEvent, handler: BusHandler, options: OnOptions): Promise<Outcome> {
-      return (await runOne(entryOf(handler, options), createEvent(name, context, to))).outcome;
+      const entry = entryOf(handler, { settled: () => {}, ...options });
+      return (await runOne(entry, createEvent(name, context, to))).outcome;
     },
     has: (name: string): boolean => has(name),
     handles: (name: string): boolean => handlersOf(name).length > 0,

@@ -1,4 +1,5 @@
 /** Finds and reads what there is below the roots of a kind, and groups it by name. */
+import { isInside } from "../files/own.ts";
 import { discover } from "./discover.ts";
 import type { Kind } from "./kind.ts";
 import { groupByName, type Slot, type Version } from "./slot.ts";
@@ -34,7 +35,7 @@ export function createScan<V extends Version, S extends Slot<V>>(kind: Kind<V, S
   }
 
   function touches({ dir, source }: V["candidate"], dirs: ReadonlySet<string>): boolean {
-    const isBelow = (input: string) => [...dirs].some((one) => input === one || input.startsWith(`${one}/`));
+    const isBelow = (input: string) => [...dirs].some((one) => isInside(input, one));
     return dirs.has(dir) || (source?.inputs.some(isBelow) ?? false);
   }
 

@@ -39,8 +39,8 @@ export async function tryOut(version: HookVersion, { event, bus, log, contextFor
     const limitMs = timeoutMs + backstopMs;
     effects = await invoke({ handler, event: given, spec, ctx: contextFor(signal, own), limitMs });
   };
-  const how = { owner: `hook:${candidate.name}`, timeoutMs, settled: () => {} };
-  const { ok, ms, error, timedOut } = await bus.call(event, call, how);
+  const owner = `hook:${candidate.name}`;
+  const { ok, ms, error, timedOut } = await bus.call(event, call, { owner, timeoutMs });
   if (!error) return { ok, ms: rounded(ms), effects, logs };
   const problem = problemOf(error, candidate.realDir, candidate.handler);
   const said = sayProblem(problem, candidate.realDir);

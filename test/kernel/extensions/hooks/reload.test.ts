@@ -49,6 +49,26 @@ test("after a reload that failed, the mended version is taken up by all workers 
   await home.stop();
 });
 
+test("a version that another worker refuses never answers, and is disposed of", async () => {
+  const seen: (string | undefined)[] = [];
+  const home: HookHome = await makeHookHome({
+    files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
+    async agree() {
+      seen.push((await home.ask("q")).reply);
+      throw new Error("the other one lacks a package");
+    },
+  });
+  const gone = "portico.test.refused";
+  const dispose = `export const dispose = () => { globalThis[Symbol.for("${gone}")] = true; };\n`;
+  home.write("hooks/a/handler.ts", answering("two") + dispose);
+  await home.host.rescan();
+  const { state: now, error, loaded } = home.host.info("a");
+  assert.equal([now, error, loaded?.generation], ["stale", "the other one lacks a package", 1]);
+  assert.equal([...seen, (await home.ask("q")).reply], ["one", "one"]);
+  assert.is(Reflect.get(globalThis, Symbol.for(gone)), true);
+  await home.stop();
+});
+
 test("what the handler imports from its own directory reloads too", async ({ home }) => {
   home.write("hooks/a/lib/words.ts", 'export const word = "first";');
   home.write("hooks/a/handler.ts", 'import { word } from "./lib/words.ts";\nexport default () => ({ reply: word });');
