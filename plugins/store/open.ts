@@ -35,8 +35,8 @@ export function openEngine({ url, log, clock, sharedBy = "nobody" }: StoreOption
     throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
-  const isAlone = sharedBy === "nobody";
-  return sqliteEngine({ file, log, clock: clock ?? Date.now, journal: { replay: addAgain, isAlone } });
+  const sharing = sharedBy === "nobody" ? "alone" : "shared";
+  return sqliteEngine({ file, log, clock: clock ?? Date.now, journal: { replay: addAgain, sharing } });
 }
 
 export function isPostgres(url: string): boolean {

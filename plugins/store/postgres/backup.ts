@@ -22,7 +22,7 @@ export async function copyToFile(client: Client, { file, log, now }: CopyOptions
     for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });
   };
   remove();
-  const target = sqliteEngine({ file: part, log, clock: now, journal: { replay: addAgain, isAlone: false } });
+  const target = sqliteEngine({ file: part, log, clock: now, journal: { replay: addAgain, sharing: "private" } });
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {
     await client.query("SET LOCAL idle_in_transaction_session_timeout = 0");

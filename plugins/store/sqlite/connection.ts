@@ -120,20 +120,37 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
   };
 }
 
-/** Held until it is released, or this process ends; undefined where another one holds it. */
-export async function holdLock(file: string): Promise<(() => void) | undefined> {
+/** A lock on an empty file, which ends with its process. */
+export interface FileLock {
+  /** False where somebody else has it: to share it, only where that one has it alone. */
+  take(how: "alone" | "shared"): boolean;
+  leave(): void;
+  close(): void;
+}
+
+export async function openLock(file: string): Promise<FileLock> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   // closing a file ends the locks that this process has on it: it is made once
   if (!existsSync(file)) makePrivateFile(file);
   const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
-  try {
-    db.exec("BEGIN EXCLUSIVE");
-    return () => db.close();
-  } catch (error) {
-    db.close();
-    if (isBusy(error)) return undefined;
-    throw error;
-  }
+  const leave = () => {
+    if (db.inTransaction) db.exec("ROLLBACK");
+  };
+  return {
+    take(how) {
+      try {
+        db.exec(how === "alone" ? "BEGIN EXCLUSIVE" : "BEGIN");
+        if (how === "shared") db.prepare("SELECT count(*) FROM sqlite_master").all([]); // a read takes it
+        return true;
+      } catch (error) {
+        leave();
+        if (isBusy(error)) return false;
+        throw error;
+      }
+    },
+    leave,
+    close: () => db.close(),
+  };
 }
 
 /** A connection whose every statement runs in another thread, so that long ones stop nobody here. */

@@ -36,7 +36,7 @@ export interface SqliteOptions {
   file: string;
   log: Logger;
   clock: () => number;
-  journal: Pick<JournalOptions, "replay" | "isAlone">;
+  journal: Pick<JournalOptions, "replay" | "sharing">;
 }
 
 /** Opens at the first use; `open()` does it at once. */
@@ -45,7 +45,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   const listeners = new Listeners();
   const checkpoints = createCheckpoints(file, log);
   const maintenance = createMaintenance(file);
-  const journal = new Journal({ file, log, ...options.journal });
+  const journal = new Journal({ file, log, asked: () => void journal.handOver(gathered, use), ...options.journal });
   let gathering: NodeJS.Timeout | undefined;
   const heldBy = () => maintenance.held ?? checkpoints.held;
   let current: Connection | undefined;

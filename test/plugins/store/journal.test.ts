@@ -1,5 +1,5 @@
 /** What was accepted and is not in the tables yet: it outlives kills and a power failure, and nobody sees a difference. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,11 @@ let t: TemporaryStore;
 test.before.each(() => {
   t = temporaryStore();
 });
-test.after.each(() => t.remove());
+test.after.each(async () => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  await t.remove();
+});
+const children: ChildProcess[] = [];
 
 const journalOf = (file: string) => `${file}-accepted`;
 const bytesOf = (file: string) => readFileSync(journalOf(file));
@@ -50,6 +54,29 @@ function powerFailure(from: string, name: string): { tables(): void; journal(): 
       for (const end of ["", "-wal"]) copyFileSync(`${from}${end}`, `${file}${end}`);
     },
     journal: () => copyFileSync(journalOf(from), journalOf(file)),
+  };
+}
+
+/** Another process, which opens the same file when it is asked to. */
+function openInChild(file: string) {
+  const [entry = "", ...more] = program(join(import.meta.dirname, "caller.program.ts")).reverse();
+  const child = fork(entry, [file], { execArgv: more.reverse(), serialization: "advanced" });
+  children.push(child);
+  const asked = new Map<number, (result: unknown) => void>();
+  child.on("message", ([ref, result]: [number, unknown]) => asked.get(ref)?.(result));
+  child.on("error", () => {});
+  return {
+    ask: (what: string, id?: string) =>
+      new Promise<unknown>((resolve) => {
+        asked.set(asked.size, resolve);
+        child.send([asked.size - 1, what, id]);
+      }),
+    kill: () => child.kill("SIGKILL"),
+    async end() {
+      const ended = once(child, "exit");
+      child.disconnect();
+      await ended;
+    },
   };
 }
 
@@ -145,21 +172,45 @@ test("where others use the store too, nothing waits in a journal; one that was l
   await store.close();
 });
 
-test("a second process on the file goes without, and takes nothing away", async () => {
-  const warm = await warmUp(t.store, t.file);
-  await wake(t.store, "mine");
-  const child = spawn(process.execPath, [
-    ...program(join(import.meta.dirname, "writer.program.ts")),
-    t.file,
-    "b",
-    "1",
-    "20",
-  ]);
-  await once(child, "close");
-  await wake(t.store, "later");
-  assert.ok(existsSync(journalOf(t.file)));
-  assert.is((await t.store.items.list({ limit: 1000 })).length, warm + 22);
-  assert.is((await t.store.deliveries.list({ limit: 1000 })).length, warm + 22);
+test("once a second process has the store open, what one accepts the other knows at once, limits exact over both", async () => {
+  const own = openStore({ url: t.file, log: quietLog() });
+  const warm = await warmUp(own, t.file);
+  await wake(own, "mine");
+  const other = openInChild(t.file);
+  await other.ask("open");
+  assert.not.ok(existsSync(journalOf(t.file)), "it waits in no journal of ours any more");
+  assert.equal(await other.ask("enqueue", "mine"), { duplicate: { id: "mine" } });
+  const narrow = (id: string) =>
+    own.enqueue({ limit: { key: "both", max: 10, windowMs: 60_000 }, dedup: { key: id, ttlMs: 60_000, answer: {} } });
+  const both = await Promise.all(
+    named("n", 40).map((id, n) =>
+      n % 2 ? other.ask("narrow", id) : narrow(id).then(({ limit }) => ({ allowed: limit?.allowed })),
+    ),
+  );
+  assert.is(both.filter((one) => (one as { allowed?: boolean }).allowed).length, 10);
+  await other.end();
+  assert.is((await own.items.list({ limit: 1000 })).length, warm + 1);
+  await own.close();
+});
+
+test("a second process may open the store whose first one was killed with a journal, and a third beside it", async () => {
+  const first = openInChild(t.file);
+  await first.ask("open");
+  await until("its journal is used", async () => {
+    await first.ask("enqueue", `f${Math.random()}`);
+    return existsSync(journalOf(t.file)) && bytesOf(t.file)[0] !== 0;
+  });
+  await first.ask("enqueue", "last");
+  const second = openInChild(t.file);
+  first.kill();
+  await second.ask("open");
+  assert.equal(await second.ask("enqueue", "last"), { duplicate: { id: "last" } });
+  const third = openStore({ url: t.file, log: quietLog() });
+  assert.equal((await third.known("last"))?.answer, { id: "last" });
+  await wake(third, "third");
+  assert.equal(await second.ask("enqueue", "third"), { duplicate: { id: "third" } });
+  await third.close();
+  await second.end();
 });
 
 test("kill -9 with few callers: each acknowledged one is there, once, whatever was only in the journal", async () => {

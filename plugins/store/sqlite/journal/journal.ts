@@ -4,30 +4,33 @@
  * pages. It goes into the tables with the next write, before the next read, or a moment later, many at a time; after a
  * crash at the next start.
  *
- * Only for a store that nobody else uses. One process has the journal; a second one on the same file goes without.
+ * Only as long as nobody else uses the store: when a second process opens it, all goes into the tables at once again.
  */
 import { existsSync, unlinkSync } from "node:fs";
 import type { Logger } from "portico";
 import type { Again, Replay } from "../../sql/engine.ts";
 import { SharedTransaction } from "../../sql/transaction.ts";
 import { perform, type Write } from "../batch.ts";
-import { type Connection, holdLock } from "../connection.ts";
+import type { Connection } from "../connection.ts";
 import { JournalFile, readEntries } from "./file.ts";
+import { SoleUse } from "./sole-use.ts";
 import { type Accepted, doneIn, noteDone, onlyReads, writeEach } from "./tables.ts";
 
 /** So that bringing them into the tables never holds the event loop for long. */
 const MOST = 64;
 /** More writes at a time than this share the tables' pages as well, and are done sooner at once than twice. */
 const MOST_AT_ONCE = 8;
-const RETRY_MS = 10_000;
+const HAND_OVER_AGAIN_MS = 100;
 
 export interface JournalOptions {
   /** The store's. */
   file: string;
   log: Logger;
   replay: Replay;
-  /** The store is used by this process alone. */
-  isAlone: boolean;
+  /** Whether other processes are to use the file too; `private`: nobody knows of it yet. */
+  sharing: "alone" | "shared" | "private";
+  /** Another process has opened the store, and waits for `share`. */
+  asked(): void;
 }
 
 export interface JournalWrite extends Write {
@@ -40,10 +43,8 @@ export class Journal {
   #state: "unopened" | "opening" | "open" | "off";
   #isStarted = false;
   #isClosed = false;
-  /** Not before this: somebody else has it. */
-  #openAt = 0;
   #file: JournalFile | undefined;
-  #release: (() => void) | undefined;
+  #use: SoleUse | undefined;
   #accepted: Accepted[] = [];
   /** Their rows as they will be written; undefined where that has to be worked out anew. */
   #gathered: SharedTransaction | undefined;
@@ -54,7 +55,7 @@ export class Journal {
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#path = `${options.file}-accepted`;
-    this.#state = options.isAlone ? "unopened" : "off";
+    this.#state = options.sharing === "alone" ? "unopened" : "off";
   }
 
   /** Something has to go into the tables. */
@@ -64,13 +65,15 @@ export class Journal {
 
   /** With a new connection. The first one brings into the tables what a process has accepted that was killed. */
   async start(connection: Connection): Promise<void> {
-    if (this.#isStarted) return;
-    if (existsSync(this.#path) && (await this.#lock())) {
+    if (this.#isStarted || this.#options.sharing === "private") return;
+    this.#use ??= await SoleUse.begin(`${this.#path}-lock`, this.#options.asked);
+    if (this.#use.isAlone && existsSync(this.#path)) {
       this.#recover(connection);
       unlinkSync(this.#path);
     }
+    if (this.#options.sharing === "shared") await this.#use.share();
+    if (!this.#use.isAlone) this.#state = "off";
     this.#isStarted = true;
-    if (this.#state === "off") this.#unlock();
   }
 
   #recover(connection: Connection): void {
@@ -98,7 +101,7 @@ export class Journal {
   textsOf(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): string[] | undefined {
     if (this.#state === "off" || writes.length > MOST_AT_ONCE || this.#accepted.length >= MOST) return undefined;
     if (!writes.every(({ again }) => again && !again.kinds.some(isAwaited))) return undefined;
-    if (this.#state === "unopened" && performance.now() >= this.#openAt) void this.#open();
+    if (this.#state === "unopened") void this.#open();
     if (!this.#file) return undefined;
     try {
       const texts = writes.map(({ again }) => JSON.stringify(again?.entry));
@@ -111,14 +114,12 @@ export class Journal {
   async #open(): Promise<void> {
     this.#state = "opening";
     try {
-      if (await this.#lock()) this.#file = await JournalFile.create(this.#path);
+      this.#file = await JournalFile.create(this.#path);
     } catch (error) {
       this.#options.log.debug({ err: error }, "store: it goes without its journal");
     }
     if (this.#isClosed) return this.close(undefined);
-    this.#state = this.#file ? "open" : this.#release ? "off" : "unopened";
-    this.#openAt = performance.now() + RETRY_MS;
-    if (!this.#file) this.#unlock();
+    if (this.#state === "opening") this.#state = this.#file ? "open" : "off";
   }
 
   /** Does the writes as far as their results go, and writes down what they were called with. Returns what to tell once that is on the disk. */
@@ -197,15 +198,44 @@ export class Journal {
     return shared;
   }
 
+  /**
+   * Another process has opened the store: it is let in once all that was accepted is in the tables, for which `gathered` sees.
+   * From now on there is no journal.
+   */
+  async handOver(
+    gathered: () => Promise<void>,
+    use: (work: (connection: Connection) => boolean) => Promise<boolean>,
+  ): Promise<void> {
+    this.#state = "off";
+    try {
+      await gathered();
+      while (!this.#isClosed && !(await use((connection) => this.#remove(connection)))) {
+        await new Promise((resolve) => setTimeout(resolve, HAND_OVER_AGAIN_MS).unref());
+        await gathered();
+      }
+      await this.#use?.share();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "store: another process waits for it");
+    }
+  }
+
   /** What could not be brought into the tables stays in the file, for the next start. */
   close(connection: Connection | undefined): void {
     this.#isClosed = true;
     this.#state = "off";
-    const isNeeded = this.#file && !(connection && this.#isOnDisk(connection));
-    this.#file?.close();
-    if (this.#file && !isNeeded) unlinkSync(this.#path);
+    if (!this.#remove(connection)) this.#file?.close();
     this.#file = undefined;
-    this.#unlock();
+    this.#use?.end();
+    this.#use = undefined;
+  }
+
+  #remove(connection: Connection | undefined): boolean {
+    if (!this.#file) return true;
+    if (!connection || !this.#isOnDisk(connection)) return false;
+    this.#file.close();
+    this.#file = undefined;
+    unlinkSync(this.#path);
+    return true;
   }
 
   #isOnDisk(connection: Connection): boolean {
@@ -215,18 +245,8 @@ export class Journal {
       noteDone(connection, this.#last);
       return true;
     } catch (error) {
-      this.#options.log.debug({ err: error }, "store: its journal stays for the next start");
+      this.#options.log.debug({ err: error }, "store: its journal stays for now");
       return false;
     }
-  }
-
-  async #lock(): Promise<boolean> {
-    this.#release ??= await holdLock(`${this.#path}-lock`);
-    return this.#release !== undefined;
-  }
-
-  #unlock(): void {
-    this.#release?.();
-    this.#release = undefined;
   }
 }
