@@ -9,7 +9,6 @@ const STATUS = {
   invalid_json: 400,
   invalid_request_error: 400,
   unauthorized: 401,
-  invalid_api_key: 401,
   forbidden: 403,
   forbidden_host: 403,
   forbidden_origin: 403,
