@@ -24,12 +24,13 @@ test.before(async () => {
     "/report.csv": (_req, res) =>
       res.writeHead(200, { "content-disposition": "attachment; filename=report.csv" }).end("item,amount\ntea,3\n"),
   });
+});
+test.after(() => site?.stop());
+// each of its own: refs count on
+test.before.each(async () => {
   browser = await startBrowser();
 });
-test.after(async () => {
-  await browser?.stop();
-  await site?.stop();
-});
+test.after.each(() => browser?.stop());
 
 /** Commands with what they answered, of a README's block that begins with one of the browser. */
 function sessionOf(readme: string): { command: string; answer: string }[] {
