@@ -5,7 +5,6 @@
  */
 import { PorticoError } from "../errors.ts";
 import { createTurns } from "../timing/in-turn.ts";
-import type { Logger } from "../types.ts";
 import { type Problem, problemOf, sayProblem } from "../modules/problem.ts";
 import type { Kind, Phase } from "./kind.ts";
 import { createScan } from "./scan.ts";

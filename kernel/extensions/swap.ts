@@ -2,7 +2,7 @@
 import { Scope } from "../timing/scope.ts";
 import type { Logger } from "../types.ts";
 import type { Kind, Phase } from "./kind.ts";
-import type { Active, Slot, Version } from "./slot.ts";
+import type { Slot, Version } from "./slot.ts";
 
 export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S, unknown>, phase: Phase) {
   const ending = new Set<Promise<void>>();
