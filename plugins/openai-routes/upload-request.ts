@@ -36,21 +36,26 @@ export async function forwardUpload(chat: ChatService, call: Call, route: ApiRou
   }
 }
 
-/** A server may read names in any case, trim them, or take `model[]` for a list. */
-const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*(?:\[.*)?$/isu;
+/** A server may read names in any case and width, trim and decode them, or take `model[]` for a list. */
+const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*(?:[.[].*)?$/isu;
 
 /** Those that are no files. Which of two would count is not ours to guess: what was checked is what is sent. */
 function byName(fields: readonly Field[]): Map<string, Field> {
   const known = new Map<string, Field>();
   for (const field of fields) {
     const { name, file } = field;
-    if (NAMES_A_MODEL.test(name) && (name !== "model" || file))
+    if (NAMES_A_MODEL.test(decoded(name)) && (name !== "model" || file))
       throw refused(name, `\`${name}\` is not a field of this request: write \`model\``);
     if (file) continue;
     if (known.has(name) && (name === "model" || name === "prompt")) throw refused(name, `\`${name}\` comes twice`);
     known.set(name, field);
   }
   return known;
+}
+
+function decoded(name: string): string {
+  const text = name.replace(/%([0-7][\da-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return text.normalize("NFKC");
 }
 
 function replacing(field: Field | undefined, value: string | undefined) {

@@ -51,8 +51,10 @@ function readModels(models: unknown): string[] {
   return models as string[];
 }
 
-// By Unicode's rules of case, as some servers read their members: `modelſ` is `models` to them. Others trim.
-const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
+// By Unicode's rules of case and width, as some servers read their members: `modelſ` is `models` to them. Others trim.
+const MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
+const ASCII = /^[\0-\x7f]*$/;
+const namesAModel = (key: string) => MODEL.test(ASCII.test(key) ? key : key.normalize("NFKC"));
 /** Members that some servers take for members of the body itself. */
 const MERGED = ["extra_body", "extraBody"];
 /**
@@ -66,7 +68,7 @@ export function checkMembers(value: Fields, raw?: Buffer): void {
   const keys = Object.keys(value);
   if (keys.length > MOST_OWN_MEMBERS) throw tooMany(MOST_OWN_MEMBERS);
   for (const key of keys) {
-    if (key !== "model" && key !== "models" && NAMES_A_MODEL.test(key))
+    if (key !== "model" && key !== "models" && namesAModel(key))
       fail(
         `\`${shown(key)}\` is not a member here: write \`${/models/iu.test(key) ? "models" : "model"}\`.`,
         shown(key),
@@ -75,7 +77,7 @@ export function checkMembers(value: Fields, raw?: Buffer): void {
   for (const name of MERGED) {
     const merged = value[name];
     if (!isObject(merged)) continue;
-    const found = Object.keys(merged).find((key) => NAMES_A_MODEL.test(key));
+    const found = Object.keys(merged).find(namesAModel);
     if (found !== undefined)
       fail(
         `\`${name}.${shown(found)}\` must not name models: write \`model\` or \`models\`.`,

@@ -105,7 +105,20 @@ test("a body that another server could read in another way is refused", () => {
 
 test("no field beside `model` names one, however a server may read its name", async () => {
   const part = (name: string, more = "") => `--b\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\nx\r\n`;
-  const names = ["Model", "MODEL", "models", "model[]", "models[0]", " model", "model ", "model\u017f", "model\t"];
+  const names = [
+    "Model",
+    "MODEL",
+    "models",
+    "model[]",
+    "models[0]",
+    " model",
+    "model ",
+    "model\u017f",
+    "model\t",
+    "mod%65l",
+    "model.id",
+    "\uff4dodel",
+  ];
   for (const more of [...names.map((name) => part(name)), part("model", '; filename="m"'), part("model")]) {
     const response = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
       method: "POST",

@@ -79,6 +79,8 @@ test("members that an upstream may take for the model are refused on every route
     `{"model":"cheap","Models":["dear"],${rest}}`,
     `{"model":"cheap","model\u017f":["dear"],${rest}}`,
     `{"model":"cheap","model ":"dear",${rest}}`,
+    `{"model":"cheap","\uff4dodel":"dear",${rest}}`,
+    `{"model":"cheap","\\uff4d\\uff4fdel\\u017f":["dear"],${rest}}`,
     `{"model":"cheap","\\u0000model\\u200b":"dear",${rest}}`,
     `{"model":"dear",${rest},"model":"cheap"}`,
     `{"model":"dear",${rest},"mod\\u0065l":"cheap"}`,
