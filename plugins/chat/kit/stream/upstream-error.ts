@@ -200,7 +200,7 @@ function plainMessage(status: number, body: Buffer): string {
   const what = status >= 100 ? `status ${status}` : "an error";
   if (shown === "") return `The upstream answered ${what} without a body.`;
   if (shown.startsWith("<")) {
-    const title = /<title[^>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
+    const title = /<title[^<>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
     return `The upstream answered ${what} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
   }
   const form = parse(shown) === undefined ? formOf(shown.slice(0, 500)) : undefined;

@@ -3,10 +3,12 @@ import { randomBytes } from "node:crypto";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
+import { readOpenAiProblem } from "portico/chat";
+import { hiddenBody } from "../../../../plugins/chat/secrets/error-body.ts";
 import { MaskedBytes } from "../../../../plugins/chat/secrets/masked-bytes.ts";
 import { MaskedStream } from "../../../../plugins/chat/secrets/masked-stream.ts";
 import { SecretMask } from "../../../../plugins/chat/secrets/secret-mask.ts";
-import { assertLinear } from "../../../support/growth.ts";
+import { assertLinear, repeated } from "../../../support/growth.ts";
 import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstream.ts";
 
 const key = "sk-proj/A1b2+C3d4==x";
@@ -248,6 +250,27 @@ test("a text of one letter, or of backslashes, takes a time in proportion to its
     });
     assert.ok(took[1]! < took[0]! * 64 + 50_000, `${text}: ${took.join(", ")} µs`);
   }
+});
+
+const TOKENS = `< > [ ] { } " ' \\ % & # + a <title <title> data: {"a":1} {"a": "a":[ \\u00 %25 &# &amp; &amp;#x sk- sk-proj/ \\u{0 c C 63 ["",`;
+
+test("error bodies are read in time with their size, whatever they are", () => {
+  const masks = new SecretMask([key, "c".repeat(3000)]);
+  for (const token of [
+    ...TOKENS.split(" "),
+    " ",
+    "\n",
+    '" + "',
+    ": \n",
+    "data: {}\n",
+    '{"a":1}\n',
+    "\0",
+    key.slice(0, -1),
+  ])
+    for (const start of ["", "<", '{"error":{"message":"'])
+      assertLinear(`${start}${token}…`, 4_000, repeated(token, start), (text) =>
+        readOpenAiProblem(400, hiddenBody(Buffer.from(text), masks)),
+      );
 });
 
 test.run();
