@@ -1,7 +1,8 @@
 /** What the automation library throws, said in our words: no terminal codes, no stack, no call log. */
 import { isPorticoError, PorticoError } from "portico";
 
-const TERMINAL = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+const TERMINAL =
+  /(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 /** Takes terminal escape sequences and other control characters out of a text. */
 export const plainText = (text: string): string => text.replace(TERMINAL, "");

@@ -236,7 +236,7 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
       format: "aria",
       targetId,
       url: info?.url ?? "",
-      title: sanitized(info?.title ?? ""),
+      title: info?.title ?? "",
       nodes: found.nodes,
       snapshot,
       refs: {},

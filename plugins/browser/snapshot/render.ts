@@ -106,7 +106,7 @@ export function render(roots: readonly (AriaNode | string)[], view: View, table:
     if (!put(lines)) return;
     if (isInteractive(node)) out.interactive += 1;
     if (key === undefined) return;
-    const info: RefInfo = { role: node.role, native: node.ref!, name: spelled || undefined };
+    const info: RefInfo = { role: node.role, native: node.ref!, name: sanitized(spelled) || undefined };
     const twins = counts.get(`${node.role}\0${spelled}`);
     if (twins === undefined) counts.set(`${node.role}\0${spelled}`, [info]);
     else twins.push(info);

@@ -1,5 +1,6 @@
 /** Dialogs of a tab (alert, confirm, prompt, beforeunload): answered as armed beforehand, else dismissed and reported. */
 import { pause } from "../deadline.ts";
+import { plainText } from "../failures.ts";
 import type { Dialog, Page } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
@@ -45,7 +46,7 @@ export class Dialogs {
     this.#armed = undefined;
     // A page that asks whether to leave would hold up every navigation: leaving is what was asked for.
     const accept = armed?.accept ?? dialog.type() === "beforeunload";
-    const message = dialog.message().slice(0, 2000);
+    const message = plainText(dialog.message()).slice(0, 2000);
     this.#seen.push({
       type: dialog.type(),
       message,

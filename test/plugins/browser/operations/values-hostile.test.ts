@@ -16,6 +16,9 @@ test.before(async () => {
       <div style="position:relative"><button>Goal</button><div class="veil" style="position:absolute;inset:0"></div></div>
       <p>text</p><iframe title="Inner" srcdoc="<button>Framed</button>"></iframe>`,
     "/two": "<title>Two</title><button>Other</button>",
+    "/codes": `<title>T\u001b[31mred\u0007</title><button aria-label="B\u001b[2J\u009bx">b</button>
+      <a href="/t" title="L\u001b]0;x\u0007"><b>l\u0007</b></a>
+      <button onclick="alert('A\u001b[31m\u0008')">Ask</button>`,
   });
   browser = await startBrowser();
   await browser.visit(site.url);
@@ -132,7 +135,26 @@ test("no message holds terminal codes, whatever the caller named; a function tha
   failed(await browser.act("wait", { fn: "false", timeoutMs: 120 }), 504, "timeout", "Waited 120 ms for fn");
 });
 
+test("nothing that a page calls itself or its parts holds terminal codes", async () => {
+  await browser.visit(`${site.url}/codes`);
+  const ask = await browser.ref("Ask");
+  const answers = [
+    await browser.get("/tabs"),
+    await browser.get("/snapshot"),
+    await browser.get("/snapshot", { mode: "efficient" }),
+    await browser.get("/snapshot", { format: "aria" }),
+    await browser.act("click", { ref: ask }),
+    await browser.post("/tabs/open", { url: `${site.url}/codes` }),
+  ];
+  for (const { status, body } of answers) {
+    assert.is(status, 200);
+    assert.not.match(JSON.stringify(body), /\\u00[01][0-9a-f]|\\[bf]|[\u007f-\u009f]/);
+  }
+  await browser.del(`/tabs/${answers.at(-1)!.body.targetId}`);
+});
+
 test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
+  await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
   const common = { timeoutMs: 60_000 };
   const waits = [{ textGone: "text" }, { text: "never" }, { fn: "false" }].map((fields) =>
