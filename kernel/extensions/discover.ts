@@ -1,5 +1,5 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
-import { readdirSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { Root } from "./roots.ts";
 import { whyUnsafe } from "./safety.ts";
@@ -40,14 +40,13 @@ function discoverRoot(root: Root, entryNames: readonly string[], only: string | 
     const dir = join(root.dir, name);
     try {
       const realDir = realpathSync(dir);
-      if (!statSync(realDir).isDirectory()) continue;
       const files = new Set(readdirSync(realDir));
       const entryName = entryNames.find((candidate) => files.has(candidate));
       if (!entryName) continue;
       const entry = join(realDir, entryName);
       found.push({ name, dir, realDir, entry, root, refused: whyUnsafe(realDir, entry, root) });
     } catch {
-      // It vanished while we looked: the next scan sees what is there.
+      // It is no directory, or vanished while we looked: the next scan sees what is there.
     }
   }
   return found;

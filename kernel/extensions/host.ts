@@ -42,7 +42,7 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
       if (!disabled) continue;
       slot.error = undefined;
       const stopping = swap.stop(slot, disabled.reasons.join("; "));
-      if (!kind.endsByItself) stops.push(stopping);
+      if (kind.undoMs !== undefined) stops.push(stopping);
     }
     await Promise.all(stops);
   }

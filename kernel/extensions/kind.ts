@@ -32,10 +32,8 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   start(version: V, scope: Scope, slot: S, phase: Phase): void | Promise<void>;
   /** Where several processes run the same: a version that came while they run is taken up by all of them, or by none. */
   agree?: WorkerLink["agree"] | undefined;
-  /** A version that is taken out may still have calls that run: nothing else waits for their end. */
-  endsByItself?: boolean;
-  /** How long one undo may take. */
-  undoMs: number;
+  /** How long one undo may take. Without, it has as long as it takes, since nothing else waits for it. */
+  undoMs?: number;
   /** Told of each name once it is as it is to be, also of one that is gone. */
   settled?(slot: S): void;
 }

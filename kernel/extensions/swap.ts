@@ -9,7 +9,7 @@ export function createSwap<V extends Version, S extends Slot<V>>(kind: Kind<V, S
 
   function end({ scope }: { scope: Scope }, log: Logger): Promise<void> {
     const work = async () => {
-      for (const error of await scope.dispose(kind.undoMs))
+      for (const error of await scope.dispose(kind.undoMs ?? 2 ** 31 - 1))
         log.error({ err: error }, `its clean-up failed: ${error.message}`);
     };
     const done = work().finally(() => ending.delete(done));

@@ -15,9 +15,6 @@ import { describeHook, type HookInfo } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { endVersion, type HookSlot, type HookVersion, leave, loadHook, newHealth, untroubled } from "./version.ts";
 
-// Its clean-up waits for running calls, and each of these has a deadline of its own.
-const undoMs = 2 ** 31 - 1;
-
 const refuser: { call: BusHandler } & OnOptions = {
   traced: false,
   settled() {},
@@ -38,8 +35,6 @@ export function createHookHost(options: HookHostOptions) {
     roots,
     log,
     agree: options.agree,
-    undoMs,
-    endsByItself: true,
     slot(name) {
       const ring = createRing();
       return { health: newHealth(), ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };
@@ -49,6 +44,7 @@ export function createHookHost(options: HookHostOptions) {
     describe: (slot, candidate) => describeHook(slot, candidate, { permission, loader }),
     load: (candidate) => loadHook(candidate, loader),
     start(version, scope, slot, phase) {
+      // It waits for running calls, and each of these has a deadline of its own.
       scope.add("version", () => endVersion(version));
       scope.stage("handlers", () => {
         Object.assign(slot.health, untroubled);

@@ -8,18 +8,6 @@ import { createKeptLogger, type HookLogLine } from "../../../log/kept-lines.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { rounded } from "./runner.ts";
 
-/** What became of one call by hand: what it would do, and what it said. */
-export interface HookTrial {
-  ok: boolean;
-  ms: number;
-  effects?: Effects;
-  error?: string;
-  file?: string;
-  line?: number;
-  timedOut?: boolean;
-  logs: HookLogLine[];
-}
-
 export interface Trying {
   event: GivenEvent;
   bus: Pick<Bus, "call" | "spec">;
@@ -28,7 +16,7 @@ export interface Trying {
 }
 
 /** Never throws for what the handler does. */
-export async function tryOut(version: HookVersion, { event, bus, log, contextFor }: Trying): Promise<HookTrial> {
+export async function tryOut(version: HookVersion, { event, bus, log, contextFor }: Trying) {
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
   const logs: HookLogLine[] = [];
@@ -41,8 +29,8 @@ export async function tryOut(version: HookVersion, { event, bus, log, contextFor
   };
   const owner = `hook:${candidate.name}`;
   const { ok, ms, error, timedOut } = await bus.call(event, call, { owner, timeoutMs });
-  if (!error) return { ok, ms: rounded(ms), effects, logs };
-  const problem = problemOf(error, candidate.realDir, candidate.handler);
-  const said = sayProblem(problem, candidate.realDir);
-  return { ok, ms: rounded(ms), error: said, file: problem.file, line: problem.line, timedOut, logs };
+  const problem = error && problemOf(error, candidate.realDir, candidate.handler);
+  const said = problem && sayProblem(problem, candidate.realDir);
+  return { ok, ms: rounded(ms), effects, error: said, file: problem?.file, line: problem?.line, timedOut, logs };
 }
+export type HookTrial = Awaited<ReturnType<typeof tryOut>>;
