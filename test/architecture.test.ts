@@ -211,6 +211,18 @@ test("the kernel can be held in the head: at most 10,000 lines", () => {
   assert.ok(lines <= 10_000, `${lines} lines`);
 });
 
+test("the kernel can be held in the head", async () => {
+  const linesOf = (rooms: RegExp) =>
+    sources
+      .filter((file) => rooms.test(file))
+      .reduce((sum, file) => sum + readFileSync(join(root, file), "utf8").split("\n").length - 1, 0);
+  const host = /^kernel\/(?:(?:bus|registry|owner)\.ts|timing\/|contract\/|extensions\/)/;
+  assert.ok(linesOf(/^kernel\//) <= 10_000, `${linesOf(/^kernel\//)} lines of kernel`);
+  assert.ok(linesOf(host) <= 3_500, `${linesOf(host)} lines of host`);
+  const names = Object.keys(await import("../kernel/index.ts"));
+  assert.ok(names.length <= 40, `${names.length} names: ${names.join(", ")}`);
+});
+
 /** Every plugin and provider by name. Names that are everyday words count where they stand for the plugin. */
 test("the kernel names no plugin, provider, or event of one", () => {
   const plugins = readdirSync(join(root, "plugins"));
