@@ -205,12 +205,6 @@ test("no folder has more than 14 files, and no file more than 300 lines", () => 
   assert.equal(long, []);
 });
 
-test("the kernel can be held in the head: at most 10,000 lines", () => {
-  const own = sources.filter((file) => file.startsWith("kernel/"));
-  const lines = own.flatMap((file) => readFileSync(join(root, file), "utf8").split("\n").slice(1)).length;
-  assert.ok(lines <= 10_000, `${lines} lines`);
-});
-
 test("the kernel can be held in the head", async () => {
   const linesOf = (rooms: RegExp) =>
     sources

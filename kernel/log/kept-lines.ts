@@ -10,38 +10,27 @@ export interface HookLogLine {
   fields?: Record<string, unknown>;
 }
 
-/** Keeps the newest `size` lines. */
-export function createRing(size = 200) {
-  const lines: HookLogLine[] = [];
-  return {
-    add(line: HookLogLine): void {
-      lines.push(line);
-      if (lines.length > size) lines.shift();
-    },
-    lines: (): readonly HookLogLine[] => lines,
-  };
-}
-export type Ring = ReturnType<typeof createRing>;
-
 const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
-/** A logger whose lines go to the gateway's log and to `keep`. Its methods work when taken off it. */
-export function createKeptLogger(log: Logger, keep: (line: HookLogLine) => void, bindings: object = {}): Logger {
-  const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
-  for (const level of levels) {
-    methods[level] = (fields, message, ...rest: unknown[]) => {
-      const text = typeof fields === "string" ? fields : (message ?? "");
-      const more = typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
-      const said = more.length ? format(text, ...more) : text;
-      const own = typeof fields === "object" && fields !== null ? fields : {};
-      keep({ at: new Date().toISOString(), level, message: said, ...describeFields({ ...bindings, ...own }) });
-      log[level](own, said);
-    };
-  }
-  return {
-    ...methods,
-    child: (further) => createKeptLogger(log.child(further), keep, { ...bindings, ...further }),
+/** A logger whose lines go to the gateway's log, the newest `most` of them into a list too. Its methods work when taken off it. */
+export function keepLines(log: Logger, most = 200): { log: Logger; lines: readonly HookLogLine[] } {
+  const lines: HookLogLine[] = [];
+  const over = (to: Logger, bindings: object): Logger => {
+    const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
+    for (const level of levels) {
+      methods[level] = (fields, message, ...rest: unknown[]) => {
+        const text = typeof fields === "string" ? fields : (message ?? "");
+        const more = typeof fields === "string" ? (message === undefined ? rest : [message, ...rest]) : rest;
+        const said = more.length ? format(text, ...more) : text;
+        const own = typeof fields === "object" && fields !== null ? fields : {};
+        lines.push({ at: new Date().toISOString(), level, message: said, ...describeFields({ ...bindings, ...own }) });
+        if (lines.length > most) lines.shift();
+        to[level](own, said);
+      };
+    }
+    return { ...methods, child: (further) => over(to.child(further), { ...bindings, ...further }) };
   };
+  return { log: over(log, {}), lines };
 }
 
 /** The line's fields as JSON can hold them; a line must not keep a request alive. */

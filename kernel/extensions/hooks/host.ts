@@ -6,7 +6,7 @@ import type { BusHandler, Logger, OnOptions } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
 import { createHandlerContext } from "./calls/handler-context.ts";
-import { createKeptLogger, createRing, type HookLogLine } from "../../log/kept-lines.ts";
+import { type HookLogLine, keepLines } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
 import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
@@ -36,8 +36,7 @@ export function createHookHost(options: HookHostOptions) {
     log,
     agree: options.agree,
     slot(name) {
-      const ring = createRing();
-      return { health: newHealth(), ring, log: createKeptLogger(log.child({ hook: name }), ring.add) };
+      return { health: newHealth(), ...keepLines(log.child({ hook: name })) };
     },
     read: permission.read,
     whyDisabled: ({ name }, candidate) => permission.whyDisabled(name, candidate),
@@ -125,7 +124,7 @@ export function createHookHost(options: HookHostOptions) {
     roots,
     /** The lines are kept as they came: secrets go when they are shown, as they are at that moment. */
     logs: (name: string, count = 200): HookLogLine[] =>
-      withoutSecrets(find(name).ring.lines().slice(-count), options.secrets()),
+      withoutSecrets(find(name).lines.slice(-count), options.secrets()),
     /** Calls one that tripped again. */
     async wake(name: string): Promise<HookInfo> {
       const slot = find(name);

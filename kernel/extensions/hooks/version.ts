@@ -6,7 +6,7 @@ import type { Loader } from "../../modules/load.ts";
 import { createLoopGuard, type LoopGuard } from "../../modules/loop-guard.ts";
 import { LoadError, type Problem } from "../../modules/problem.ts";
 import type { Slot, Version } from "../slot.ts";
-import type { Ring } from "../../log/kept-lines.ts";
+import type { HookLogLine } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
 import { type HookCandidate, isGuarded } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
@@ -64,7 +64,7 @@ export interface HookSlot extends Slot<HookVersion> {
   /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
   listening?: { version?: HookVersion; meta: HookMeta; priority: number; timeoutMs: number; undo: () => void };
   health: Health;
-  ring: Ring;
+  lines: readonly HookLogLine[];
 }
 
 /** A module that blocks while it is evaluated is interrupted after this. */

@@ -4,7 +4,7 @@ import type { BusHandler, HookContext, Logger } from "../../../types.ts";
 import { backstopMs } from "../../../modules/bounded.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import type { HookVersion } from "../version.ts";
-import { createKeptLogger, type HookLogLine } from "../../../log/kept-lines.ts";
+import { keepLines } from "../../../log/kept-lines.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { rounded } from "./runner.ts";
 
@@ -19,8 +19,7 @@ export interface Trying {
 export async function tryOut(version: HookVersion, { event, bus, log, contextFor }: Trying) {
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
-  const logs: HookLogLine[] = [];
-  const own = createKeptLogger(log, (line) => logs.push(line));
+  const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
   const call: BusHandler = async (given, { signal }) => {
     const spec = bus.spec(given.name);
