@@ -4,6 +4,7 @@ import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { isIP } from "node:net";
 import { isPorticoError, PorticoError, withDeadline } from "portico";
+import { parseUrl } from "portico/strings";
 import { egressError } from "./errors.ts";
 import { plainHost } from "./names.ts";
 import { readBody } from "./response-body.ts";
@@ -72,9 +73,8 @@ function flatHeaders(message: IncomingMessage): Record<string, string> {
 /** Where a redirect leads; `undefined` for any other response. */
 function nextHop(hop: Hop, from: URL, { statusCode: status = 0, headers: { location } }: IncomingMessage) {
   if (!REDIRECTS.has(status) || location === undefined) return undefined;
-  if (!URL.canParse(location, from.href))
-    throw egressError("upstream_error", "The response redirects to something that is not a URL.");
-  const to = new URL(location, from);
+  const to = parseUrl(location, from);
+  if (!to) throw egressError("upstream_error", "The response redirects to something that is not a URL.");
   to.hash = "";
   const crossed = from.origin !== to.origin;
   const rewritten = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";

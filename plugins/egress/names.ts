@@ -1,5 +1,6 @@
 /** Host names: one spelling, patterns, and names that say by their form where they lead. */
 import { isIP } from "node:net";
+import { parseUrl } from "portico/strings";
 
 /** As it stands in `url.hostname`, but without brackets and trailing dots: `[::1]` → `::1`, `LOCALHOST.` → `localhost`. */
 export function plainHost(host: string): string {
@@ -14,7 +15,7 @@ function plainPattern(pattern: string): string {
   const wild = trimmed.startsWith("*.");
   const name = wild ? trimmed.slice(2) : trimmed;
   const bracketed = isIP(name) === 6 ? `[${name}]` : name;
-  const url = URL.canParse(`http://${bracketed}/`) ? new URL(`http://${bracketed}/`) : undefined;
+  const url = parseUrl(`http://${bracketed}/`);
   return (wild ? "*." : "") + plainHost(url?.hostname ?? name);
 }
 

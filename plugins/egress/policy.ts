@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "./addresses.ts";
 import { isLoopbackName, matchesHost, nameKind, plainHost } from "./names.ts";
 import type { BlockReason, CheckedUrl, Guard, GuardOptions, LookupAll, ResolvedAddress } from "./types.ts";
@@ -92,8 +93,8 @@ export function createGuard(options: GuardOptions): Guard {
 
   function precheck(input: string | URL): URL {
     const text = String(input);
-    if (!URL.canParse(text)) throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
-    const url = new URL(text);
+    const url = parseUrl(text);
+    if (!url) throw new PorticoError("invalid_request_error", "This is not a URL.", { param: "url" });
     if (url.href === "about:blank") return url;
     if (url.protocol !== "http:" && url.protocol !== "https:") {
       refuse("scheme", "", `Only http:, https: and about:blank can be opened, not ${url.protocol}`);
@@ -149,7 +150,7 @@ export function createGuard(options: GuardOptions): Guard {
       // The URL parser folds every spelling of an address (octal, hexadecimal, short, full-width) into one.
       const bracketed = isIP(host) === 6 ? `[${host}]` : host;
       const text = `http://${bracketed}:${port}/`;
-      const url = URL.canParse(text) ? new URL(text) : undefined;
+      const url = parseUrl(text);
       if (
         url === undefined ||
         url.pathname !== "/" ||

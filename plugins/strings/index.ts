@@ -1,3 +1,4 @@
-/** `portico/strings`: cutting texts to a length, and patterns of names. */
+/** `portico/strings`: cutting texts to a length, patterns of names, and URLs. */
 export { clip, shorten } from "./clip.ts";
 export { fitsPattern } from "./pattern.ts";
+export { parseUrl } from "./url.ts";

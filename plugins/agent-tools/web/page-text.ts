@@ -1,5 +1,6 @@
 /** A page as a model reads it: headings, lists and links in Markdown, nothing of what a reader does not see. */
 import { Parser } from "htmlparser2";
+import { parseUrl } from "portico/strings";
 
 const SILENT = new Set("script style noscript template svg iframe object head canvas select".split(" "));
 const BREAKS = new Set(
@@ -63,7 +64,6 @@ export function pageText(html: string, base: string): PageText {
 }
 
 function absolute(href: string, base: string): string | undefined {
-  if (href.length > 2_000 || !URL.canParse(href, base)) return undefined;
-  const url = new URL(href, base);
-  return url.protocol === "http:" || url.protocol === "https:" ? url.href : undefined;
+  const url = href.length > 2_000 ? undefined : parseUrl(href, base);
+  return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined;
 }

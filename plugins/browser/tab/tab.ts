@@ -1,6 +1,7 @@
 /** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
 import { setMaxListeners } from "node:events";
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { attempt, left, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import { Downloads } from "./downloads.ts";
@@ -215,7 +216,7 @@ export class Tab {
       await attempt(Math.min(rest, patience), over, undefined);
       if (this.#leaving !== now) continue;
       if (patience > rest) {
-        const host = URL.canParse(url) ? new URL(url).host : "elsewhere";
+        const host = parseUrl(url)?.host ?? "elsewhere";
         throw new PorticoError(
           "timeout",
           `The tab is on its way to a page of ${host}, which does not answer: wait longer, or navigate elsewhere.`,

@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "../addresses.ts";
 import { isLoopbackName, plainHost } from "../names.ts";
 
@@ -22,7 +23,7 @@ function variable(env: ProxyEnvironment, name: string): { name: string; value: s
  */
 export function parseProxy(value: string, name: string): URL {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value.trim()) ? value.trim() : `http://${value.trim()}`;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   const isPlain = url !== undefined && ["/", ""].includes(url.pathname) && url.search + url.hash === "";
   if (url !== undefined && url.hostname !== "" && isPlain && ["http:", "https:"].includes(url.protocol)) return url;
   throw new PorticoError("invalid_request_error", `${name} is no address of a proxy: write http://host:port.`, {

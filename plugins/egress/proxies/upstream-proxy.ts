@@ -2,6 +2,7 @@
 import { connect, isIPv6, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { Opening } from "./socks.ts";
 
 const MOST_HEAD_BYTES = 16 * 1024;
@@ -9,7 +10,7 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:":
 
 /** The address of such a proxy. 400 `invalid_request_error` for what is none. */
 export function proxyAddress(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = parseUrl(text);
   if (url !== undefined && Object.hasOwn(DEFAULT_PORTS, url.protocol) && url.hostname !== "") return url;
   throw new PorticoError("invalid_request_error", "The proxy must be like http://host:3128 or socks5://host:1080.", {
     param: "proxy",

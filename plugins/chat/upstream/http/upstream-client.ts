@@ -8,6 +8,7 @@ import type { Transform } from "node:stream";
 import { inBurst } from "portico";
 import { parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
 import type { WireRequest } from "portico/chat";
+import { parseUrl } from "portico/strings";
 import type { Connection, Taker } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
@@ -97,7 +98,7 @@ const addresses = new Map<string, Address>();
 function splitUrl(url: string): Address {
   let address = addresses.get(url);
   if (address === undefined) {
-    const parsed = URL.canParse(url) ? new URL(url) : undefined;
+    const parsed = parseUrl(url);
     if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:") throw new Unsendable();
     address = { origin: parsed.origin, host: parsed.host, path: parsed.pathname + parsed.search };
     if (addresses.size >= 1000) addresses.clear();
