@@ -25,7 +25,7 @@ export interface Version {
 }
 
 /** The version that runs, with all that it registered. */
-export interface Active<V> {
+interface Active<V> {
   version: V;
   scope: Scope;
   /** Counts up with each swap since the gateway started. */
