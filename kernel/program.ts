@@ -6,6 +6,7 @@ import { pluginWithWord } from "./home/command-index.ts";
 import { type HomeOnDisk, type LoaderFor, openHome } from "./home/home.ts";
 import type { StartedGateway, StartOptions } from "./home/start.ts";
 import type { WorkersSetup } from "./home/workers.ts";
+import { running } from "./owner.ts";
 import type { ConfigSchemas, Paths } from "./types.ts";
 
 /** The process that was called as `portico WORD …`. */
@@ -24,6 +25,8 @@ export interface Program {
   workers(options: HomeOptions): Promise<WorkersSetup | undefined>;
   /** Starts a gateway in this process. */
   start(options: StartOptions): Promise<StartedGateway>;
+  /** The extension on whose behalf the current code runs: `plugin:clock`. */
+  owner(): string | undefined;
 }
 
 export interface OutputStream {
@@ -41,7 +44,7 @@ declare module "portico" {
   }
 }
 
-interface ProgramOptions extends Omit<Program, "home" | "workers" | "start"> {
+interface ProgramOptions extends Omit<Program, "home" | "workers" | "start" | "owner"> {
   loaderFor: LoaderFor;
 }
 
@@ -53,6 +56,7 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
     ...given,
     home: (options) => openHome(options, env, loaderFor),
     workers: async (options) => (await import("./home/workers.ts")).workersOf(options, env),
+    owner: () => running()?.owner,
     start: async (options) => (await import("./home/start.ts")).startHere(options, { env, version, loaderFor }),
   });
 }

@@ -1,4 +1,5 @@
 /** From a directory to a plugin's definition, without setting anything up. */
+import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { discover, type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../../modules/load.ts";
@@ -36,7 +37,8 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
     candidate.refused = whyInputsUnsafe(found.root, found.realDir, source.inputs);
     if (candidate.refused) return candidate;
     if (before?.meta && before.hash === source.hash && before.realDir === found.realDir) return before;
-    const { exports } = await loader.evaluate(source);
+    const work = () => loader.evaluate(source);
+    const { exports } = await (found.root.name === "bundled" ? work() : runAs(`plugin:${found.name}`, work));
     const definition = exports["default"] as PluginDefinition | undefined;
     if (typeof definition?.name !== "string" || typeof definition.setup !== "function") {
       const message = "plugin.ts must have a default export made by definePlugin({ name, setup })";

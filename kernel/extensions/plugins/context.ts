@@ -107,7 +107,7 @@ export function createPluginContext(
     tool: (tool) => contribute("tool", tool),
     task: (task, when, run) => stage(`task ${task}`, () => startTask(log.child({ task }), when, owned(run))),
     defer: (undo) => void scope.add("clean-up", undo),
-    onConfig: (apply) => void (version.onConfig = apply),
+    onConfig: (apply) => void (version.onConfig = owned(apply)),
     async setConfig(path, value) {
       if (!Object.keys(definition.config ?? {}).some((section) => lies(path, section)))
         throw new PorticoError("forbidden", `The plugin ${name} does not declare ${formatKeyPath(path)}.`);

@@ -1,5 +1,6 @@
 /** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
 import { asError, declareErrors } from "../../errors.ts";
+import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import type { Scope } from "../../timing/scope.ts";
 import type { EventName, EventSpec } from "../../types.ts";
@@ -23,7 +24,8 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
     for (const [event, spec] of Object.entries(definition.events ?? {}))
       scope.add(`event ${event}`, parts.bus.declare(event as EventName, spec as EventSpec));
     if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
-    await withDeadline((async () => definition.setup(ctx, config))(), setupTimeoutMs, () => {
+    const work = async () => definition.setup(ctx, config);
+    await withDeadline(bundled ? work() : runAs(`plugin:${definition.name}`, work), setupTimeoutMs, () => {
       const hint = "does it await something that never ends?";
       return new Error(`it did not finish in ${setupTimeoutMs / 1000} s: ${hint}`);
     });

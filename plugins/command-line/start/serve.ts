@@ -15,7 +15,7 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
 
   let gateway: StartedGateway | undefined;
   const link = only === undefined ? await joinWorkers(process.env) : undefined;
-  catchStrayErrors(() => gateway, link);
+  catchStrayErrors(program, () => gateway, link);
   const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
   gateway = await program.start({
     ...place,
@@ -71,11 +71,14 @@ function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: strin
 }
 
 /** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
-function catchStrayErrors(gateway: () => StartedGateway | undefined, link?: ProcessLink): void {
+function catchStrayErrors({ owner }: Program, gateway: () => StartedGateway | undefined, link?: ProcessLink): void {
   const handle = (kind: string) => (thrown: unknown) => {
     const one = gateway();
     if (!one) {
-      process.stderr.write(`portico: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+      const whose = owner();
+      const from = whose === undefined ? "" : `${kind} of ${whose}: `;
+      process.stderr.write(`portico: ${from}${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+      if (whose !== undefined) return;
       process.exit(1);
     }
     if (one.strayError(kind, thrown) || kind === "unhandled rejection") return;

@@ -1,6 +1,6 @@
 /** A version of a plugin that is wrong in itself changes nothing, and says where it is wrong. */
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
+import { type InProcessGateway, spawnGateway, startGateway } from "../../../support/gateway.ts";
 import { suite } from "../../../support/suite.ts";
 import { untilRight } from "../../../support/until.ts";
 
@@ -87,6 +87,24 @@ test("what a setup registers takes effect once all of it has succeeded, and then
     assert.is(await ask(gateway), fails ? "works" : "replaced");
     gateway.write(file, plugin(good("works")));
     await gateway.json("POST", "/kernel/plugins/rescan");
+  }
+});
+
+test("errors of timers and detached promises that a plugin began are its own, and end no gateway", async () => {
+  const stray = (name: string) =>
+    `Promise.reject(new Error("rejected ${name}")); setTimeout(() => { throw new Error("thrown ${name}"); });`;
+  const text = plugin(`${stray("in setup")}
+    ctx.onConfig(() => { ${stray("in onConfig")} });
+    ctx.route("GET", "/p", { access: "public" }, () => { ${stray("in a route")} return "p"; });`);
+  const own = await spawnGateway({ files: { [file]: `${stray("in the module")}\n${text}` } });
+  try {
+    assert.is(await (await fetch(`${own.url}/p`)).json(), "p");
+    const wanted = ["in the module", "in setup", "in a route"].flatMap((at) => [`rejected ${at}`, `thrown ${at}`]);
+    await untilRight(own.output, (said) => wanted.every((one) => said.includes(one)));
+    assert.ok((own.output().match(/(?:rejection|exception) of plugin:p/g) ?? []).length >= wanted.length, own.output());
+    assert.is(await (await fetch(`${own.url}/p`)).json(), "p");
+  } finally {
+    await own.stop();
   }
 });
 
