@@ -28,12 +28,15 @@ export function createQuota(kv: () => Store["kv"], now: () => number, maxBytes: 
     });
   }
 
-  async function makeRoom(owner: string): Promise<string[]> {
+  /** An eighth of it at once: looking through thousands of small ones for each that is added would cost far more. */
+  async function makeRoom(owner: string, newest: string): Promise<string[]> {
     const all = await entries(owner);
     let total = sum(all);
+    const most = total > maxBytes() ? (maxBytes() / 8) * 7 : total;
     const gone: string[] = [];
     for (const entry of all) {
-      if (total <= maxBytes()) break;
+      if (total <= most) break;
+      if (entry.id === newest) continue;
       await kv().delete(listOf(owner), entry.row);
       total -= entry.bytes;
       gone.push(entry.id);
@@ -50,7 +53,7 @@ export function createQuota(kv: () => Store["kv"], now: () => number, maxBytes: 
       await kv().set(listOf(owner), row, null, { ttlMs });
       const known = totals.get(owner);
       if (known !== undefined) totals.set(owner, known + bytes);
-      return known === undefined || known + bytes > maxBytes() ? await makeRoom(owner) : [];
+      return known === undefined || known + bytes > maxBytes() ? await makeRoom(owner, id) : [];
     },
     async remove(owner, id) {
       const entry = (await entries(owner)).find((one) => one.id === id);
