@@ -11,19 +11,19 @@ import { tmpDir } from "./files.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
 const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
-const LEVEL_NAMES: Record<string, ConsoleEntry["level"]> = {
-  debug: "debug",
-  info: "info",
-  log: "info",
-  warning: "warning",
-  warn: "warning",
-  error: "error",
-};
+const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
+  ["debug", "debug"],
+  ["info", "info"],
+  ["log", "info"],
+  ["warning", "warning"],
+  ["warn", "warning"],
+  ["error", "error"],
+]);
 
 /** Messages of at least that level. */
 export async function consoleMessages(op: Op, input: Common & { level?: string; clear?: boolean }): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  const level = input.level === undefined ? "debug" : LEVEL_NAMES[input.level];
+  const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
   if (level === undefined)
     throw new PorticoError("invalid_request_error", `level must be one of debug, info, warning, error.`, {
       param: "level",

@@ -30,6 +30,8 @@ const BUILT_IN = "portico";
 const RELAY = "relay";
 const FIRST_PORT = 18_800;
 const LAST_PORT = 18_899;
+/** Browsers and tools use it by default: a browser of ours there would be taken for somebody else's. */
+const OTHERS_PORT = 9222;
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 
 /** A URL without user, password, query and fragment: what may be shown. */
@@ -38,6 +40,10 @@ export function shownUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
 }
+
+/** Without what every object has: a profile may be called `constructor`. */
+const bare = <T>(given: Record<string, T> | undefined): Record<string, T> =>
+  Object.assign(Object.create(null) as Record<string, T>, given);
 
 interface Stored {
   created: Record<string, ProfileConfig>;
@@ -79,7 +85,7 @@ export class Profiles {
     } catch {
       // A torn file: the profiles' own directories are still there, only their settings are lost.
     }
-    this.#stored ??= { created: parsed.created ?? {}, ports: parsed.ports ?? {} };
+    this.#stored ??= { created: bare(parsed.created), ports: bare(parsed.ports) };
     return this.#stored;
   }
 
@@ -157,6 +163,11 @@ export class Profiles {
   /** The port to launch on: the profile's own while it is free, else another one of the range. */
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
+    if (port === OTHERS_PORT)
+      throw new PorticoError(
+        "conflict",
+        `Port ${port} (cdpPort of profile ${profile.name}) is where other tools look for a browser: set another one.`,
+      );
     if (await portFree(port)) return port;
     if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
     throw new PorticoError(
@@ -200,8 +211,10 @@ export class Profiles {
   /** Makes a profile. 400 for a bad name or URL, 409 `conflict` where it exists. */
   async create(name: string, given: ProfileConfig): Promise<Profile> {
     checkName(name);
-    if ((await this.all()).has(name))
-      throw new PorticoError("conflict", `There is already a browser profile ${JSON.stringify(name)}.`);
+    // Their directories are called so too, and not every file system tells `a` from `A`.
+    const there = [...(await this.all()).keys()].find((one) => one.toLowerCase() === name.toLowerCase());
+    if (there !== undefined)
+      throw new PorticoError("conflict", `There is already a browser profile ${JSON.stringify(there)}.`);
     if (given.driver === "remote" && given.cdpUrl === undefined) {
       throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", { param: "cdpUrl" });
     }
@@ -209,6 +222,10 @@ export class Profiles {
       throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
     }
     const { cdpUrl, driver = cdpUrl === undefined ? "managed" : "remote", proxy, userAgent, args } = given;
+    if (driver === "managed" && cdpUrl !== undefined)
+      throw new PorticoError("invalid_request_error", "A managed profile has no cdpUrl: leave it or driver out.", {
+        param: "cdpUrl",
+      });
     const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
     if (driver !== "managed" && own !== undefined)
       throw new PorticoError("invalid_request_error", `Only a managed profile can have ${own[0]}.`, { param: own[0] });

@@ -125,6 +125,25 @@ test("headers with which nothing would load any more are refused", async () => {
   await browser.visit(site.url);
 });
 
+test("names that every object has are names like any other", async () => {
+  const { profile, cdpPort, driver } = (await browser.post("/profiles/create", { name: "constructor" })).body;
+  assert.equal([profile, driver], ["constructor", "managed"]);
+  assert.ok(cdpPort >= 18_800 && cdpPort <= 18_899, String(cdpPort));
+  for (const name of ["Constructor", "PORTICO"])
+    failed(await browser.post("/profiles/create", { name }), 409, "conflict", "already");
+  assert.is((await browser.del("/profiles/constructor")).status, 200);
+  for (const level of ["constructor", "toString", "__proto__"])
+    failed(await browser.get("/console", { level }), 400, "invalid_request_error", "level");
+  await browser.get("/", { constructor: "x", __proto__: "y" });
+});
+
+test("a profile that cannot be as it is described is refused", async () => {
+  const managed = { name: "far", driver: "managed", cdpUrl: "http://127.0.0.1:1" };
+  failed(await browser.post("/profiles/create", managed), 400, "invalid_request_error", "cdpUrl");
+  await browser.post("/profiles/create", { name: "usual", cdpPort: 9222 });
+  failed(await browser.post("/start?profile=usual"), 409, "conflict", "9222");
+});
+
 test("no message holds terminal codes, whatever the caller named; a function that never comes true says how long", async () => {
   failed(
     await browser.post("/response/body", { url: "\u001b[31mred", timeoutMs: 50 }),
