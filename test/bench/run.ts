@@ -14,6 +14,8 @@ export interface Figure {
   limit?: number;
   /** `max`: at most the limit (default); `min`: at least. */
   bound?: "max" | "min";
+  /** Of its readings: nine of ten lie above the one, and below the other. */
+  spread?: [low: number, high: number];
   /** What a ratio compares with. */
   ratioTo?: string;
 }
@@ -48,9 +50,10 @@ for (const file of files.sort()) {
 
 function print({ name, figures }: Bench): void {
   console.log(`\n${name}`);
-  for (const { what, value, unit, limit, bound, ratioTo } of figures) {
+  for (const { what, value, unit, limit, bound, ratioTo, spread } of figures) {
     const shown = `${round(value)} ${unit}`.trim();
-    const against = ratioTo ? ` (to ${ratioTo})` : "";
+    const between = spread ? ` (${round(spread[0])}–${round(spread[1])})` : "";
+    const against = ratioTo ? `${between} (to ${ratioTo})` : between;
     console.log(`  ${what.padEnd(60)} ${shown.padStart(14)}${against}${verdict(value, limit, bound)}`);
   }
 }

@@ -1,12 +1,15 @@
 /**
  * Bare durable servers for `webhooks.bench.ts`: `each` syncs the file for every request, `group` once for all requests
- * that came in while the last sync ran.
+ * that came in while the last sync ran; `insert` inserts each into a table of SQLite.
  */
 import { fsync, fsyncSync, openSync, writeSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 
-const [, , mode, file = ""] = process.argv;
+const [, , mode, file = "", packageDir = ""] = process.argv;
 const descriptor = openSync(file, "a");
+const insert = mode === "insert" ? inserts() : undefined;
 let waiting: { line: string; res: ServerResponse }[] = [];
 let syncing = false;
 
@@ -14,6 +17,16 @@ function answer(res: ServerResponse): void {
   const text = JSON.stringify({ status: 200, message: "queued", eventId: "evt_0" });
   res.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
   res.end(text);
+}
+
+function inserts(): (line: string) => void {
+  const Database = createRequire(join(packageDir, "package.json"))("libsql");
+  const db = new Database(`${file}.db`);
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE lines (number INTEGER PRIMARY KEY, line TEXT)",
+  );
+  const statement = db.prepare("INSERT INTO lines (line) VALUES (?)");
+  return (line) => statement.run([line]);
 }
 
 function flush(): void {
@@ -37,6 +50,9 @@ const server = createServer((req, res) => {
     if (mode === "group") {
       waiting.push({ line, res });
       flush();
+    } else if (insert) {
+      insert(line);
+      answer(res);
     } else {
       writeSync(descriptor, line);
       fsyncSync(descriptor);

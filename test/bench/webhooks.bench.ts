@@ -1,100 +1,131 @@
-/** Durable wakes a second over 64 connections, beside bare servers that sync by themselves or in groups. */
+/**
+ * Durable wakes a second, beside bare servers: over one connection one that appends to a file and syncs, and one that
+ * inserts into SQLite; over 64 one that syncs once for all that came in meanwhile.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { Client } from "undici";
+import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
+import { exchange, open } from "./chat/chat-load.ts";
 import { build, end, startBuilt } from "./harness/built.ts";
 import { bundle } from "./harness/bundle.ts";
-import { median, percentile } from "./harness/measure.ts";
-import type { Bench } from "./run.ts";
+import { cpuMicros, median, percentile, ratios } from "./harness/measure.ts";
+import type { Bench, Figure } from "./run.ts";
 
-const connections = 64;
-const rounds = 5;
-const roundMs = 2000;
-const body = JSON.stringify({ text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } });
+const ROUNDS = 25;
+const ROUND_MS = 400;
+const BODY = JSON.stringify({ text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } });
 
 interface Subject {
-  name: string;
   child: ChildProcess;
   port: number;
+}
+interface Reading {
+  perSecond: number;
+  p99: number;
+  micros: number;
 }
 
 export default async function bench(): Promise<Bench> {
   const dir = temporaryDir("portico-bench-");
-  const subjects: Subject[] = [];
+  const children: ChildProcess[] = [];
   try {
     const outfile = join(dir, "subject.mjs");
     await bundle("webhooks-subject.ts", outfile);
-    subjects.push(await bare("each", outfile, dir), await bare("group", outfile, dir), await portico());
-    const seen = subjects.map((): { perSecond: number; latencies: number[] }[] => []);
-    // in turn, so that a busy machine slows all of them alike
-    for (let round = 0; round <= rounds; round++) {
-      for (const [i, { port }] of subjects.entries()) {
-        const result = await load(port);
-        if (round > 0) seen[i]?.push(result);
-      }
-    }
-    const [each = 0, group = 0, ours = 0] = seen.map((all) => median(all.map(({ perSecond }) => perSecond)));
-    const p99 = seen.map((all) =>
-      percentile(
-        all.flatMap(({ latencies }) => latencies),
-        0.99,
-      ),
-    );
+    const bare = async (mode: string): Promise<Subject> => {
+      const child = fork(outfile, [mode, join(dir, `${mode}.log`), packageDir], { execArgv: [] });
+      children.push(child);
+      const [port] = (await once(child, "message")) as [number];
+      return { child, port };
+    };
+    const [each, insert, group] = [await bare("each"), await bare("insert"), await bare("group")];
+    build();
+    const ours = await startBuilt({
+      agents: { defaults: { heartbeat: { every: "0" } } },
+      webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
+    });
+    children.push(ours.child);
+    const lone = await inTurn({ ours, each, insert }, 1);
+    const many = await inTurn({ ours, each, group }, 64);
     return {
       name: "webhooks",
       figures: [
-        { what: "durable wakes, 64 connections", value: ours, unit: "req/s" },
-        { what: "the same: 99th percentile", value: p99[2] ?? 0, unit: "ms", limit: 50 },
-        { what: "bare server, a sync for each request", value: each, unit: "req/s" },
-        { what: "bare server, a sync for each group", value: group, unit: "req/s" },
-        { what: "bare server, a sync for each group: 99th percentile", value: p99[1] ?? 0, unit: "ms" },
-        { what: "ratio", value: ours / each, unit: "×", ratioTo: "a sync for each request", limit: 3, bound: "min" },
-        { what: "ratio", value: ours / group, unit: "×", ratioTo: "a sync for each group", limit: 0.3, bound: "min" },
+        ...figuresOf("1 connection", lone.ours, { "an append and its sync": lone.each, "an insert": lone.insert }, 0.8),
+        ...figuresOf("64 connections", many.ours, { "a sync for each group": many.group }, 0.6),
+        ...figuresOf("64 connections", many.ours, { "a sync for each request": many.each }, 3).slice(-1),
       ],
     };
   } finally {
-    for (const { child } of subjects) await end(child);
+    await Promise.all(children.map(end));
   }
 }
 
-async function bare(mode: string, file: string, dir: string): Promise<Subject> {
-  const child = fork(file, [mode, join(dir, `${mode}.log`)], { execArgv: [] });
-  const [port] = (await once(child, "message")) as [number];
-  return { name: mode, child, port };
+function figuresOf(
+  what: string,
+  ours: readonly Reading[],
+  references: Record<string, readonly Reading[]>,
+  limit: number,
+): Figure[] {
+  const of = (readings: readonly Reading[], key: keyof Reading) => median(readings.map((one) => one[key]));
+  const rates = (readings: readonly Reading[]) => readings.map(({ perSecond }) => perSecond);
+  return [
+    { what: `durable wakes, ${what}`, value: of(ours, "perSecond"), unit: "req/s" },
+    { what: `the same: 99th percentile`, value: of(ours, "p99"), unit: "ms", limit: 50 },
+    { what: `the same: CPU`, value: of(ours, "micros"), unit: "µs/req" },
+    ...Object.entries(references).flatMap(([name, readings]): Figure[] => [
+      { what: `bare server, ${name}`, value: of(readings, "perSecond"), unit: "req/s" },
+      { what: `bare server, ${name}: CPU`, value: of(readings, "micros"), unit: "µs/req" },
+      {
+        what: `${what}: ratio`,
+        ...ratios(rates(ours), rates(readings)),
+        unit: "×",
+        ratioTo: name,
+        limit,
+        bound: "min",
+      },
+    ]),
+  ];
 }
 
-async function portico(): Promise<Subject> {
-  build();
-  const { child, port } = await startBuilt({
-    agents: { defaults: { heartbeat: { every: "0" } } },
-    webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
-  });
-  return { name: "portico", child, port };
+/** Short rounds in turn, so that a busy machine slows all of them alike; the first of each warms up. */
+async function inTurn<K extends string>(
+  subjects: Record<K, Subject>,
+  connections: number,
+): Promise<Record<K, Reading[]>> {
+  const names = Object.keys(subjects) as K[];
+  const seen = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<K, Reading[]>;
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const name of names) {
+      const reading = await load(subjects[name], connections);
+      if (round > 0) seen[name].push(reading);
+    }
+  }
+  return seen;
 }
 
-async function load(port: number): Promise<{ perSecond: number; latencies: number[] }> {
-  const clients = Array.from({ length: connections }, () => new Client(`http://127.0.0.1:${port}`));
-  const headers = { authorization: "Bearer bench-token", "content-type": "application/json" };
+async function load({ child, port }: Subject, connections: number): Promise<Reading> {
+  const head = `POST /hooks/wake HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer bench-token\r\n`;
+  const request = Buffer.from(
+    `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(BODY)}\r\n\r\n${BODY}`,
+  );
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open({ port })));
   const latencies: number[] = [];
+  const cpu = cpuMicros(child.pid!);
   const began = performance.now();
   await Promise.all(
-    clients.map(async (client) => {
-      while (performance.now() - began < roundMs) {
-        const sent = performance.now();
-        const { statusCode, body: answer } = await client.request({
-          path: "/hooks/wake",
-          method: "POST",
-          headers,
-          body,
-        });
-        await answer.dump();
-        if (statusCode !== 200) throw new Error(`unexpected status ${statusCode}`);
+    sockets.map(async (socket) => {
+      for (let sent = began; sent - began < ROUND_MS; sent = performance.now()) {
+        await exchange(socket, request);
         latencies.push(performance.now() - sent);
       }
-      await client.close();
     }),
   );
-  return { perSecond: (latencies.length * 1000) / (performance.now() - began), latencies };
+  const seconds = (performance.now() - began) / 1000;
+  for (const socket of sockets) socket.destroy();
+  return {
+    perSecond: latencies.length / seconds,
+    p99: percentile(latencies, 0.99),
+    micros: (cpuMicros(child.pid!) - cpu) / latencies.length,
+  };
 }

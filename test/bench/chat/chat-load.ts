@@ -22,7 +22,7 @@ export function requestOf(subject: Subject, body: object): Buffer {
   );
 }
 
-export async function open(subject: Subject): Promise<Socket> {
+export async function open(subject: Pick<Subject, "port">): Promise<Socket> {
   const socket = connect(subject.port, "127.0.0.1").setNoDelay(true);
   await once(socket, "connect");
   return socket;

@@ -1,7 +1,7 @@
 /** The gateway as users run it: built, and a process of its own. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -23,25 +23,27 @@ export interface BuiltGateway {
   token: string;
 }
 
-/** Starts what was built in `dir`, with this configuration and a home of its own; its log goes nowhere. */
+/**
+ * Starts what was built in `dir`, with this configuration and a home of its own. Its log goes into a file, beside the home
+ * that it watches: to read it would cost the client more than its requests.
+ */
 export async function startBuilt(config: object, dir = packageDir): Promise<BuiltGateway> {
   const home = temporaryDir("portico-bench-");
   const file = join(home, "portico.json");
   writeFileSync(file, JSON.stringify({ gateway: { port: 0 }, ...config }), { mode: 0o600 });
   const command = [join(dir, BUILT), "start", "--home", home];
-  const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "inherit"] });
-  const port = await new Promise<number>((resolve, reject) => {
-    let output = "";
-    child.stdout.on("data", function read(bytes: Buffer) {
-      output += bytes.toString("utf8");
-      const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
-      if (!found) return;
-      // The rest is log lines: to collect them would cost the client more than its requests.
-      child.stdout.off("data", read).resume();
-      resolve(Number(found[1]));
-    });
-    child.once("exit", (code) => reject(new Error(`the gateway ended with ${code}: ${output}`)));
-  });
+  const log = join(temporaryDir("portico-bench-"), "log");
+  const output = openSync(log, "w");
+  const child = spawn(process.execPath, command, { stdio: ["ignore", output, "inherit"] });
+  closeSync(output);
+  let port: number | undefined;
+  while (port === undefined) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    const said = readFileSync(log, "utf8");
+    const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(said);
+    if (found) port = Number(found[1]);
+    else if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${said}`);
+  }
   const { gateway } = JSON.parse(readFileSync(file, "utf8")) as { gateway: { auth: { token: string } } };
   return { child, port, token: gateway.auth.token };
 }

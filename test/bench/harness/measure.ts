@@ -12,6 +12,15 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/** Of readings that were taken in turn: the median of each round's own ratio, and where a tenth lies below and above. */
+export function ratios(
+  ours: readonly number[],
+  theirs: readonly number[],
+): { value: number; spread: [low: number, high: number] } {
+  const all = ours.map((value, round) => value / (theirs[round] ?? Number.NaN));
+  return { value: median(all), spread: [percentile(all, 0.1), percentile(all, 0.9)] };
+}
+
 /** User and system time of a process so far, in µs. */
 export function cpuMicros(pid: number): number {
   const threads = `/proc/${pid}/task`;
