@@ -38,3 +38,23 @@ export function cpuMicros(pid: number): number {
 export function residentMegabytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
+
+/** Resident memory in which what several processes share counts as a part for each. */
+export function shareMegabytes(pid: number): number {
+  return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]) / 1024;
+}
+
+/** A process and its children. */
+export function familyOf(pid: number): number[] {
+  const children = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === pid);
+  return [pid, ...children.map(Number)];
+}
+
+function parentOf(name: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return undefined; // it has ended meanwhile
+  }
+}
