@@ -80,10 +80,9 @@ function* fitting(
   chars: number,
   by: string,
 ): Operation<string[]> {
-  const select =
-    "SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND state = 'queued' AND";
+  const select = `SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND {waiting} AND`;
   const waiting = [
-    ...(yield* all<Waiting>(`${select} run_at = 0 ORDER BY seq LIMIT ?`, kind, lane, room)),
+    ...(yield* all<Waiting>(`${select} run_at <= 0 ORDER BY run_at, seq LIMIT ?`, kind, lane, room)),
     ...(yield* all<Waiting>(
       `${select} run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT ?`,
       kind,
@@ -102,7 +101,7 @@ function* fitting(
 
 export function* pending(tx: Transaction, lane: string, kind: string): Operation<number> {
   const row = yield* first<{ n: number }>(
-    "SELECT COUNT(*) AS n FROM items WHERE kind = ? AND lane = ? AND state = 'queued' AND run_at <= ?",
+    `SELECT COUNT(*) AS n FROM items WHERE kind = ? AND lane = ? AND {waiting} AND run_at <= ?`,
     kind,
     lane,
     tx.now,

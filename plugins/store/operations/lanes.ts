@@ -113,7 +113,7 @@ export function* settleLane(tx: Transaction, kind: string, lane: string): Operat
   // what another transaction is adding must be seen below, or wait for this one
   yield { sql: "SELECT 1 FROM lanes WHERE kind = ? AND lane = ? {hold}", params: [kind, lane], locks: true };
   const next = yield* first<{ run_at: number; seq: number }>(
-    "SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND state = 'queued' ORDER BY run_at, seq LIMIT 1",
+    `SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND {waiting} ORDER BY run_at, seq LIMIT 1`,
     kind,
     lane,
   );

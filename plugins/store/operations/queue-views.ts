@@ -63,7 +63,7 @@ export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> 
     queued: number;
   }>(
     `SELECT l.kind, l.lane, l.ready_at, l.head, l.worker, l.lease_until, COUNT(i.seq) AS queued
-     FROM lanes l LEFT JOIN items i ON i.kind = l.kind AND i.lane = l.lane AND i.state = 'queued'
+     FROM lanes l LEFT JOIN (SELECT kind, lane, seq FROM items WHERE {waiting}) i ON i.kind = l.kind AND i.lane = l.lane
      GROUP BY l.kind, l.lane, l.ready_at, l.head, l.worker, l.lease_until
      ORDER BY CASE WHEN l.worker IS NULL THEN 1 ELSE 0 END, queued DESC, l.kind, l.lane LIMIT ?`,
     pageSize(limit, 100),

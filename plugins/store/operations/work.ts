@@ -70,15 +70,17 @@ export function* claim(
 }
 
 function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {
-  const where = "FROM items WHERE kind = ? AND lane = ? AND state = 'queued'";
+  const where = `FROM items WHERE kind = ? AND lane = ? AND {waiting}`;
   const due = yield* first<{ id: string }>(
     `SELECT id ${where} AND run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT 1`,
     kind,
     lane,
     tx.now,
   );
+  // not `= 0`: then the order would be that of the items' key too, by which all that has ever ended comes first
   const next =
-    due ?? (yield* first<{ id: string }>(`SELECT id ${where} AND run_at = 0 ORDER BY seq LIMIT 1`, kind, lane));
+    due ??
+    (yield* first<{ id: string }>(`SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`, kind, lane));
   return next?.id;
 }
 

@@ -107,6 +107,12 @@ export async function connect(pool: Pool): Promise<Client> {
   return client;
 }
 
+/**
+ * An index is for this very expression: while the planner knows little of the table, as when a backlog has just come, it
+ * would take another one that looks as good, and read all that waits.
+ */
+export const WAITING = "(state || '') = 'queued'";
+
 const statements = new Map<string, { text: string; name: string }>();
 
 /** `?` → `$1`, the words for locks, and a name: each connection prepares a statement once. */
@@ -117,6 +123,7 @@ function statementOf(sql: string): { text: string; name: string } {
     const text = sql
       .replace("{lock}", "FOR UPDATE SKIP LOCKED")
       .replace("{hold}", "FOR UPDATE")
+      .replace("{waiting}", WAITING)
       .replace(/\?/g, () => `$${++n}`);
     known = { text, name: `s${statements.size}` };
     statements.set(sql, known);

@@ -1,7 +1,7 @@
 /** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
 import { PorticoError } from "portico";
 import { migrations } from "../sql/migrations.ts";
-import type { Client } from "./connection.ts";
+import { type Client, WAITING } from "./connection.ts";
 
 const OLDEST_SERVER = 130_000;
 
@@ -36,7 +36,10 @@ export async function schemaVersion(client: Client): Promise<number> {
 
 /** Texts are compared byte by byte, as SQLite does it: ranges of keys and their order depend on it. */
 function translated(sql: string): string {
-  return sql.replace("{serial}", "BIGSERIAL PRIMARY KEY").replace(/ TEXT\b/g, ' TEXT COLLATE "C"');
+  return sql
+    .replace("{serial}", "BIGSERIAL PRIMARY KEY")
+    .replace("{waiting}", WAITING)
+    .replace(/ TEXT\b/g, ' TEXT COLLATE "C"');
 }
 
 function wrong(why: string): PorticoError {

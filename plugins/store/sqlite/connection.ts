@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { isBusy } from "./failures.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, WAITING } from "./migrate.ts";
 import { makePrivateFile } from "../private-files.ts";
 
 type Row = Record<string, unknown>;
@@ -57,10 +57,9 @@ const NOTHING: Result = { rows: NO_ROWS, changes: 0 };
 /** Opens the file and brings its tables up to date. */
 export async function connect(file: string): Promise<Connection> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
-  const { default: Background } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
   makePrivateFile(file);
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
-  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }), Background.prototype.exec);
+  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }));
   try {
     connection.exec("PRAGMA journal_mode = WAL");
     connection.synchronize("FULL");
@@ -77,15 +76,23 @@ export async function connect(file: string): Promise<Connection> {
   return connection;
 }
 
-/** `execAsync` is another class's method; both classes only hand on to the same handle. */
-function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): Connection {
+/** Not before it is used: libsql takes its time to find out what system this is, for each of its two faces anew. */
+let background: Promise<Open<BackgroundDatabase>> | undefined;
+function importBackground(): Promise<Open<BackgroundDatabase>> {
+  background ??= import("libsql/promise").then(
+    (loaded) => (loaded as unknown as { default: Open<BackgroundDatabase> }).default,
+  );
+  return background;
+}
+
+function connectionOf(db: Database): Connection {
   const statements = new Map<string, { statement: Statement; reader: boolean }>();
   let synchronous: "FULL" | "NORMAL" | undefined;
 
   function statementOf(sql: string): { statement: Statement; reader: boolean } {
     let known = statements.get(sql);
     if (!known) {
-      const statement = db.prepare(sql.replace(/\{(lock|hold)\}/, ""));
+      const statement = db.prepare(sql.replace(/\{(lock|hold)\}/, "").replace("{waiting}", WAITING));
       known = { statement, reader: statement.reader };
       statements.set(sql, known);
     }
@@ -97,7 +104,11 @@ function connectionOf(db: Database, execAsync: (sql: string) => Promise<void>): 
       return db.inTransaction;
     },
     exec: (sql) => db.exec(sql),
-    commit: () => execAsync.call(db, "COMMIT"),
+    async commit() {
+      // another class's method; both classes only hand on to the same handle
+      const { prototype } = await importBackground();
+      await prototype.exec.call(db, "COMMIT");
+    },
     synchronize(how) {
       if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
       synchronous = how;
@@ -162,7 +173,7 @@ export interface BackgroundConnection {
 
 /** `busyMs`: how long its thread waits for a lock. */
 export async function connectInBackground(file: string, busyMs = BUSY_MS): Promise<BackgroundConnection> {
-  const { default: Libsql } = (await import("libsql/promise")) as unknown as { default: Open<BackgroundDatabase> };
+  const Libsql = await importBackground();
   const db = new Libsql(file, { timeout: busyMs });
   return {
     exec: (sql) => db.exec(sql),

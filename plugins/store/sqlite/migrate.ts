@@ -1,6 +1,8 @@
 import { migrations } from "../sql/migrations.ts";
 import { storeUnavailable } from "./failures.ts";
 
+export const WAITING = "state = 'queued'";
+
 /** What a migration needs of a connection. */
 export interface MigratedConnection {
   readonly inTransaction: boolean;
@@ -27,7 +29,7 @@ export function migrate(connection: MigratedConnection): void {
       // read again inside: another process may have migrated while this one waited for the lock
       const version = schemaVersion(connection);
       for (const sql of migrations[version] ?? []) {
-        connection.exec(sql.replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT"));
+        connection.exec(sql.replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT").replace("{waiting}", WAITING));
       }
       connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
       connection.exec("COMMIT");

@@ -4,6 +4,7 @@ import type { Operation, Query, Transaction } from "../../../plugins/store/sql/o
 import { claim, finish } from "../../../plugins/store/operations/work.ts";
 import { perform } from "../../../plugins/store/sqlite/batch.ts";
 import { type Connection, connect } from "../../../plugins/store/sqlite/connection.ts";
+import { WAITING } from "../../../plugins/store/sqlite/migrate.ts";
 import { SharedTransaction } from "../../../plugins/store/sql/transaction.ts";
 import type { Claim, Store } from "../../../plugins/store/types.ts";
 import { isInFile, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
@@ -286,7 +287,7 @@ testOfFile("claiming and finishing go through indexes, however many items wait",
   const explained: Connection = Object.assign(Object.create(connection) as Connection, {
     execute(query: Query) {
       if (query.locks) return connection.execute(query);
-      const sql = query.sql.replace("{lock}", "");
+      const sql = query.sql.replace("{lock}", "").replace("{waiting}", WAITING);
       for (const { detail } of connection.once(`EXPLAIN QUERY PLAN ${sql}`, ...query.params))
         steps.push({ sql, detail: String(detail) });
       return connection.execute(query);

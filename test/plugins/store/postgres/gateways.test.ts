@@ -34,6 +34,26 @@ test("four that start at once make the tables once", async () => {
   assert.equal(await all[0]?.check(), []);
 });
 
+test("the first backlog is worked off through the index of what waits, though the server has not looked at it yet", async () => {
+  const url = server.emptyUrl();
+  const schema = /search_path%3D(\w+)/.exec(url)?.[1] ?? assert.unreachable(url);
+  const [store] = (await open(1, url)) as [Store];
+  server.sql(`
+    INSERT INTO ${schema}.items (id, kind, lane, state, body, max_attempts, created_at, run_at)
+      SELECT 'i' || n, 'turn', 'webhook:' || md5(n::text), 'queued', '{}', 5, 0, 0 FROM generate_series(1, 20000) n;
+    INSERT INTO ${schema}.lanes (kind, lane, ready_at, ord, since)
+      SELECT kind, lane, 0, seq, 0 FROM ${schema}.items`);
+  const claims = await store.claim("w", 5, 10_000, ["turn"]);
+  assert.is(claims.length, 5);
+  for (const claim of claims) assert.ok(await store.finish(claim, { state: "done" }));
+  await store.close();
+  // each connection says at its end what it has read
+  const read = `SELECT SUM(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = '${schema}'`;
+  const seen = `SELECT SUM(idx_scan) FROM pg_stat_user_indexes WHERE schemaname = '${schema}' AND indexrelname = 'lanes_ready'`;
+  await until("the server has counted", () => Number(server.sql(seen)) > 0);
+  assert.ok(Number(server.sql(read)) < 1000, `${server.sql(read)} rows were read`);
+});
+
 test("one hears at once of work that another has put in", async () => {
   const [a, b] = (await open(2)) as [Store, Store];
   const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));
