@@ -8,10 +8,12 @@ export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, mis
   const waits = record.state === "loading";
   const lacks = `it needs ${missing.join(", ")}, which no active plugin provides`;
   const runs = loaded?.dir === candidate.dir ? slot.active : undefined;
+  // an older version runs until what this one needs is there
+  const isBehind = record.state === "active" && missing.length > 0 && runs?.version.candidate.hash !== candidate.hash;
   return {
     ...record,
-    state: waits ? ("waiting" as const) : record.state,
-    error: record.error ?? (waits && missing.length ? lacks : undefined),
+    state: waits ? ("waiting" as const) : isBehind ? ("stale" as const) : record.state,
+    error: record.error ?? ((waits || isBehind) && missing.length ? lacks : undefined),
     description: candidate.meta?.description,
     shadowedBy: shadowedBy?.dir,
     hash: runs?.version.candidate.hash ?? (candidate.hash || undefined),

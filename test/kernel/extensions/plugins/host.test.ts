@@ -225,6 +225,13 @@ test("a plugin waits for a service that it needs, and starts when that is there"
   await until("the soup", async () => (await gateway.request("GET", "/eat")).status === 200);
   assert.equal(await gateway.json("GET", "/eat"), { taste: "good" });
   assert.is((await gateway.request("GET", "/ready")).status, 200);
+
+  gateway.write("plugins/eater/plugin.ts", needs.replace('["soup"]', '["soup", "salt"]'));
+  await gateway.json("POST", "/kernel/plugins/rescan");
+  const behind = await gateway.json("GET", "/kernel/plugins/eater");
+  assert.is(behind.state, "stale", "what runs is an older version");
+  assert.match(behind.error, /needs salt/);
+  assert.equal(await gateway.json("GET", "/eat"), { taste: "good" });
 });
 
 test("one that does not load keeps nobody else from running", async () => {
