@@ -168,7 +168,7 @@ export interface ChatResponse {
   /** A whole response, as it is to be sent. */
   body?: Buffer;
   /** The same, parsed; left out where nobody had to. */
-  completion?: ChatCompletion;
+  completion?: ChatCompletion | undefined;
   /** Of a whole response, where that is known without its `completion`. */
   usage?: Usage | undefined;
   stream?: ResponseStream;

@@ -10,7 +10,7 @@ import { build, end, startBuilt } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
 import { exchange, open, requestOf, streamOnce, type Subject } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
-import { BENCH_HEADER } from "./proxy-request.ts";
+import { BENCH_HEADER, BENCH_KEY } from "./proxy-request.ts";
 import { cpuMicros, median, residentMegabytes } from "../harness/measure.ts";
 import type { Bench, Figure } from "../run.ts";
 
@@ -52,7 +52,7 @@ async function startPart(file: string, args: string[], children: ChildProcess[])
 
 async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {
   const { child, port, token } = await startBuilt({
-    channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: "sk-bench" } },
+    channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: BENCH_KEY } },
   });
   children.push(child);
   return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };

@@ -3,6 +3,8 @@ import { timingSafeEqual } from "node:crypto";
 
 const AUTHORIZATION = "Bearer bench-token-0123456789";
 const wanted = Buffer.from(AUTHORIZATION);
+/** Of channels. Nothing in a response looks like it: where that may be, each event is looked through for it. */
+export const BENCH_KEY = "sk-Vb4kX2mQ9tLw7Zd5";
 export const BENCH_HEADER = `authorization: ${AUTHORIZATION}\r\n`;
 
 /** The request as it goes on, or the status that it is refused with. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { startBuilt } from "../harness/built.ts";
 import type { Subject } from "../chat/chat-load.ts";
-import { BENCH_HEADER } from "../chat/proxy-request.ts";
+import { BENCH_HEADER, BENCH_KEY } from "../chat/proxy-request.ts";
 
 /** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
 export function pinned(): boolean {
@@ -22,7 +22,7 @@ export async function startGateway(
   children: ChildProcess[],
 ): Promise<Subject> {
   const baseUrl = `http://127.0.0.1:${upstream}${provider === "openai" ? "/v1" : ""}`;
-  const channels = { main: { provider, baseUrl, apiKey: "sk-bench-0123456789" } };
+  const channels = { main: { provider, baseUrl, apiKey: BENCH_KEY } };
   const { child, port, token } = await startBuilt({ channels }, dir);
   children.push(child);
   moveAside(child);

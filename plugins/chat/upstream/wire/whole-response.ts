@@ -38,7 +38,7 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
     );
   }
   const isRead = native !== undefined || wire.decode !== undefined || job.stream || job.capture || !job.mayPassRaw;
-  if (!isRead) return { ...passWhole(body, target), firstByteMs };
+  if (!isRead) return passWhole(body, target, firstByteMs);
   const { completion, changed } =
     native !== undefined
       ? { completion: native.decode(body, call, target), changed: false }
@@ -58,16 +58,16 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
 const known = new WeakMap<object, ResponseShapes>();
 
 /** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. */
-function passWhole(body: Buffer, target: AttemptTarget): Pick<ChatResponse, "body" | "completion" | "usage"> {
+function passWhole(body: Buffer, target: AttemptTarget, firstByteMs: number): ChatResponse {
   let shapes = known.get(target.options);
   if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
   const text = body.toString("latin1");
   const found = shapes.match(text);
-  if (found !== undefined) return { body, usage: found.usage };
+  if (found !== undefined) return { body, completion: undefined, usage: found.usage, firstByteMs };
   const { completion, changed } = readCompletion(body, target);
-  if (changed) return { body: Buffer.from(JSON.stringify(completion)), completion };
-  shapes.learn(text);
-  return { body, completion };
+  if (!changed) shapes.learn(text);
+  const sent = changed ? Buffer.from(JSON.stringify(completion)) : body;
+  return { body: sent, completion, usage: completion.usage, firstByteMs };
 }
 
 /** What a response with a status of 300 and above says. */
