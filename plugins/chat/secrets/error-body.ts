@@ -1,4 +1,5 @@
 /** What of an upstream's error body may be read and told: no secret in it, whole, cut, or spread over several texts. */
+import { jsonLines, parseJsonObject } from "../kit/stream/json-lines.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
 /** What lies deeper is told to nobody. */
@@ -28,21 +29,9 @@ function spells(body: Buffer, mask: SecretMask): boolean {
 
 /** One, one a line, or one an event. */
 function documentsIn(text: string): unknown[] {
-  const whole = parsed(text);
+  const whole = parseJsonObject(text);
   if (whole !== undefined) return [whole];
-  return text
-    .split("\n")
-    .map((line) => parsed(line.replace(/^data:/, "")))
-    .filter((document) => document !== undefined);
-}
-
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return jsonLines(text);
 }
 
 function collect(value: unknown, path: string, texts: Map<string, string>, depth = DEPTH): void {

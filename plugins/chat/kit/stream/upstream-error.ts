@@ -1,5 +1,6 @@
 /** What went wrong at an upstream, and how that is told to our own caller. */
 import { PorticoError } from "portico";
+import { jsonLines, parseJsonObject } from "./json-lines.ts";
 
 /**
  * `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on
@@ -137,7 +138,7 @@ export function upstreamError(problem: UpstreamProblem, status: number): Upstrea
  */
 export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem {
   const kind = kindOfStatus(status);
-  const parsed = parse(body.toString("utf8")) ?? firstIn(body);
+  const parsed = parseJsonObject(body.toString("utf8")) ?? firstIn(body);
   if (parsed === undefined) return { kind, message: plainMessage(status, body) };
   const top = Array.isArray(parsed) ? parsed[0] : parsed;
   const error = field(top, "error") ?? top;
@@ -159,22 +160,10 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   };
 }
 
-function parse(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The error among events or lines of JSON. */
 function firstIn(body: Buffer): unknown {
-  for (const line of body.toString("utf8", 0, LOOKED_AT_BYTES).split("\n")) {
-    const value = parse(line.replace(/^data:/, ""));
-    if (["error", "message", "detail"].some((name) => field(value, name) !== undefined)) return value;
-  }
-  return undefined;
+  const says = (value: unknown) => ["error", "message", "detail"].some((name) => field(value, name) !== undefined);
+  return jsonLines(body.toString("utf8", 0, LOOKED_AT_BYTES)).find(says);
 }
 
 function field(value: unknown, key: string): unknown {
@@ -203,7 +192,7 @@ function plainMessage(status: number, body: Buffer): string {
     const title = /<title[^<>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
     return `The upstream answered ${what} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
   }
-  const form = parse(shown) === undefined ? formOf(shown.slice(0, 500)) : undefined;
+  const form = parseJsonObject(shown) === undefined ? formOf(shown.slice(0, 500)) : undefined;
   if (form !== undefined) return `The upstream answered ${what} with ${form}.`;
   return `The upstream answered ${what}: ${shown.slice(0, 500)}`;
 }

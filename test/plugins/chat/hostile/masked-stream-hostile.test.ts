@@ -263,12 +263,15 @@ test("error bodies are read in time with their size, whatever they are", () => {
     '" + "',
     ": \n",
     "data: {}\n",
+    "{\n",
+    "data: [\n",
+    "[]\n",
     '{"a":1}\n',
     "\0",
     key.slice(0, -1),
   ])
     for (const start of ["", "<", '{"error":{"message":"'])
-      assertLinear(`${start}${token}…`, 4_000, repeated(token, start), (text) =>
+      assertLinear(`${start}${token}…`, 8_000, repeated(token, start), (text) =>
         readOpenAiProblem(400, hiddenBody(Buffer.from(text), masks)),
       );
 });
