@@ -3,6 +3,7 @@
  * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
  */
 import { randomUUID } from "node:crypto";
+import { refusalOf } from "../drivers/debugging/rules.ts";
 import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { AttachedTab, Hello } from "./link.ts";
 
@@ -126,7 +127,8 @@ export class CdpClient {
     const holding = method === "Page.getFrameTree" && sessionId !== undefined && !this.#held.has(sessionId);
     if (holding) this.#held.set(sessionId, []);
     try {
-      answer = { result: (await this.#run(method, params, sessionId)) ?? {} };
+      const error = refusalOf(id, method, params);
+      answer = error === undefined ? { result: (await this.#run(method, params, sessionId)) ?? {} } : { error };
     } catch (error) {
       answer = { error: { code: -32000, message: (error as Error).message } };
     }

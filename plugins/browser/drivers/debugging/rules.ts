@@ -1,5 +1,5 @@
 /**
- * What a client of the debugging port may send. It has the token, and may debug as it likes; but what the browser may
+ * What a client of the debugging port, or of the relay, may send. It has the token, and may debug as it likes; but what the browser may
  * reach is ruled for it too, and nothing that it does makes the browser listen or load code of this machine.
  */
 import type { CdpMessage } from "./message.ts";

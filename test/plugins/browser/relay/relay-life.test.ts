@@ -86,6 +86,10 @@ test("the library itself can be the client, and then nobody else is", async () =
   const second = await browser.post("/start");
   assert.is(second.status, 409);
   assert.match(second.body.error.message, /Another client/);
+  for (const url of ["file:///etc/hostname", "chrome://version", "view-source:http://127.0.0.1/"]) {
+    const refused = await tab!.goto(url).catch((error: Error) => error);
+    assert.match((refused as Error)?.message ?? "opened", "Only http:, https: and about:blank", url);
+  }
   await own.close();
   await until("the place to be free", async () => (await browser.post("/start")).status === 200);
   assert.is(await page.title(), "n 1");
