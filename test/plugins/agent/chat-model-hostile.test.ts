@@ -7,7 +7,9 @@ import { lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
 let g: ScriptedGateway;
 let release = () => {};
 test.before(async () => {
-  g = await scriptedGateway({ config: { agents: { defaults: { maxConcurrentTurns: 2 } } } });
+  const agents = { defaults: { maxConcurrentTurns: 2 } };
+  const channels = { side: { provider: "agent" } };
+  g = await scriptedGateway({ config: { agents, channels, models: { nick: "agent", deep: { targets: ["nick"] } } } });
 });
 test.after(() => g.stop());
 test.before.each(() => {
@@ -66,6 +68,33 @@ test("chats count against maxConcurrentTurns, streamed or not", async () => {
   assert.is(await textOf(await third), "answer to c");
   assert.match(await (await (both[1] as Promise<Response>)).text(), /answer to wait b[\s\S]*\[DONE\]/);
   await both[0];
+});
+
+test("so do they by whatever name, route and form the agent is come to", async () => {
+  const both = [chat("wait a"), chat("wait b")];
+  await until("two to run", async () => (await turns("running")).length === 2);
+  const messages = [{ role: "user", content: "c" }];
+  const ways: [string, object][] = ["agent", "agent/main", "nick", "deep", "side/main"].flatMap(
+    (model): [string, object][] => [
+      ["chat/completions", { model, messages }],
+      ["chat/completions", { model, messages, stream: true }],
+      ["messages", { model, messages, max_tokens: 9 }],
+      ["messages", { model, messages, max_tokens: 9, stream: true }],
+      ["responses", { model, input: "c" }],
+      ["responses", { model, input: "c", stream: true }],
+    ],
+  );
+  const asked = ways.map(([path, body]) => g.request("POST", `/v1/${path}`, body));
+  await until("all to wait", async () => (await turns("queued")).length === ways.length);
+  assert.is(g.asked.length, 2);
+  release();
+  for (const [i, response] of (await Promise.all(asked)).entries()) {
+    const text = await response.text();
+    assert.is(response.status, 200, `${JSON.stringify(ways[i])}: ${text}`);
+    assert.match(text, /answer to c|answer/);
+  }
+  await Promise.all(both);
+  assert.is(g.asked.length, 2 + ways.length);
 });
 
 test("a caller who disconnects cancels the turn, running or queued", async () => {
