@@ -63,7 +63,7 @@ test("kills lose nothing", async () => {
   const gateway = await spawnGateway({ home });
   url = gateway.url;
   try {
-    assert.ok(acknowledged.length > rounds * senders, `${acknowledged.length} acknowledged`);
+    assert.ok(acknowledged.length > rounds, `${acknowledged.length} acknowledged`);
     let repeats = 0;
     for (const { id, path } of acknowledged) {
       const state = await until(
