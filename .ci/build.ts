@@ -10,11 +10,13 @@ import { build } from "esbuild";
 import { discover, sourceNames } from "../kernel/extensions/discover.ts";
 import { readPlugins } from "../kernel/extensions/plugins/candidate.ts";
 import { indexFile } from "../kernel/home/command-index.ts";
+import { holdYoungGeneration } from "../kernel/home/young-generation.ts";
 import { createPackageLoader } from "../kernel/package-loader.ts";
 
 const packageDir = dirname(import.meta.dirname);
 const outdir = join(packageDir, ".build");
 
+holdYoungGeneration(); // as the program does: what is compiled here is for it
 rmSync(outdir, { recursive: true, force: true });
 await buildKernel();
 await buildExtensions();
@@ -37,7 +39,7 @@ async function buildKernel(): Promise<void> {
     target: "node20",
     chunkNames: "chunk-[hash]",
     // Binaries, and what looks for files beside itself.
-    external: ["esbuild", "libsql", "playwright-core", "pino", "chokidar", "@libsql/*"],
+    external: ["esbuild", "libsql", "playwright-core", "@libsql/*"],
     banner: {
       js: "#!/usr/bin/env node\nimport{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },

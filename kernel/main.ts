@@ -1,8 +1,11 @@
 /** The process: its words, its streams, its interrupt. Everything else is handed in from here. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { holdYoungGeneration } from "./home/young-generation.ts";
 import { loaderFor } from "./package-loader.ts";
 import { runProgram } from "./program.ts";
+
+holdYoungGeneration();
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);

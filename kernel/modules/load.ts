@@ -5,6 +5,7 @@
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { cachedDataVersionTag } from "node:v8";
 import { Script } from "node:vm";
 import { whyNotOwn } from "../files/own.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
@@ -66,7 +67,8 @@ export function createLoader(options: LoaderOptions) {
    */
   function scriptOf(source: Source): Script {
     const { entry, bundle } = source;
-    const file = fileFor(entry, ".v8");
+    // Good for one version of the engine and its settings, which differ between a start and a test.
+    const file = fileFor(entry, `.${cachedDataVersionTag().toString(36)}.v8`);
     const kept = readKept<{ hash: string }>(file);
     // The engine itself compares nothing but lengths.
     const cachedData = kept?.head.hash === bundle.codeHash ? kept.body : undefined;

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { cachedDataVersionTag } from "node:v8";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../kernel/modules/load.ts";
@@ -110,7 +111,7 @@ test("what the engine made of a bundle is taken for this text only, and is not t
       cacheFile: () => join(dir, "cache/handler.cjs"),
       own: () => ({ packages: [] }),
     });
-  const kept = join(dir, "cache/handler.v8");
+  const kept = join(dir, `cache/handler.${cachedDataVersionTag().toString(36)}.v8`);
   await own().prepare(entry);
   const first = readFileSync(kept);
   assert.is((await own().load(entry)).exports["default"], 1);
