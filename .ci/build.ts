@@ -3,11 +3,12 @@
  * so that a start needs no compiler.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import { discover, sourceNames } from "../kernel/extensions/discover.ts";
+import { createMetaReader } from "../kernel/extensions/hooks/meta-cache.ts";
 import { readPlugins } from "../kernel/extensions/plugins/candidate.ts";
 import { indexFile } from "../kernel/home/command-index.ts";
 import { holdYoungGeneration } from "../kernel/home/young-generation.ts";
@@ -45,6 +46,8 @@ async function buildKernel(): Promise<void> {
     },
     sourcemap: false,
     minifySyntax: true,
+    minifyWhitespace: true,
+    lineLimit: 200,
     logLevel: "warning",
   });
 }
@@ -104,12 +107,15 @@ async function buildExtensions(): Promise<void> {
   const loader = createPackageLoader(packageDir);
   const own = (dir: string, names: string[]) =>
     discover([{ name: "bundled", dir: join(packageDir, dir), rank: 0 }], names);
-  const all = [...own("plugins", sourceNames("plugin")), ...own("hooks", sourceNames("handler", "index"))];
+  const hooks = own("hooks", sourceNames("handler", "index"));
+  const all = [...own("plugins", sourceNames("plugin")), ...hooks];
   await Promise.all(
     all.map((found) =>
       loader.prepare(found.entry).catch((error: Error) => console.warn(`${found.name} is left out: ${error.message}`)),
     ),
   );
+  const readMeta = createMetaReader({ package: packageDir, state: outdir });
+  for (const { dir } of hooks) await readMeta(join(dir, "HOOK.md"), readFileSync(join(dir, "HOOK.md"), "utf8"));
 }
 
 /** npm installs libsql's binary for both C libraries (10 MB each): the one that cannot run here goes. */

@@ -81,6 +81,9 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
       plugins: [...(packages === "all" || !packages.length ? [] : [onlyBundling(packages)]), readingOnce(dir, inputs)],
       metafile: true,
       sourcemap: isOwn ? false : "inline",
+      // The engine keeps the texts; an uncaught error shows a line of them.
+      minifyWhitespace: isOwn,
+      lineLimit: isOwn ? 200 : undefined,
       sourcesContent: false,
       logLevel: "silent",
       logOverride: { "empty-import-meta": "silent" },

@@ -2,9 +2,11 @@
  * What the texts of HOOK.md say, kept over restarts: a start whose hooks are unchanged loads no YAML reader at all,
  * which is a good part of what a start costs.
  */
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { isInside } from "../../files/own.ts";
 import { sha } from "../../modules/bundle.ts";
 import { keep, readKept } from "../../modules/cache.ts";
+import type { Paths } from "../../types.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
 /** Reads the text of a HOOK.md. Throws a `LoadError` with its line. */
@@ -13,9 +15,14 @@ export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
 /** Raised when the reading of front matter changes. */
 const version = 4;
 
-export function createMetaReader(cacheDir: string): ReadMeta {
+/** What the package's own say lies with its bundles, and is there when it is installed. */
+export function createMetaReader({ package: packageDir, state }: Pick<Paths, "package" | "state">): ReadMeta {
+  const cacheFile = (file: string) =>
+    isInside(file, packageDir)
+      ? join(packageDir, ".build", "cache", nameFor(relative(packageDir, file)))
+      : join(state, "cache", nameFor(file));
   return async (file, text) => {
-    const cached = join(cacheDir, `hook-${sha(file).slice(0, 16)}.json`);
+    const cached = cacheFile(file);
     const id = `${version} ${sha(text)}`;
     const kept = readKept<{ id: string; found: FrontMatter }>(cached)?.head;
     if (kept?.id === id) return kept.found;
@@ -25,3 +32,5 @@ export function createMetaReader(cacheDir: string): ReadMeta {
     return found;
   };
 }
+
+const nameFor = (key: string) => `hook-${sha(key).slice(0, 16)}.json`;

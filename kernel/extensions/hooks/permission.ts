@@ -18,7 +18,7 @@ const trustedRoots = ["bundled", "extra", "managed"];
 
 export function createPermission({ paths, env, loader, settings, lookup }: PermissionOptions) {
   const approvals = openApprovals(join(paths.state, "hook-approvals.json"));
-  const readMeta = createMetaReader(join(paths.state, "cache"));
+  const readMeta = createMetaReader(paths);
   const entry = (name: string) => settings().entries[name] ?? {};
 
   function needsApproval({ root }: Pick<Found, "root">): boolean {
