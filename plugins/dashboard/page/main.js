@@ -148,8 +148,11 @@ function showView() {
     const text = JSON.stringify(data);
     // What has not changed stays: a selection, a scroll position, a focus.
     if (signal.aborted || text === last) return;
+    const isFirst = last === undefined;
     last = text;
     fill(root, view.render(data, arg));
+    // what was opened stands last, perhaps below a long list
+    if (isFirst && arg !== undefined) root.querySelector("section:last-of-type")?.scrollIntoView({ block: "nearest" });
   };
   every(view.everyMs ?? ROUND_MS, signal, refresh);
   addEventListener("portico:changed", refresh, { signal });

@@ -182,6 +182,14 @@ test("narrow and dark: nothing is cut off", async () => {
     const width = await page.evaluate("document.documentElement.scrollWidth");
     assert.ok((width as number) <= 380, `${section} is ${width} px wide`);
   }
+  await openSection(visitor, "Webhooks");
+  await page.getByRole("link", { name: "wake" }).last().click();
+  const opened = page.getByRole("heading", { name: /^del_/ });
+  await opened.waitFor();
+  await until("what was opened to be in view", async () => {
+    const box = await opened.boundingBox();
+    return box !== null && box.y >= 0 && box.y < 800;
+  });
   await page.context().close();
 });
 
