@@ -17,9 +17,14 @@ interface WaitInput {
   timeMs?: number;
 }
 
+/** Of all conditions together. */
+interface Limit {
+  start: number;
+  timeoutMs: number;
+}
+
 /** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
-async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: number): Promise<void> {
-  const start = Date.now();
+async function textThere(tab: Tab, text: string, wanted: boolean, { start, timeoutMs }: Limit): Promise<void> {
   const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
     try {
       return (await frame.getByText(text).filter({ visible: true }).count()) > 0;
@@ -45,9 +50,8 @@ async function textThere(tab: Tab, text: string, wanted: boolean, timeoutMs: num
 }
 
 /** Asked again and again, from outside: a page that navigates meanwhile is asked anew. */
-async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promise<void> {
+async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limit): Promise<void> {
   const fn = pageFunction(source, "nothing");
-  const start = Date.now();
   const ask = async (): Promise<boolean> => {
     try {
       return Boolean(await tab.page.evaluate(fn as never));
@@ -56,7 +60,7 @@ async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promis
       throw error;
     }
   };
-  while (Date.now() - start < timeoutMs) {
+  do {
     const asked = within(left(start, timeoutMs), "The wait for fn", ask());
     const told = await asked.catch((error: unknown) => {
       if (isTimeout(error)) return false;
@@ -64,7 +68,7 @@ async function functionTrue(tab: Tab, source: string, timeoutMs: number): Promis
     });
     if (told) return;
     await pause(40);
-  }
+  } while (Date.now() - start < timeoutMs);
   throw new PorticoError("timeout", `Waited ${timeoutMs} ms for fn to become true.`);
 }
 
@@ -81,8 +85,8 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
       param: "text",
     });
   }
-  const start = Date.now();
-  const rest = (): number => left(start, timeoutMs);
+  const limit = { start: Date.now(), timeoutMs };
+  const rest = (): number => left(limit.start, timeoutMs);
   if (fn !== undefined) pageFunction(fn, "nothing");
   try {
     if (timeMs !== undefined) await within(timeoutMs, "The wait", elapse(tab, timeMs));
@@ -96,9 +100,9 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
         `The wait for ${loadState}`,
         tab.page.waitForLoadState(loadState, { timeout: rest() }),
       );
-    if (text !== undefined) await textThere(tab, text, true, rest());
-    if (textGone !== undefined) await textThere(tab, textGone, false, rest());
-    if (fn !== undefined) await functionTrue(tab, fn, rest());
+    if (text !== undefined) await textThere(tab, text, true, limit);
+    if (textGone !== undefined) await textThere(tab, textGone, false, limit);
+    if (fn !== undefined) await functionTrue(tab, fn, limit);
   } catch (error) {
     if (error instanceof PorticoError || !isTimeout(error)) throw error;
     const what = loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;

@@ -1,7 +1,7 @@
 /** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
 import { didYouMean, PorticoError } from "portico";
 import type { Overrides } from "../tab/emulation.ts";
-import { headline } from "../failures.ts";
+import { headline, isGone } from "../failures.ts";
 import type { Op } from "./op.ts";
 
 const bad = (message: string, param: string, cause?: unknown): PorticoError =>
@@ -16,7 +16,7 @@ async function set<K extends keyof Overrides>(
   try {
     await op.session.override(key, value);
   } catch (error) {
-    if (error instanceof PorticoError) throw error;
+    if (error instanceof PorticoError || isGone(error)) throw error;
     throw bad(`The browser refused it: ${headline(error)}`, param, error);
   }
   return { ok: true };

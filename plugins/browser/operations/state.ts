@@ -1,7 +1,7 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
 import { within } from "../deadline.ts";
-import { failure, headline } from "../failures.ts";
+import { failure, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
 import { type Common, type Op, readableTab } from "./op.ts";
 
@@ -52,7 +52,7 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
   try {
     await within(STATE_MS, "Setting the cookie", context.addCookies([given]));
   } catch (error) {
-    if (error instanceof PorticoError) throw error;
+    if (error instanceof PorticoError || isGone(error)) throw error;
     throw new PorticoError("invalid_request_error", `The browser refused the cookie: ${headline(error)}`, {
       param: "cookie",
       cause: error,

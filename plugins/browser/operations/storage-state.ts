@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { compile, PorticoError, type Static, Type } from "portico";
 import { within } from "../deadline.ts";
-import { failure, headline } from "../failures.ts";
+import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
 import { tmpDir } from "./files.ts";
 import type { Common, Op } from "./op.ts";
@@ -78,7 +78,7 @@ export async function loadState(op: Op, input: StateInput): Promise<object> {
   try {
     await within(input.timeoutMs ?? STATE_MS, "Loading the state", loading);
   } catch (error) {
-    if (error instanceof PorticoError) throw error;
+    if (error instanceof PorticoError || isGone(error)) throw error;
     throw bad(`The browser refused the state: ${headline(error)}`, error);
   }
   return { ok: true, cookies: state.cookies.length, origins: state.origins.length };

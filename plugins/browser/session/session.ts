@@ -216,10 +216,10 @@ export class Session {
     this.overrides = {};
     this.tracing = false;
     this.#memory.used = [];
-    if (running === undefined) return false;
-    this.#closing = this.#close(running);
+    if (running !== undefined) this.#closing = this.#close(running);
+    // One that died by itself may still be on its way out.
     await this.#closing;
-    return true;
+    return running !== undefined;
   }
 
   #require(): Running {

@@ -1,6 +1,7 @@
 /** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
 import { PorticoError } from "portico";
 import type { BrowserContext, Device } from "../drivers/playwright.ts";
+import { isGone } from "../failures.ts";
 import { clientHints, navigatorPlatform } from "./client-hints.ts";
 import type { Tab } from "./tab.ts";
 
@@ -50,6 +51,7 @@ export async function applyToTab(tab: Tab, key: keyof Overrides, overrides: Over
     await cdp.send("Emulation.setLocaleOverride", {});
     if (overrides.locale !== undefined) {
       await cdp.send("Emulation.setLocaleOverride", { locale: overrides.locale }).catch((cause: unknown) => {
+        if (isGone(cause)) throw cause;
         throw new PorticoError(
           "invalid_request_error",
           `${JSON.stringify(overrides.locale)} is not a locale that the browser knows (en-GB, de-DE, …).`,
@@ -66,6 +68,7 @@ async function setTimezone({ cdp }: Tab, timezoneId: string | undefined): Promis
   await cdp.send("Emulation.setTimezoneOverride", { timezoneId: "" });
   if (timezoneId === undefined) return;
   await cdp.send("Emulation.setTimezoneOverride", { timezoneId }).catch((cause: unknown) => {
+    if (isGone(cause)) throw cause;
     throw new PorticoError(
       "invalid_request_error",
       `${JSON.stringify(timezoneId)} is not a time zone that the browser knows (Europe/Berlin, UTC, …).`,

@@ -187,4 +187,17 @@ test("a browser that was killed a moment ago is told as gone, and the next start
   assert.is.not((await browser.get("/")).body.pid, pid);
 });
 
+test("what is being set while the browser dies is not bad input", async () => {
+  await browser.visit(site.url);
+  const { pid } = (await browser.get("/")).body;
+  process.kill(pid, "SIGSTOP");
+  const answers = [
+    browser.post("/set/headers", { headers: { a: "b" } }),
+    browser.post("/set/offline", { offline: true }),
+    browser.post("/cookies/set", { cookie: { name: "a", value: "b", url: site.url } }),
+  ];
+  process.kill(pid, "SIGKILL");
+  for (const answer of await Promise.all(answers)) failed(answer, 409, "browser_not_running");
+});
+
 test.run();
