@@ -139,9 +139,7 @@ test("a server that crashes and comes back: writes wait for it, others are heard
   const [a, b] = (await open(2)) as [Store, Store];
   await a.kv.set("n", "before", 1);
   await server.stop("immediate");
-  const waiting = a.kv.set("n", "meanwhile", 2);
-  await server.start();
-  await waiting;
+  await Promise.all([a.kv.set("n", "meanwhile", 2), server.start()]);
   assert.equal(await b.kv.list("n"), ["before", "meanwhile"]);
   let heard = 0;
   b.onWork("turn", () => heard++);
