@@ -1,21 +1,63 @@
-/** Durable enqueues of many callers against inserts that each sync by themselves. */
+/**
+ * Durable enqueues of many callers beside bare inserts: into SQLite, all that wait in one transaction; into PostgreSQL, by
+ * prepared statements over as many connections. On PostgreSQL also without syncs: what there is to gain by sharing them
+ * goes with the disk, and the ratio with it.
+ */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { openStore } from "../../plugins/store/open.ts";
+import type { Store } from "../../plugins/store/types.ts";
+import { packageDir } from "../support/gateway.ts";
+import { startPostgres } from "../support/machine/postgres.ts";
 import { quietLog } from "../support/quiet-log.ts";
 import { temporaryDir } from "../support/temporary.ts";
+import { median, ratios } from "./harness/measure.ts";
+import type { Bench, Figure } from "./run.ts";
 
 const CALLERS = 64;
-const MS = 2000;
+const ROUNDS = 15;
+const ROUND_MS = 400;
+/** As many as a gateway holds. */
+const CONNECTIONS = 10;
+const TEXT = "a wake of an ordinary size, with some words in it";
 
-export default async function bench() {
+type Call = () => Promise<unknown>;
+
+const require = createRequire(join(packageDir, "package.json"));
+interface BarePool {
+  query(query: string | { name: string; text: string; values: readonly string[] }): Promise<unknown>;
+  on(event: "error", listener: () => void): void;
+  end(): Promise<void>;
+}
+const { Pool } = require("pg") as { Pool: new (options: { connectionString: string; max: number }) => BarePool };
+
+export default async function bench(): Promise<Bench> {
+  return {
+    name: "store",
+    figures: [...(await embedded()), ...(await distributed("on")), ...(await distributed("off"))],
+  };
+}
+
+async function embedded(): Promise<Figure[]> {
   const dir = temporaryDir("portico-bench-");
-  const single = singleSyncs(join(dir, "single"));
   const store = openStore({ url: `file:${join(dir, "bench.db")}`, log: quietLog() });
   await store.open();
-  const grouped = await enqueues((n) => item(`g${n}`, `l${n % CALLERS}`));
-  const oneLane = await enqueues((n) => item(`o${n}`, "one"));
-  const limits = await callsPerSecond(() => store.take("bench", 1, 1_000_000_000, 60_000));
+  const bare = bareSqlite(join(dir, "bare.db"));
+  const file = openSync(join(dir, "single"), "w");
+  const single = async () => {
+    writeSync(file, `${TEXT}\n`);
+    fdatasyncSync(file);
+    await new Promise(setImmediate);
+  };
+  const seen = await inTurn({
+    ours: enqueues(store),
+    bare,
+    oneLane: enqueues(store, "one"),
+  });
+  // by themselves: the next commit has to sync what they have left to the system
+  const { limits } = await inTurn({ limits: () => store.take("bench", 1, 1e9, 60_000) });
+  const lone = await inTurn({ ours: enqueues(store, "lone"), bare, single }, 1);
   await store.enqueue({ items: Array.from({ length: 100_000 }, (_, n) => item(`b${n}`, `lane${n}`)) });
   const began = performance.now();
   for (let n = 0; n < 50; n++) {
@@ -24,57 +66,126 @@ export default async function bench() {
   }
   const claimMs = (performance.now() - began) / 50;
   await store.close();
-  return {
-    name: "store",
-    figures: [
-      { what: "one sync for each write, bare file", value: single, unit: "writes/s" },
-      { what: `durable enqueue, ${CALLERS} callers`, value: grouped, unit: "items/s" },
-      {
-        what: "durable enqueue, as a multiple",
-        value: grouped / single,
-        unit: "×",
-        limit: 3,
-        bound: "min" as const,
-        ratioTo: "one sync for each write",
-      },
-      { what: "durable enqueue into one lane", value: oneLane, unit: "items/s" },
-      { what: "rate limit", value: limits, unit: "calls/s" },
-      { what: "claim and finish among 100,000 queued", value: claimMs, unit: "ms", limit: 10 },
-    ],
-  };
+  closeSync(file);
+  return [
+    { what: "SQLite, 1 caller: durable enqueue", value: median(lone.ours), unit: "items/s" },
+    {
+      what: "SQLite, 1 caller",
+      ...ratios(lone.ours, lone.single),
+      unit: "×",
+      ratioTo: "an append and its sync",
+      limit: 0.8,
+      bound: "min",
+    },
+    {
+      what: "SQLite, 1 caller",
+      ...ratios(lone.ours, lone.bare),
+      unit: "×",
+      ratioTo: "a bare insert",
+      limit: 0.8,
+      bound: "min",
+    },
+    { what: `SQLite, ${CALLERS} callers: durable enqueue`, value: median(seen.ours), unit: "items/s" },
+    {
+      what: `SQLite, ${CALLERS} callers`,
+      ...ratios(seen.ours, seen.bare),
+      unit: "×",
+      ratioTo: "bare inserts, one transaction for all that wait",
+    },
+    { what: `SQLite, ${CALLERS} callers: into one lane`, value: median(seen.oneLane), unit: "items/s" },
+    { what: `SQLite, ${CALLERS} callers: rate limit`, value: median(limits), unit: "calls/s" },
+    { what: "SQLite: claim and finish among 100,000 queued", value: claimMs, unit: "ms", limit: 10 },
+  ];
+}
 
-  function enqueues(make: (n: number) => ReturnType<typeof item>): Promise<number> {
+async function distributed(fsync: "on" | "off"): Promise<Figure[]> {
+  const server = await startPostgres({ settings: [`fsync=${fsync}`] });
+  const url = server.emptyUrl();
+  const store = openStore({ url, log: quietLog() });
+  await store.open();
+  const pool = new Pool({ connectionString: url, max: CONNECTIONS });
+  pool.on("error", () => {}); // of connections that end with the server
+  try {
+    await pool.query("CREATE TABLE bare (id TEXT PRIMARY KEY, lane TEXT, kind TEXT, body TEXT)");
     let n = 0;
-    return callsPerSecond(() => store.enqueue({ items: [make(n++)] }));
+    const text = "INSERT INTO bare (id, lane, kind, body) VALUES ($1, $2, $3, $4)";
+    const bare = () => {
+      const { id, lane, kind, body } = item(`p${n++}`, `l${n % CALLERS}`);
+      return pool.query({ name: "bare", text, values: [id, lane, kind, JSON.stringify(body)] });
+    };
+    const { ours, bare: theirs } = await inTurn({ ours: enqueues(store), bare });
+    const where = `PostgreSQL, ${CALLERS} callers${fsync === "off" ? ", no syncs" : ""}`;
+    return [
+      { what: `${where}: durable enqueue`, value: median(ours), unit: "items/s" },
+      {
+        what: where,
+        ...ratios(ours, theirs),
+        unit: "×",
+        ratioTo: `prepared inserts, ${CONNECTIONS} connections`,
+        ...(fsync === "on" && { limit: 0.8, bound: "min" }),
+      },
+    ];
+  } finally {
+    await pool.end();
+    await store.close();
+    await server.stop();
   }
 }
 
 function item(id: string, lane: string) {
-  return { id, lane, kind: "turn", body: { text: "a wake of an ordinary size, with some words in it" } };
+  return { id, lane, kind: "turn", body: { text: TEXT } };
 }
 
-async function callsPerSecond(call: () => Promise<unknown>): Promise<number> {
+let made = 0;
+function enqueues(store: Store, lane?: string): Call {
+  return () => store.enqueue({ items: [item(`i${made++}`, lane ?? `l${made % CALLERS}`)] });
+}
+
+function bareSqlite(file: string): Call {
+  const Database = require("libsql");
+  const db = new Database(file);
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE bare (id TEXT PRIMARY KEY, lane TEXT, kind TEXT, body TEXT)",
+  );
+  const insert = db.prepare("INSERT INTO bare (id, lane, kind, body) VALUES (?, ?, ?, ?)");
+  let waiting: (() => void)[] = [];
+  function flush(): void {
+    const told = waiting;
+    waiting = [];
+    db.exec("BEGIN");
+    for (const _ of told) {
+      const { id, lane, kind, body } = item(`s${made++}`, `l${made % CALLERS}`);
+      insert.run([id, lane, kind, JSON.stringify(body)]);
+    }
+    db.exec("COMMIT");
+    for (const tell of told) tell();
+  }
+  return () =>
+    new Promise<void>((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(flush);
+    });
+}
+
+/** Calls a second of each, in short rounds in turn; the first of each warms up. */
+async function inTurn<K extends string>(calls: Record<K, Call>, callers = CALLERS): Promise<Record<K, number[]>> {
+  const names = Object.keys(calls) as K[];
+  const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<K, number[]>;
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const name of names) {
+      const rate = await callsPerSecond(calls[name], callers);
+      if (round > 0) seen[name].push(rate);
+    }
+  }
+  return seen;
+}
+
+async function callsPerSecond(call: Call, callers: number): Promise<number> {
   const began = performance.now();
   let calls = 0;
   await Promise.all(
-    Array.from({ length: CALLERS }, async () => {
-      while (performance.now() - began < MS) {
-        await call();
-        calls++;
-      }
+    Array.from({ length: callers }, async () => {
+      for (; performance.now() - began < ROUND_MS; calls++) await call();
     }),
   );
   return (calls / (performance.now() - began)) * 1000;
-}
-
-function singleSyncs(file: string): number {
-  const handle = openSync(file, "w");
-  const began = performance.now();
-  let writes = 0;
-  for (; performance.now() - began < MS; writes++) {
-    writeSync(handle, "a wake of an ordinary size, with some words in it\n");
-    fdatasyncSync(handle);
-  }
-  closeSync(handle);
-  return (writes / (performance.now() - began)) * 1000;
 }
