@@ -5,7 +5,7 @@ import { batch } from "./batch.ts";
 import { press, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
-import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
+import { CLICKED, findFree, NOTHING, POINTED, SEEN, type Trial, trial, tryOn } from "./elements.ts";
 import { fillOne } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
@@ -92,6 +92,14 @@ const ok =
     return undefined;
   };
 
+/** A kind that needs nothing but an element. */
+const onElement = (tried: Pick<Trial, "needs" | "what" | "work">): Kind => ({
+  schema: Type.Object({ ref }),
+  timeoutMs: ACTION_MS,
+  queued: true,
+  run: ok((act) => tryOn({ ...trial(act), ...tried })),
+});
+
 /** Name → kind, in the order in which help lists them. */
 export const KINDS: Record<string, Kind> = {
   click: {
@@ -148,32 +156,12 @@ export const KINDS: Record<string, Kind> = {
     queued: true,
     run: press,
   },
-  hover: {
-    schema: Type.Object({ ref }),
-    timeoutMs: ACTION_MS,
-    queued: true,
-    run: ok((act) =>
-      tryOn({
-        ...trial(act),
-        needs: POINTED,
-        what: "The hover",
-        work: (locator, limits) => locator.hover(limits),
-      }),
-    ),
-  },
-  scrollIntoView: {
-    schema: Type.Object({ ref }),
-    timeoutMs: ACTION_MS,
-    queued: true,
-    run: ok((act) =>
-      tryOn({
-        ...trial(act),
-        needs: SEEN,
-        what: "The scroll",
-        work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
-      }),
-    ),
-  },
+  hover: onElement({ needs: POINTED, what: "The hover", work: (locator, limits) => locator.hover(limits) }),
+  scrollIntoView: onElement({
+    needs: SEEN,
+    what: "The scroll",
+    work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
+  }),
   drag: { schema: Type.Object({ startRef: ref, endRef: ref }), timeoutMs: ACTION_MS, queued: true, run: drag },
   select: {
     schema: Type.Object({ ref, values: Type.Array(Type.String(), { maxItems: 1000 }) }),

@@ -59,6 +59,7 @@ const tooLarge = (op: Op): PorticoError =>
     `The download is larger than ${op.config.maxDownloadBytes} bytes (browser.maxDownloadBytes) and was stopped.`,
   );
 
+/** What is answered once the download lies where it was wanted. */
 async function save(
   op: Op,
   tab: Tab,
@@ -87,7 +88,8 @@ async function save(
     // Copying took over the mode of the original.
     await file.handle.chmod(0o600);
     const path = await file.commit();
-    return { url: download.url(), suggestedFilename, path, bytes: size };
+    const { targetId } = tab;
+    return { ok: true, targetId, download: { url: download.url(), suggestedFilename, path, bytes: size } };
   } catch (error) {
     await file.discard();
     await download.cancel().catch(() => {});
@@ -144,11 +146,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
       await tab.stopLoading();
       throw error;
     });
-    return {
-      ok: true,
-      targetId: tab.targetId,
-      download: await save(op, tab, begun, input.path, left(start, timeoutMs)),
-    };
+    return await save(op, tab, begun, input.path, left(start, timeoutMs));
   } finally {
     next.cancel();
   }
@@ -165,11 +163,7 @@ export async function waitDownload(op: Op, input: Common & { path?: string }): P
   const next = tab.downloads.next();
   try {
     const begun = await within(timeoutMs, "Waiting for a download to begin", tab.whileAlive(next.promise));
-    return {
-      ok: true,
-      targetId: tab.targetId,
-      download: await save(op, tab, begun, input.path, left(start, timeoutMs)),
-    };
+    return await save(op, tab, begun, input.path, left(start, timeoutMs));
   } finally {
     next.cancel();
   }
