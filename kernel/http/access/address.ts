@@ -11,7 +11,7 @@ export interface Networks {
   contains(address: string): boolean;
 }
 
-/** The caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is gone. */
+/** The caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is gone, "unknown" where a proxy gives none. */
 export function addressOf(req: IncomingMessage, trustedProxies: readonly string[]): string {
   const remote = req.socket.remoteAddress ?? "";
   const peer = remote.startsWith("::ffff:") ? remote.slice(7) : remote;
@@ -22,7 +22,8 @@ export function addressOf(req: IncomingMessage, trustedProxies: readonly string[
   // Each proxy appends the peer it saw, so only what stands right of the first stranger can be believed.
   while (proxies.contains(address)) {
     const hop = plain(forwarded.pop()?.trim() ?? "");
-    if (isIP(hop) === 0) break;
+    if (hop === "") break; // the proxy itself
+    if (isIP(hop) === 0) return "unknown"; // nobody's address: no list of addresses has it
     address = hop;
   }
   return address;
