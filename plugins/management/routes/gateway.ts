@@ -1,5 +1,5 @@
 /** `/kernel/*`: the state, the events, the configuration and the log of the gateway. */
-import type { Call, Management, Mount, PluginContext } from "portico";
+import { type Call, type Management, type Mount, type PluginContext, PorticoError } from "portico";
 import type { Notice } from "portico/command-line";
 import { openSse } from "portico/event-stream";
 import type {} from "portico/cluster";
@@ -63,7 +63,11 @@ const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"];
 /** `?lines=N` gives the last lines, of `?level=L` and above; with `?follow=true` further ones come as server-sent events. */
 async function serveLog(call: Call, { find }: Mounting, { log }: Management, { lines }: Everywhere): Promise<unknown> {
   const count = Number(call.query.get("lines") ?? 100);
+  if (!Number.isInteger(count) || count < 0)
+    throw new PorticoError("invalid_request_error", "lines is a number of lines.", { param: "lines" });
   const least = LEVELS.indexOf(call.query.get("level") ?? "trace");
+  if (least === -1)
+    throw new PorticoError("invalid_request_error", `level is one of ${LEVELS.join(", ")}.`, { param: "level" });
   const read = (line: string) => JSON.parse(line) as { level: string };
   const isWanted = ({ level }: { level: string }) => LEVELS.indexOf(level) >= least;
   const recent = count > 0 ? (await lines()).map(read).filter(isWanted).slice(-count) : [];

@@ -45,6 +45,21 @@ test("a text with control characters is shown without them, in tables, details, 
   }
 });
 
+test("a level or a number of lines that is none is refused", async ({ gateway }) => {
+  for (const [query, param] of [
+    ["level=constructor", "level"],
+    ["level=loud", "level"],
+    ["lines=all", "lines"],
+    ["lines=-1", "lines"],
+  ]) {
+    const { status, body } = await gateway.request("GET", `/kernel/logs?${query}`).then(async (response) => ({
+      status: response.status,
+      body: (await response.json()) as { error: { param?: string } },
+    }));
+    assert.equal([status, body.error.param], [400, param]);
+  }
+});
+
 test("what is logged is shown without them, and without colours where nobody sees any", async ({ gateway }) => {
   gateway.gateway.log.log.warn({ from: ODD }, `odd ${ODD}`);
   const { stdout } = await porticoHere(gateway.home, ["logs"]);
