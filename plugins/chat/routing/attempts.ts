@@ -281,10 +281,11 @@ class Hold {
 function pause(ms: number, job: Job): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
-    job.worker = { cancel: done };
+    const worker = { cancel: done };
+    job.onCancel(worker);
     function done(): void {
       clearTimeout(timer);
-      job.worker = undefined;
+      job.offCancel(worker);
       resolve();
     }
   });

@@ -149,13 +149,7 @@ function watchStream(
       tell(499, "The client disconnected.");
     },
   });
-  const previous = job.worker;
-  job.worker = {
-    cancel() {
-      previous?.cancel();
-      tell(499, "The client disconnected.");
-    },
-  };
+  job.onCancel({ cancel: () => void tell(499, "The client disconnected.") });
 }
 
 const DONE = Buffer.from("data: [DONE]\n\n");

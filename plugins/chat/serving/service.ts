@@ -85,14 +85,12 @@ export function createChatService(
       try {
         const { stream } = await ask(talk(job), job, reporter(job), meterFor(endpoint.meters(), job, engine.log));
         const parser = readChunks((chunk) => waiting.push(chunk));
-        const previous = job.worker;
-        job.worker = {
+        job.onCancel({
           cancel() {
-            previous?.cancel();
             ended = true;
             tell();
           },
-        };
+        });
         stream!.start({
           write(bytes) {
             parser.push(bytes);

@@ -9,13 +9,7 @@ export function gather(stream: ResponseStream, job: Job, defaults: CompletionDef
   return new Promise((resolve, reject) => {
     const completion = textCompletion(defaults, "");
     const gathered = gathering(completion);
-    const source = job.worker;
-    job.worker = {
-      cancel() {
-        source?.cancel();
-        reject(clientDisconnected());
-      },
-    };
+    job.onCancel({ cancel: () => reject(clientDisconnected()) });
     stream.start({
       write(bytes) {
         gathered.push(bytes);

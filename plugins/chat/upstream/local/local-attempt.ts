@@ -59,9 +59,10 @@ function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Pro
       if (over) return;
       over = true;
       deadline?.stop();
-      job.worker = undefined;
+      job.offCancel(worker);
       how();
     };
+    const worker = { cancel: () => settle(() => reject(clientDisconnected())) };
     const late = () => {
       const message = `The provider \`${provider.name}\` did not answer within ${timeoutMs} ms.`;
       const error = upstreamError({ kind: "timeout", message }, 0);
@@ -69,7 +70,7 @@ function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Pro
       settle(() => reject(error));
     };
     const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, late);
-    job.worker = { cancel: () => settle(() => reject(clientDisconnected())) };
+    job.onCancel(worker);
     work.then(
       (value) => settle(() => resolve(value)),
       (error: unknown) => settle(() => reject(error)),

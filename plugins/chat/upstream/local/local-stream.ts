@@ -37,7 +37,7 @@ export class LocalStream implements ResponseStream {
     this.#mender = new OpenAiStream({ ...head, includeUsage: job.includeUsage, capture: job.capture });
     this.#masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
     this.#writer = createChunkWriter(head);
-    job.worker = this;
+    job.onCancel(this);
   }
 
   get usage() {
@@ -167,7 +167,7 @@ export class LocalStream implements ResponseStream {
     this.#over = true;
     this.#reject = undefined;
     this.#deadline?.stop();
-    this.#a.job.worker = undefined;
+    this.#a.job.offCancel(this);
     this.#a.onClose();
   }
 }

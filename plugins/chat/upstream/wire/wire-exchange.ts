@@ -42,7 +42,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
 
   send(): void {
     const { job, client, target, timeoutMs } = this.#a;
-    job.worker = this;
+    job.onCancel(this);
     this.#deadline = startDeadline(timeoutMs, () => this.#late());
     this.#sending = client.send(this.#call, this, target.proxy);
   }
@@ -292,7 +292,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   #close(): void {
     this.#mode = "over";
     this.#deadline?.stop();
-    this.#a.job.worker = undefined;
+    this.#a.job.offCancel(this);
     this.#a.onClose();
   }
 }
