@@ -10,6 +10,10 @@ const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
 /** Another file's tests under other circumstances, which stay for all that follow in the process. */
 const isVariant = /^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m;
 
+const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g;
+/** A database, or a browser that shows pages. */
+const startsServer = /startPostgres\(|openBrowser\(|^import "\.\/server\.ts"/gm;
+
 /**
  * Neighbours share a process, since they need the same modules. What waits on processes, kills and browsers takes longest
  * and goes first, so that none of it runs alone at the end.
@@ -19,10 +23,10 @@ export function inBatches(files: readonly string[], root: string): string[][] {
   const open = new Map<string, { weight: number; files: string[] }>();
   for (const file of files) {
     const text = readFileSync(join(root, file), "utf8");
-    const weight = 1 + (text.match(/SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g) ?? []).length;
+    const weight = 1 + count(text, startsProcess) + 8 * count(text, startsServer);
     const group = wantsOwnProcess.test(text) ? file : isVariant.test(text) ? dirname(file) : "";
     let batch = open.get(group);
-    if (batch === undefined || batch.weight + weight > batchWeight) {
+    if (batch === undefined || (group === "" && batch.weight + weight > batchWeight)) {
       batch = { weight: 0, files: [] };
       batches.push(batch);
       open.set(group, batch);
@@ -32,3 +36,5 @@ export function inBatches(files: readonly string[], root: string): string[][] {
   }
   return batches.sort((a, b) => b.weight - a.weight).map((batch) => batch.files);
 }
+
+const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
