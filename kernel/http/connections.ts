@@ -14,6 +14,14 @@ export interface Running {
 /** For the log and the counts only: the client left before there was a response. */
 const CLIENT_CLOSED = 499;
 
+/** How long those that are cut have for a last word. */
+const LAST_WORD_MS = 100;
+
+interface Sockets {
+  readonly size: number;
+  keys(): Iterable<Duplex>;
+}
+
 export type Connections = ReturnType<typeof createConnections>;
 
 export function createConnections(access: (entry: AccessEntry) => void, closing: AbortSignal) {
@@ -24,9 +32,9 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
   let active = 0;
   let changed = (): void => {};
 
-  /** Resolves when all are gone; those that are left after `graceMs` are cut. */
-  async function gone(sockets: { readonly size: number; keys(): Iterable<Duplex> }, graceMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
+  /** Resolves when all are gone, at the latest after `graceMs`. */
+  function gone(sockets: Sockets, graceMs: number): Promise<void> {
+    return new Promise((resolve) => {
       const timer = setTimeout(resolve, graceMs);
       changed = () => {
         if (sockets.size > 0) return;
@@ -35,6 +43,11 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       };
       changed();
     });
+  }
+
+  /** What is left after `graceMs` is cut. */
+  async function cut(sockets: Sockets, graceMs: number): Promise<void> {
+    await gone(sockets, graceMs);
     for (const socket of sockets.keys()) socket.destroy();
   }
 
@@ -87,16 +100,18 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     },
     running: (socket: Duplex): Running => connections.get(socket) ?? { count: 0 },
 
-    /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. */
-    async end(graceMs: number): Promise<void> {
+    /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. `overdue` sends a last word. */
+    async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
       for (const [socket, { count, call }] of connections) {
         if (count === 0) (socket as Socket).destroySoon();
         else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
       }
       await gone(connections, graceMs);
+      for (const { call } of connections.values()) if (call) overdue(call);
+      await cut(connections, LAST_WORD_MS);
     },
     /** Ends what was handed over: its owners have `graceMs` for it, then it is cut. */
-    cut: (graceMs: number) => gone(handedOver, graceMs),
+    cut: (graceMs: number) => cut(handedOver, graceMs),
 
     unmatched: unmatched as ReadonlyMap<number, number>,
     /** Requests under way. */

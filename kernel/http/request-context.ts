@@ -16,6 +16,8 @@ export interface ServerContext {
   readonly closing: AbortSignal;
 }
 
+const CUT = Symbol("cut");
+
 export class RequestContext implements Call {
   readonly id: string;
   readonly path: string;
@@ -28,6 +30,8 @@ export class RequestContext implements Call {
   awaitsContinue = false;
   /** The headers of every response are set. */
   dressed = false;
+  /** Nobody waits for what its handler does. */
+  #overdue = false;
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #address: string | undefined;
@@ -92,10 +96,20 @@ export class RequestContext implements Call {
   onDisconnect(gone: () => void): void {
     const res = this.plain;
     const check = (): void => {
-      if (!res.writableFinished) gone();
+      if (!res.writableFinished || this.#overdue) gone();
     };
     if (res.closed || res.destroyed) check();
     else res.on("close", check);
+  }
+
+  onCut(ending: () => void): void {
+    this.plain.once(CUT, ending);
+  }
+
+  /** The connection is about to be cut. */
+  cut(): void {
+    this.#overdue = true;
+    this.plain.emit(CUT);
   }
 
   body(): Promise<Buffer> {

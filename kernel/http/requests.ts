@@ -22,6 +22,8 @@ export interface RequestsOptions {
 }
 
 /** Responses so far, by route and status; `route` is empty where none matched. */
+const RETRY = { headers: { "retry-after": "1" } };
+
 export type RequestCounts = { method: string; route: string; status: number; count: number }[];
 interface Route extends RouteOptions {
   tally: Map<number, number>;
@@ -101,6 +103,12 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       routes.add(method, path, { ...options, tally: tallyOf(method, path), handler }),
     /** `expectation` is what the request expects, where it does: a client that waits for `100 Continue`, or something else. */
     take,
+    /** Nobody waits for its response any longer. */
+    cut(call: RequestContext): void {
+      call.cut();
+      if (!call.plain.headersSent)
+        fail(call, new PorticoError("service_unavailable", "The gateway stopped before there was a response.", RETRY));
+    },
     counts: (): RequestCounts =>
       [...tallies.values(), { method: "", route: "", tally: connections.unmatched }].flatMap(
         ({ method, route, tally }) => [...tally].map(([status, count]) => ({ method, route, status, count })),

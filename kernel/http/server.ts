@@ -114,7 +114,7 @@ export function createServer(options: HttpServerOptions) {
       stopTls();
       if (port === 0) return;
       closed = new Promise((resolve) => server.close(resolve));
-      await connections.end(graceMs);
+      await connections.end(graceMs, requests.cut);
     })();
     return drained;
   }

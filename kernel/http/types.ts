@@ -40,6 +40,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The same for who needs no signal: called once, also when the client has left already. */
   onDisconnect(gone: () => void): void;
+  /** Called where the server closes and waits no longer, a moment before it cuts the connection: for a last word. */
+  onCut(ending: () => void): void;
   /** Aborted when the server begins to close. */
   readonly closing: AbortSignal;
   /** The whole body, within the limit (413 beyond it). May be called again. */

@@ -35,19 +35,19 @@ export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<u
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
   return await openChat(endpoint, call, incoming, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));
-    const { res } = call;
-    setTrace(res, job);
-    void endpoint.busy(pass(res, response));
+    setTrace(call.res, job);
+    void endpoint.busy(pass(call, response));
     return undefined;
   });
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-function pass(res: ServerResponse, response: ChatResponse): Promise<void> {
+function pass(call: Call, response: ChatResponse): Promise<void> {
+  const { res } = call;
   const json = response.streamType === "json";
   res.writeHead(200, json ? { "content-type": JSON_TYPE } : STREAM_HEADERS);
-  return writeStream(res, response.stream!, !json, (out) => ({
+  return writeStream(call, response.stream!, !json, (out) => ({
     write: (bytes) => out.write(bytes),
     end: () => out.end(),
     fail(error) {

@@ -139,7 +139,7 @@ export function createChatService(
         call.res.once("close", () => job.cancel());
         return {
           kind: "stream",
-          pipe: (translator) => endpoint.busy(writeTranslated(call.res, response, translator, call.log)),
+          pipe: (translator) => endpoint.busy(writeTranslated(call, response, translator)),
         };
       });
     },

@@ -35,7 +35,7 @@ export async function writeForwarded(call: Call, job: Job, response: ChatRespons
   const passed = passedHeaders(headers, type, hiding !== undefined && held);
   const source = held ? await beginningOf(res, stream, HELD_BYTES) : stream;
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  await writeStream(res, source, events, (writer) => ({
+  await writeStream(call, source, events, (writer) => ({
     write(bytes) {
       const out = hiding === undefined ? bytes : hiding.push(bytes);
       return out === undefined || writer.write(out);

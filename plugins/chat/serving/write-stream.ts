@@ -1,6 +1,5 @@
 /** Writes a streamed response: as fast as the client reads, with comments in the silence; as it is, or translated. */
-import type { ServerResponse } from "node:http";
-import { type Logger, PorticoError } from "portico";
+import { type Call, PorticoError } from "portico";
 import type { StreamTranslator } from "portico/chat";
 import type { ChatResponse, ResponseStream, Sink } from "../job.ts";
 import { readChunks } from "../openai/read-chunks.ts";
@@ -14,11 +13,12 @@ export const STREAM_HEADERS = {
 
 /** Resolves when the response is over, from either side. `alive`: comments may be put in between. */
 export function writeStream(
-  res: ServerResponse,
+  call: Call,
   source: ResponseStream,
   alive: boolean,
   sinkOf: (out: ResponseWriter) => Sink,
 ): Promise<void> {
+  const { res } = call;
   // A client who has disconnected already will not be told of again.
   if (res.destroyed) {
     source.cancel();
@@ -30,7 +30,13 @@ export function writeStream(
       out.stop();
       resolve();
     });
-    source.start(sinkOf(out));
+    const sink = sinkOf(out);
+    call.onCut(() => {
+      if (res.writableEnded) return;
+      sink.fail(new PorticoError("service_unavailable", "The gateway stopped before the response had ended."));
+      source.cancel();
+    });
+    source.start(sink);
   });
 }
 
@@ -38,15 +44,11 @@ export function writeStream(
  * Writes a stream in the form that the translator gives it; what came in that form already passes as it is. The
  * translator is its plugin's: where it throws, the upstream is cut and the response ends.
  */
-export function writeTranslated(
-  res: ServerResponse,
-  response: ChatResponse,
-  translator: StreamTranslator,
-  log: Logger,
-): Promise<void> {
+export function writeTranslated(call: Call, response: ChatResponse, translator: StreamTranslator): Promise<void> {
+  const { res, log } = call;
   res.writeHead(200, STREAM_HEADERS);
   const source = response.stream!;
-  return writeStream(res, source, true, (out) => {
+  return writeStream(call, source, true, (out) => {
     const broken = (err: unknown): void => {
       log.error({ err }, "a stream could not be translated");
       source.cancel();

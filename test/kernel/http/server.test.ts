@@ -95,7 +95,9 @@ test("close cuts what is left when its grace is over", async () => {
   const text = collect(request(one.port, "/never"));
   await until("the call", () => signal);
   await one.server.close(50);
-  assert.is(await text, "");
+  const { status, body } = parseAnswer(await text);
+  assert.is(status, 503);
+  assert.match(body, "service_unavailable");
   await until("the signal", () => signal?.aborted);
 });
 

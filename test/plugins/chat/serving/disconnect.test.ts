@@ -50,10 +50,10 @@ test("a stream for one is cancelled and over at once", async () => {
     finishReason: undefined,
     text: "",
   };
-  const res = Object.assign(new EventEmitter(), { destroyed: true }) as unknown as ServerResponse;
+  const call = { res: Object.assign(new EventEmitter(), { destroyed: true }) } as unknown as Call;
   const sink = { write: () => true, end() {}, fail() {} };
   const over = await Promise.race([
-    writeStream(res, source, true, () => sink).then(() => true),
+    writeStream(call, source, true, () => sink).then(() => true),
     new Promise((resolve) => setImmediate(() => resolve(false))),
   ]);
   assert.equal([over, told], [true, ["cancelled"]]);
