@@ -3,6 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { parseUrl } from "portico/strings";
 import tls, { type ConnectionOptions } from "node:tls";
 
 export interface RequestOptions {
@@ -42,7 +43,7 @@ export interface ClientOptions {
 
 export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
-  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol))
+  if (!/^https?:$/.test(parseUrl(base)?.protocol ?? ""))
     throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
   const trust = trustOf(options.cert);
   let servers: Record<string, string> | undefined;

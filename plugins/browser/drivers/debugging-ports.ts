@@ -1,10 +1,11 @@
 /** Ports of this machine at which browsers can be controlled: no page may reach them. */
+import { parseUrl } from "portico/strings";
 import type { BrowserConfig, ProfileConfig } from "../schema.ts";
 
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
 /** True where a browser's socket is on this machine. */
-export const isHere = (url: string): boolean => URL.canParse(url) && isLoopback(new URL(url).hostname);
+export const isHere = (url: string): boolean => isLoopback(parseUrl(url)?.hostname ?? "");
 
 function portOf(cdpUrl: string | undefined): number[] {
   if (cdpUrl === undefined || !isHere(cdpUrl)) return [];

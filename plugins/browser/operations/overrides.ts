@@ -1,5 +1,6 @@
 /** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
 import { didYouMean, PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import type { Overrides } from "../tab/emulation.ts";
 import { headline, isGone } from "../failures.ts";
 import type { Op } from "./op.ts";
@@ -72,7 +73,7 @@ export async function setGeolocation(op: Op, input: GeolocationInput): Promise<o
   if (latitude === undefined || longitude === undefined) {
     throw bad("latitude and longitude are needed, or clear.", latitude === undefined ? "latitude" : "longitude");
   }
-  if (origin !== undefined && !(URL.canParse(origin) && /^https?:$/.test(new URL(origin).protocol)))
+  if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
     throw bad("origin must be like https://example.com.", "origin");
   return set(op, "geolocation", {
     latitude,

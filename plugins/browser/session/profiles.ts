@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { portFree } from "../net/free-port.ts";
 import { debuggingPorts } from "../drivers/debugging-ports.ts";
 import type { BrowserConfig, ProfileConfig } from "../schema.ts";
@@ -36,8 +37,9 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 
 /** A URL without user, password, query and fragment: what may be shown. */
 export function shownUrl(url: string): string {
-  if (!URL.canParse(url)) return "";
-  const { protocol, host, pathname } = new URL(url);
+  const parsed = parseUrl(url);
+  if (!parsed) return "";
+  const { protocol, host, pathname } = parsed;
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
 }
 
@@ -218,7 +220,7 @@ export class Profiles {
     if (given.driver === "remote" && given.cdpUrl === undefined) {
       throw new PorticoError("invalid_request_error", "A remote profile needs cdpUrl.", { param: "cdpUrl" });
     }
-    if (given.cdpUrl !== undefined && !URL.canParse(given.cdpUrl)) {
+    if (given.cdpUrl !== undefined && !parseUrl(given.cdpUrl)) {
       throw new PorticoError("invalid_request_error", "cdpUrl is not a URL.", { param: "cdpUrl" });
     }
     const { cdpUrl, driver = cdpUrl === undefined ? "managed" : "remote", proxy, userAgent, args } = given;

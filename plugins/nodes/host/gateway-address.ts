@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type PluginContext, PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import type { NodeHostOptions } from "../index.ts";
 import type { NodeHostConfig } from "../schema.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
@@ -29,7 +30,7 @@ export async function targetOf({ ctx, config }: HostContext, options: NodeHostOp
   const gateway = options.gateway ?? set.gateway;
   const token = options.token ?? set.token;
   const name = options.name ?? set.name ?? hostname();
-  if (gateway === undefined || !URL.canParse(gateway) || !/^(https?|wss?):/.test(gateway)) {
+  if (gateway === undefined || !parseUrl(gateway) || !/^(https?|wss?):/.test(gateway)) {
     throw new PorticoError(
       "invalid_request_error",
       "Which gateway? Give its address with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",

@@ -2,6 +2,7 @@
  * What a client of the debugging port, or of the relay, may send. It has the token, and may debug as it likes; but what the browser may
  * reach is ruled for it too, and nothing that it does makes the browser listen or load code of this machine.
  */
+import { parseUrl } from "portico/strings";
 import type { CdpMessage } from "./message.ts";
 
 const INVALID_REQUEST = -32_600;
@@ -36,9 +37,8 @@ function ruleRefusal(method: string, params: Record<string, unknown>): CdpMessag
 /** Read as the browser reads it: white space around, and tabs and line ends within, do not count. */
 function isOpen(given: unknown): boolean {
   if (given === undefined || given === "") return true;
-  if (typeof given !== "string" || !URL.canParse(given)) return false;
-  const { protocol, href } = new URL(given);
-  return protocol === "http:" || protocol === "https:" || href === "about:blank";
+  const url = typeof given === "string" ? parseUrl(given) : undefined;
+  return url !== undefined && (/^https?:$/.test(url.protocol) || url.href === "about:blank");
 }
 
 /** To some messages the browser has no response that tells which one it is of: those are not sent to it. */
