@@ -58,4 +58,4 @@ process.on("message", async (asked: "warm" | "report" | "stop") => {
     rssMb: Math.round(process.memoryUsage().rss / 1e6),
   });
 });
-process.send?.({ url: gateway.url, token: gateway.token, servers: inner.servers, routes });
+process.send?.({ url: gateway.url, token: gateway.token, servers: inner.servers.pool.urls(), routes });

@@ -21,6 +21,7 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
+// Whoever types meanwhile keeps what was typed.
 const { port, token } = await readSettings();
-form.elements.port.value = port;
-form.elements.token.value = token;
+form.elements.port.value ||= port;
+form.elements.token.value ||= token;

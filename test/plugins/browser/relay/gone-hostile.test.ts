@@ -15,8 +15,8 @@ test.before(async () => {
   site = await startSite({ "/": "<title>Mine</title><p>here</p>" });
   browser = await startBrowser({ defaultProfile: "relay" });
 });
+test.after.each(() => person?.stop().catch(() => {}));
 test.after(async () => {
-  await person?.stop().catch(() => {});
   await browser?.stop();
   await site?.stop();
 });
