@@ -15,7 +15,7 @@ export interface Running {
 const CLIENT_CLOSED = 499;
 
 /** How long those that are cut have for a last word. */
-const LAST_WORD_MS = 100;
+const LAST_WORD_MS = 1_000;
 
 interface Sockets {
   readonly size: number;

@@ -7,7 +7,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { NodeSocket, MAX_FRAME } from "../../../plugins/nodes/node-socket.ts";
 
-const HEARTBEAT_MS = 40;
+const HEARTBEAT_MS = 100;
 const PING = 0x89;
 
 /** A socket that listens for its heartbeat, and the other end's bare socket. */
