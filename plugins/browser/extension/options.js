@@ -1,6 +1,7 @@
 import { checkPairing, readSettings } from "./settings.js";
 
 const form = document.getElementById("form");
+const fields = document.getElementById("fields");
 const status = document.getElementById("status");
 
 function say(look, text) {
@@ -11,7 +12,11 @@ function say(look, text) {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const settings = { port: Number(form.elements.port.value), token: form.elements.token.value.trim() };
-  await chrome.storage.local.set(settings);
+  try {
+    await chrome.storage.local.set(settings);
+  } catch (error) {
+    return say("bad", `Not saved: ${error.message}`);
+  }
   say("", "Saved. Asking the gateway …");
   try {
     await checkPairing(settings);
@@ -21,7 +26,12 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
-// Whoever types meanwhile keeps what was typed.
-const { port, token } = await readSettings();
-form.elements.port.value ||= port;
-form.elements.token.value ||= token;
+// The fields open once they are filled in: what is typed before would mix with what was saved.
+try {
+  const { port, token } = await readSettings();
+  form.elements.port.value = port;
+  form.elements.token.value = token;
+} catch (error) {
+  say("bad", `What was saved cannot be read: ${error.message}`);
+}
+fields.disabled = false;

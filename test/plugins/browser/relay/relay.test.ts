@@ -1,6 +1,7 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../../support/until.ts";
+import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { type Person, pairingOf, startPerson } from "./support.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
 
@@ -69,6 +70,29 @@ test("a wrong token is told on the options page and at the icon", async () => {
   const page = await person.open(`${site.url}/private`);
   await person.clickIcon(page);
   assert.match((await person.shows(page, "!")).title, /token is missing or wrong/);
+  await page.close();
+});
+
+test("whoever types before the options page is filled in does not mix with what was saved", async () => {
+  const page = await person.context.newPage();
+  await page.addInitScript(() => {
+    const { local } = (globalThis as any).chrome.storage;
+    const get = local.get.bind(local);
+    // What was saved comes just as somebody has put the cursor into a field, or a little later.
+    local.get = async (keys: string[]) => {
+      const saved = await get(keys);
+      await new Promise((resolve) => {
+        (globalThis as any).addEventListener("focusin", resolve, { once: true });
+        setTimeout(resolve, 100);
+      });
+      return saved;
+    };
+  });
+  await page.goto(`chrome-extension://${EXTENSION_ID}/options.html`);
+  await page.fill("[name=port]", "4711");
+  await page.fill("[name=token]", "typed");
+  assert.is(await page.inputValue("[name=port]"), "4711");
+  assert.is(await page.inputValue("[name=token]"), "typed");
   await page.close();
 });
 

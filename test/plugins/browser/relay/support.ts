@@ -6,7 +6,7 @@ import { type BrowserContext, chromium, type Page, type Worker } from "playwrigh
 import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../../support/gateway.ts";
-import { until } from "../../../support/until.ts";
+import { until, untilRight } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";
 
 export const extensionDir = join(packageDir, "plugins/browser/extension");
@@ -82,10 +82,10 @@ export async function startPerson(): Promise<Person> {
       await options.fill("[name=token]", token);
       await options.evaluate(() => ((globalThis as any).document.querySelector("output").textContent = ""));
       await options.click("button");
-      return until("the options page to answer", async () => {
-        const text = await options.textContent("output");
-        return text?.startsWith("Saved") && !text.includes("Asking") ? text : undefined;
-      });
+      return untilRight(
+        async () => (await options.textContent("output")) ?? "",
+        (text) => text.startsWith("Saved") && !text.includes("Asking"),
+      );
     },
     async open(url) {
       const page = await context.newPage();
