@@ -9,6 +9,8 @@ const MOST_SHAPES = 3;
 /** Then the server writes each response in another way. */
 const MOST_LEARNED = 12;
 const LONGEST_SOURCE = 4000;
+/** Of a response. The engine of regular expressions keeps a place for each escape, and throws when it has too many. */
+const LONGEST_TEXT = 1024 * 1024;
 
 const CHARS = String.raw`[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[\da-fA-F]{4})[^"\\\x00-\x1f]*)*`;
 const NUMBER = String.raw`(?:0|[1-9]\d{0,11})`;
@@ -27,6 +29,7 @@ export class ResponseShapes {
 
   /** The response needs no parser, and has this usage. `text`: its bytes, each a character. */
   match(text: string): { usage: Usage | undefined } | undefined {
+    if (text.length > LONGEST_TEXT) return undefined;
     for (const shape of this.#shapes) {
       const found = shape.exec(text);
       if (found !== null) return { usage: found[1] === undefined ? undefined : (JSON.parse(found[1]) as Usage) };
@@ -36,7 +39,7 @@ export class ResponseShapes {
 
   /** Remembers a response that was parsed and needed no mending. */
   learn(text: string): void {
-    if (this.#learned >= MOST_LEARNED) return;
+    if (this.#learned >= MOST_LEARNED || text.length > LONGEST_TEXT) return;
     this.#learned++;
     const source = sourceOf(text);
     if (source === undefined) return;

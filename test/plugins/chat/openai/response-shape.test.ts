@@ -130,4 +130,13 @@ test("whatever is changed in a response, it fits the shape only where a parser w
   assert.ok(fitting > 100);
 });
 
+test("a response of millions of escapes is left to the parser", () => {
+  const shapes = learned();
+  for (const count of [400_000, 4_000_000]) {
+    const text = written(response({}, "\n".repeat(count)));
+    assert.is(shapes.match(text) !== undefined, count === 400_000);
+    assert.is(learned().match(text.replace('"stop"', '"other"')), undefined);
+  }
+});
+
 test.run();
