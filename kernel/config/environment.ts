@@ -9,7 +9,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Where a home's variables stand. */
 export const envFileIn = (home: string): string => join(home, ".env");
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** A blank line, a comment, or `NAME=value`, whose quoted value may go on over further lines. */
+const LINE =
+  /[^\S\n]*(?:#[^\n]*|(?:export[^\S\n]+)?[A-Za-z_]\w*[^\S\n]*=[^\S\n]*(?:"[^"]*"|'[^']*'|`[^`]*`)?[^\n]*)?(?:\n|$)/y;
 
 /**
  * The file's text; empty where there is none. Throws a `ConfigError` where others than its owner may read or write it:
@@ -31,13 +33,15 @@ export function readEnvFile(file: string): string {
 
 /** Throws a `ConfigError` for a line that is not `NAME=value`, without showing it. */
 export function withVariables(env: Environment, file: string, text = readEnvFile(file)): Environment {
-  const own = parseEnv(text.replace(/^\uFEFF/, ""));
-  for (const name of Object.keys(own)) {
-    if (NAME.test(name)) continue;
-    const line = text.slice(0, text.indexOf(name)).split("\n").length;
+  const plain = text.replace(/^\uFEFF/, "");
+  // Which lines the parser passes over depends on Node's version: all of them are checked first.
+  for (let at = 0; at < plain.length; at = LINE.lastIndex) {
+    LINE.lastIndex = at;
+    if (LINE.test(plain)) continue;
+    const line = plain.slice(0, at).split("\n").length;
     throw new ConfigError([{ key: "", line, message: "this line is not NAME=value" }], basename(file));
   }
-  return { ...own, ...env };
+  return { ...parseEnv(plain), ...env };
 }
 
 function refuse(file: string, message: string): never {

@@ -126,13 +126,29 @@ test("a .env that others may read, or with a line that is none, is refused witho
       assert.match((error as Error).message, ".env: others may read it: run chmod 600");
     }
   }
-  try {
-    await withEnvFile("A=1\nmy secret thing\nT=one\n");
-    assert.unreachable();
-  } catch (error) {
-    assert.match((error as Error).message, ".env: line 2: this line is not NAME=value");
-    assert.not.match((error as Error).message, "secret thing");
+  const bad: [string, number][] = [
+    ["A=1\nmy secret thing\nT=one\n", 2],
+    ["T=one\nmy secret thing", 2],
+    ["# a comment\n\nT=one\n=secret thing\n", 4],
+    ['B="two\nlines"\nmy-secret thing=1\nT=one\n', 3],
+    ["T=one\r\n1secret thing=2\r\n", 2],
+  ];
+  for (const [text, line] of bad) {
+    try {
+      await withEnvFile(text);
+      assert.unreachable(text);
+    } catch (error) {
+      assert.match((error as Error).message, `.env: line ${line}: this line is not NAME=value`);
+      assert.not.match((error as Error).message, "secret thing");
+    }
   }
+});
+
+test("a .env has comments, blank lines, exports, spaces and quoted values of several lines", async () => {
+  const text = '\uFEFF# first\r\n\n  export F = 1 # why\nE=\nB="two\n=lines"\nC=\'it"s\'\nD=`a\'b\n"c`\nT=one';
+  const { config } = await withEnvFile(text);
+  const { B, C, D, E, F } = config.env;
+  assert.equal({ B, C, D, E, F }, { F: "1", B: "two\n=lines", C: 'it"s', D: "a'b\n\"c", E: "" });
 });
 
 test("an entry's name inside a map of entries, and a list in its place, are met with how to write it", async () => {

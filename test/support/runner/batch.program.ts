@@ -32,8 +32,12 @@ const ownState = (): Record<string, unknown> => ({
   "global fetch": fetch,
 });
 
-/** Until nothing is left that keeps the process alive. */
-const idle = () => new Promise<unknown>((resolve) => process.once("beforeExit", resolve));
+/** Until nothing is left that keeps the process alive. The immediate: what ran in the last "beforeExit" gets one more. */
+const idle = () =>
+  new Promise<unknown>((resolve) => {
+    process.once("beforeExit", resolve);
+    setImmediate(() => {});
+  });
 
 /** Not awaited: a module that waits would end the process when it is idle. */
 void run(process.argv.slice(2)).catch((error) => {
