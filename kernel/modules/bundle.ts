@@ -8,7 +8,7 @@ import { dirname, extname, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
 import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
-import { tickName } from "./loop-guard.ts";
+import { mayLoop, tickName } from "./loop-guard.ts";
 
 interface Input {
   /** Relative to the entry's directory: bundle and entry may move together. */
@@ -47,8 +47,8 @@ export async function openBundle(file: string, entry: string, options: BundleOpt
   const kept = readKept<{ version: number } & Omit<Bundle, "code">>(file);
   if (kept?.head.version === cacheVersion) {
     const { inputs, codeHash, host } = kept.head;
-    const isIntact = options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
-    if (isIntact && inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)))
+    const isIntact = () => options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
+    if (inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)) && isIntact())
       return { code: kept.body.toString(), codeHash, host, inputs };
   }
   const { code, ...head } = await build(entry, options);
@@ -98,8 +98,7 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
       throw asLoadError(failure, entry);
     });
   const text = result.outputFiles[0]?.text ?? "";
-  const mayLoop = guarded && /\b(?:while|for)\b/.test(text);
-  const body = mayLoop ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
+  const body = guarded && mayLoop(text) ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const wrapped = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
   // For one such character the engine would keep the whole text in two bytes each. Comments and patterns still have them,
   // and the raw texts of templates, to which an escape is something else: ours have none.

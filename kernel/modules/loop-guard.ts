@@ -22,6 +22,14 @@ export interface LoopGuard {
 /** What a guarded bundle calls `tick`. */
 export const tickName = "$portico_tick";
 
+/**
+ * False only where the code has nothing to guard, so that nobody need parse it. `for (let x of` is left alone, and
+ * stands in what esbuild adds of its own to most bundles.
+ */
+export function mayLoop(code: string): boolean {
+  return /\bwhile\b|\bfor\b(?! \((?:let|const|var) [\w$]+ (?:of|in) )/.test(code);
+}
+
 /** One guard for the loops of one loaded module. */
 export function createLoopGuard(limitMs: number): LoopGuard {
   let rounds = 0;

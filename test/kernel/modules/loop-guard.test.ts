@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { guardLoops } from "../../../kernel/modules/guard-loops.ts";
-import { createLoopGuard, EndlessLoopError } from "../../../kernel/modules/loop-guard.ts";
+import { createLoopGuard, EndlessLoopError, mayLoop } from "../../../kernel/modules/loop-guard.ts";
 import { packageDir } from "../../support/gateway.ts";
 
 /** Runs code whose loops are guarded with this limit; `return` answers. */
@@ -42,6 +42,31 @@ test("what only looks like a loop is left alone", () => {
   ]) {
     assert.is(guardLoops(code, "t"), code);
   }
+});
+
+test("no code with a loop to guard is passed over", () => {
+  for (const loop of [
+    "while (x) {}",
+    "do {} while (x);",
+    "for (;;) ;",
+    "for (let of = 1; of; ) {}",
+    "for (let of, x; ; ) {}",
+    "for (let x = (y in z); ; ) {}",
+    "for (var i in { a: function () { for (;;) ; } }) {}",
+    "for (const x of y) for (let i = 0; ; ) {}",
+    "for (const x of y) { do\nz(); while(x) }",
+    "for\n(let x = 1; ; ) {}",
+  ]) {
+    assert.is.not(guardLoops(loop, "t"), loop);
+    assert.ok(mayLoop(loop), loop);
+  }
+  for (const harmless of [
+    "for (let key of names) z(key);",
+    "for (const k in o) z;",
+    "x.forEach(z);",
+    "const whiles = 1;",
+  ])
+    assert.not(mayLoop(harmless), harmless);
 });
 
 test("loops inside templates are found", () => {
