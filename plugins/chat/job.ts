@@ -2,13 +2,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Client, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
+import type { RawBody } from "./openai/members.ts";
 
 export interface JobOptions {
   request: ChatRequest;
   /** Models to go on to after the request's own. */
   fallbacks?: readonly string[] | undefined;
   /** The caller's own bytes, which say exactly what `request` says. */
-  raw?: Buffer | undefined;
+  raw?: RawBody | undefined;
   /** The caller's own request in another form, which says what `request` says or more. */
   native?: NativeRequest | undefined;
   stream: boolean;
@@ -52,7 +53,7 @@ const NONE: readonly string[] = [];
 export class Job {
   request: ChatRequest;
   fallbacks: readonly string[];
-  raw: Buffer | undefined;
+  raw: RawBody | undefined;
   native: NativeRequest | undefined;
   readonly stream: boolean;
   readonly requestId: string;

@@ -1,5 +1,5 @@
 /** Bodies in JSON. */
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
 import { hasBody } from "./read.ts";
@@ -26,12 +26,11 @@ export function checkJsonType(req: IncomingMessage): void {
 /**
  * The value of a JSON text in UTF-8, with or without a byte order mark. Keys called `__proto__` are left out.
  * Throws `invalid_json`; the message tells the place, never the text around it, which may be a secret.
+ * `latin1`: the bytes as a text, a character each, where that is there already.
  */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Buffer, latin1?: string): unknown {
   if (bytes.length === 0) throw invalid("The request body is empty. Send a JSON value.");
-  if (!isUtf8(bytes)) throw invalid("The request body is not valid UTF-8.");
-  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const text = bytes.toString("utf8", marked ? 3 : 0);
+  const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
   let value: unknown;
   try {
     value = hasProtoKey(text) ? JSON.parse(text, dropProto) : JSON.parse(text);
@@ -43,6 +42,12 @@ export function parseJson(bytes: Buffer): unknown {
   // Nesting costs two bytes a level, so a short text cannot be too deep.
   if (bytes.length > MAX_DEPTH * 2) checkDepth(value);
   return value;
+}
+
+function decoded(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid("The request body is not valid UTF-8.");
+  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return bytes.toString("utf8", marked ? 3 : 0);
 }
 
 const PROTO_KEY =

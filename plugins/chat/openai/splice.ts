@@ -1,47 +1,46 @@
 /** Puts the upstream's name of the model into the caller's own bytes, so that they need not be written anew. */
 import type { ChatRequest } from "portico/chat";
+import { eachMember, latin1Of, type RawBody } from "./members.ts";
 
-const KEY = Buffer.from('"model"');
-
-/**
- * The caller's bytes with another model; serialised anew only where the place of the name is not beyond doubt. A string has
- * a byte a character: short bodies leave together with their head, in one string.
- */
-export function sendableBytes(raw: Buffer, request: ChatRequest, model: string): Buffer | string {
-  const isShort = raw.length <= ONE_STRING_BYTES;
-  if (request.model === model) return isShort ? raw.toString("latin1") : raw;
-  // as most clients write theirs
-  const before = `${HEAD}${request.model}"`;
-  if (PLAIN.test(request.model) && PLAIN.test(model) && raw.toString("latin1", 0, before.length) === before) {
-    if (isShort) return `${HEAD}${model}"${raw.toString("latin1", before.length)}`;
-    return Buffer.concat([Buffer.from(`${HEAD}${model}"`), raw.subarray(before.length)]);
-  }
-  const at = raw.indexOf(KEY);
-  if (at !== -1 && raw.indexOf(KEY, at + KEY.length) === -1) {
-    let start = at + KEY.length;
-    while (isSpace(raw[start])) start++;
-    if (raw[start] === 58) {
-      start++;
-      while (isSpace(raw[start])) start++;
-      const old = Buffer.from(JSON.stringify(request.model));
-      if (raw.compare(old, 0, old.length, start, start + old.length) === 0) {
-        return Buffer.concat([
-          raw.subarray(0, start),
-          Buffer.from(JSON.stringify(model)),
-          raw.subarray(start + old.length),
-        ]);
-      }
-    }
-  }
-  return Buffer.from(JSON.stringify({ ...request, model }));
+/** The caller's bytes with another model; serialised anew only where the place of the name is not beyond doubt. */
+export function sendableBytes(raw: RawBody, request: ChatRequest, model: string): RawBody {
+  if (request.model === model) return raw;
+  const old = literalOf(request.model);
+  const from = placeOf(old, latin1Of(raw));
+  if (from === -1) return Buffer.from(JSON.stringify({ ...request, model }));
+  const to = from + old.length;
+  const put = literalOf(model);
+  if (typeof raw === "string") return raw.slice(0, from) + put + raw.slice(to);
+  return Buffer.concat([raw.subarray(0, from), Buffer.from(put, "latin1"), raw.subarray(to)]);
 }
 
-const HEAD = '{"model":"';
 /** Written in one way only. */
 const PLAIN = /^[ !#-[\]-~]*$/;
-/** Up to here a copy is cheaper than a second buffer to write. */
-const ONE_STRING_BYTES = 16 * 1024;
 
-function isSpace(byte: number | undefined): boolean {
-  return byte === 32 || byte === 10 || byte === 13 || byte === 9;
+/** As it stands in JSON, a character for each byte. */
+function literalOf(model: string): string {
+  return PLAIN.test(model) ? `"${model}"` : Buffer.from(JSON.stringify(model)).toString("latin1");
+}
+
+/** As most clients begin theirs. */
+const HEAD = '{"model":';
+const KEY = '"model"';
+
+/** Where the literal stands as the model; -1 where that is in doubt. */
+function placeOf(literal: string, text: string): number {
+  if (text.startsWith(literal, HEAD.length) && text.startsWith(HEAD)) return HEAD.length;
+  let end = -1;
+  eachMember(text, (from, to, depth) => {
+    if (depth === 1 && text.slice(from, to) === KEY) end = to;
+  });
+  if (end === -1) return -1;
+  const start = afterSpace(text, afterSpace(text, end) + 1);
+  return text.startsWith(literal, start) ? start : -1;
+}
+
+function afterSpace(text: string, from: number): number {
+  let at = from;
+  let code = text.charCodeAt(at);
+  while (code === 32 || code === 10 || code === 13 || code === 9) code = text.charCodeAt(++at);
+  return at;
 }

@@ -11,7 +11,7 @@ import type { RunCounts } from "../upstream/run-counts.ts";
 import { judge } from "./judge.ts";
 import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
-import { AttemptTarget } from "../upstream/target.ts";
+import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
@@ -20,12 +20,8 @@ const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
 const DEFAULT_RETRIES = 2;
 
-export interface Engine {
+export interface Engine extends TargetServices {
   routing: Routing;
-  upstreams: UpstreamClient;
-  masks: Masks;
-  log: Logger;
-  ownPorts: () => readonly number[];
   provider(name: string): ChatProvider | undefined;
   budgets: Budgets;
   runs: RunCounts;
@@ -61,7 +57,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       last ??= limited(channel, over);
       continue;
     }
-    if (!forced && cooldownOf(candidate) !== 0 && last !== undefined) continue;
+    if (last !== undefined && !forced && cooldownOf(candidate) !== 0) continue;
     const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
     const place = placing instanceof Promise ? await placing : placing;
     if (job.cancelled) {
@@ -127,19 +123,8 @@ async function tryChannel(
     if (over !== undefined) throw limited(channel, over);
     if (job.cancelled) throw clientDisconnected();
     const key = channel.takeKey(model);
-    const target = new AttemptTarget(
-      channel,
-      model,
-      key.value,
-      {
-        log: engine.log,
-        upstreams: engine.upstreams,
-        masks: engine.masks,
-        ownPorts: engine.ownPorts,
-        defaultBaseUrl: provider.defaultBaseUrl,
-      },
-      job,
-    );
+    const { defaultBaseUrl } = provider;
+    const target = new AttemptTarget(engine, { channel, model, apiKey: key.value, defaultBaseUrl, job });
     const { trace } = job;
     trace.channel = channel.name;
     trace.provider = provider.name;

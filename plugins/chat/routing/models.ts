@@ -6,7 +6,7 @@ import type { Masks } from "../secrets/masks.ts";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
-import { AttemptTarget } from "../upstream/target.ts";
+import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 
 const FRESH_MS = 5 * 60_000;
@@ -27,12 +27,8 @@ interface Kept {
   asking?: Promise<Listing>;
 }
 
-export interface ListingOptions {
-  upstreams: UpstreamClient;
-  masks: Masks;
+export interface ListingOptions extends TargetServices {
   provider(name: string): ChatProvider | undefined;
-  log: Logger;
-  ownPorts: () => readonly number[];
   now: () => number;
 }
 
@@ -72,12 +68,12 @@ export function createListings(options: ListingOptions) {
     const provider = options.provider(channel.config.provider);
     if (provider === undefined)
       throw new PorticoError("service_unavailable", `There is no provider \`${channel.config.provider}\`.`);
-    const target = new AttemptTarget(channel, "", channel.takeKey("").value, {
-      log: options.log,
-      upstreams: options.upstreams,
-      masks: options.masks,
-      ownPorts: options.ownPorts,
-      defaultBaseUrl: provider.defaultBaseUrl,
+    const { defaultBaseUrl } = provider;
+    const target = new AttemptTarget(options, {
+      channel,
+      model: "",
+      apiKey: channel.takeKey("").value,
+      defaultBaseUrl,
     });
     if (provider.models !== undefined) return await inTime(provider.models(target), target);
     const list = provider.wire?.listModels;

@@ -30,7 +30,7 @@ export function createMasks({ configured, provided }: MasksOptions): Masks {
 
   return {
     of({ config }) {
-      const others = [...provided(config.provider), ...(learned.get(config) ?? [])];
+      const others = bothOf(provided(config.provider), learned.get(config) ?? NONE);
       const own = others.length === 0 ? "" : others.join("\n");
       let found = known.get(config);
       if (found?.own !== own) {
@@ -55,6 +55,13 @@ export function createMasks({ configured, provided }: MasksOptions): Masks {
       return last.mask;
     },
   };
+}
+
+const NONE: readonly string[] = [];
+
+/** Runs for each attempt, and mostly one of them is empty. */
+function bothOf(some: readonly string[], others: readonly string[]): readonly string[] {
+  return others.length === 0 ? some : [...some, ...others];
 }
 
 /** `Bearer sk-…` is a secret because of its last word. */

@@ -58,9 +58,12 @@ export class SecretMask {
     return this.#finder === undefined ? value : (this.#masked(value) as T);
   }
 
-  /** JSON that came from an upstream; the very same bytes where there was nothing to mask. */
-  body(body: Buffer): Buffer {
-    if (!this.mayStandIn(body)) return body;
+  /**
+   * JSON that came from an upstream; the very same bytes where there was nothing to mask. `latin1`: the bytes as a text, a
+   * character each, where that is there already.
+   */
+  body(body: Buffer, latin1?: string): Buffer {
+    if (!this.mayStandIn(body, latin1)) return body;
     try {
       const parsed: unknown = JSON.parse(body.toString("utf8"));
       const hidden = this.value(parsed);
@@ -74,10 +77,10 @@ export class SecretMask {
   }
 
   /** Quick, and right where it says no: a secret's letters, or letters that are escaped, stand in the bytes. */
-  mayStandIn(bytes: Buffer): boolean {
+  mayStandIn(bytes: Buffer, latin1?: string): boolean {
     if (this.#needles.length === 0) return false;
     // Quicker than to look through the bytes for each.
-    const text = bytes.toString("latin1");
+    const text = latin1 ?? bytes.toString("latin1");
     for (const needle of this.#needles) if (text.includes(needle)) return true;
     return WRITTEN_OUT.some((sign) => text.includes(sign));
   }

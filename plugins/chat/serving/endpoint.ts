@@ -5,7 +5,7 @@ import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import type { Endpoint } from "./access.ts";
 import { openChat, setTrace, traceOf } from "./open.ts";
-import { parseBody } from "../openai/members.ts";
+import { parseBody, rawBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
 
@@ -30,8 +30,9 @@ function typeOf(status: number): string {
 export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
   // `call.json()` would be a promise more of the few that a request has.
   checkJsonType(call.req);
-  const raw = await call.body();
-  const { request, fallbacks, same } = readRequest(parseBody(raw), raw);
+  const bytes = await call.body();
+  const raw = rawBody(bytes);
+  const { request, fallbacks, same } = readRequest(parseBody(bytes, raw), raw);
   const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
   return await openChat(endpoint, call, incoming, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));

@@ -8,6 +8,7 @@ import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { completionBytes } from "../openai/completion.ts";
+import type { RawBody } from "../openai/members.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../sending/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
@@ -21,7 +22,7 @@ export interface Incoming {
   fallbacks: readonly string[];
   stream: boolean;
   /** The caller's own bytes, where they are in OpenAI's form. */
-  raw?: Buffer | undefined;
+  raw?: RawBody | undefined;
   /** The caller's own request, where it is in another form that a provider may speak too. */
   native?: NativeRequest;
   /** The response will be translated: it must be there as a whole, and be a response in OpenAI's form. */
@@ -49,7 +50,8 @@ export async function openChat<T>(
   const { request, fallbacks, stream, raw, native } = incoming;
   const sessionKey = sessionKeyOf(call, request["user"]);
   const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
-  job.cacheable = !/(?:^|[,\s])no-store(?:[,\s]|$)/i.test(call.req.headers["cache-control"] ?? "");
+  const caching = call.req.headers["cache-control"];
+  job.cacheable = caching === undefined || !NO_STORE.test(caching);
   call.onDisconnect(() => job.cancel());
   let asking = false;
   try {
@@ -74,6 +76,8 @@ export async function openChat<T>(
     throw await withNearest(endpoint, call.client, error);
   }
 }
+
+const NO_STORE = /(?:^|[,\s])no-store(?:[,\s]|$)/i;
 
 function isOffered(events: Emitter): boolean {
   return events.hasListeners("message:received") || events.hasListeners("chat:request");

@@ -21,13 +21,21 @@ import type { UpstreamClient } from "./http/upstream-client.ts";
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
 
-export interface TargetOptions {
+/** What all targets work with. */
+export interface TargetServices {
   masks: Masks;
   upstreams: UpstreamClient;
   log: Logger;
   ownPorts: () => readonly number[];
-  /** Of the provider, where the channel names none. */
+}
+
+interface TargetOptions {
+  channel: { name: string; config: ChannelConfig };
+  model: string;
+  apiKey: string | undefined;
+  /** Where the channel names none. */
   defaultBaseUrl: string | undefined;
+  job?: Job;
 }
 
 const NO_HEADERS: Record<string, string> = {};
@@ -41,38 +49,37 @@ export class AttemptTarget implements Target {
   readonly proxy: string | undefined;
   readonly options: Record<string, unknown>;
   readonly log: Logger;
-  readonly created = Math.floor(Date.now() / 1000);
   /** Hides what the upstream was sent in confidence. */
   mask: SecretMask;
   credential?: Credential;
   readonly #channel: { config: ChannelConfig };
   readonly #job: Job | undefined;
-  readonly #options: TargetOptions;
+  readonly #services: TargetServices;
   readonly #allowPrivate: boolean;
+  #created: number | undefined;
   #id: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(
-    channel: { name: string; config: ChannelConfig },
-    model: string,
-    apiKey: string | undefined,
-    options: TargetOptions,
-    job?: Job,
-  ) {
+  constructor(services: TargetServices, { channel, model, apiKey, defaultBaseUrl, job }: TargetOptions) {
     const { config } = channel;
     this.#channel = channel;
     this.channel = channel.name;
     this.model = model;
-    this.baseUrl = trimSlash(config.baseUrl ?? options.defaultBaseUrl ?? "");
+    this.baseUrl = trimSlash(config.baseUrl ?? defaultBaseUrl ?? "");
     if (apiKey !== undefined) this.apiKey = apiKey;
     this.headers = config.headers ?? NO_HEADERS;
     this.proxy = config.proxy;
     this.options = config as unknown as Record<string, unknown>;
-    this.log = options.log;
+    this.log = services.log;
     this.#job = job;
-    this.#options = options;
-    this.mask = options.masks.of(channel);
+    this.#services = services;
+    this.mask = services.masks.of(channel);
     this.#allowPrivate = config.allowPrivateImages === true;
+  }
+
+  get created(): number {
+    this.#created ??= Math.floor(Date.now() / 1000);
+    return this.#created;
   }
 
   get id(): string {
@@ -92,23 +99,23 @@ export class AttemptTarget implements Target {
   #take(credential: Credential | undefined): void {
     if (credential === undefined) return;
     this.credential = credential;
-    const { masks } = this.#options;
+    const { masks } = this.#services;
     masks.learn(this.#channel, Object.values(credential));
     this.mask = masks.of(this.#channel);
   }
 
   request(call: SmallRequest, timeoutMs = REQUEST_TIMEOUT_MS): Promise<SmallResponse> {
-    return exchangeSmall(this.#options.upstreams, call, { proxy: this.proxy, timeoutMs });
+    return exchangeSmall(this.#services.upstreams, call, { proxy: this.proxy, timeoutMs });
   }
 
   /** The same error without any secret in it: the upstream's own words are in many. */
   hide<E>(error: E): E {
-    return this.#options.masks.all().error(error);
+    return this.#services.masks.all().error(error);
   }
 
   /** An error body without any secret in it. */
   hideIn(body: Buffer): Buffer {
-    return hiddenBody(body, this.#options.masks.all());
+    return hiddenBody(body, this.#services.masks.all());
   }
 
   get signal(): AbortSignal {
@@ -143,7 +150,7 @@ export class AttemptTarget implements Target {
     }
     const guard = createGuard({
       policy: () => ({ allowPrivate: this.#allowPrivate }),
-      ownPorts: this.#options.ownPorts,
+      ownPorts: this.#services.ownPorts,
       code: "address_blocked",
     });
     try {

@@ -23,8 +23,8 @@ export interface ConnectionEvents {
 const ONE_WRITE_BYTES = 16 * 1024;
 
 export class Connection implements ResponseEvents {
-  /** When it became idle, by `performance.now()`. */
-  idleSince = 0;
+  /** How often its pool has found it idle since it became so: a clock would be read for each request. */
+  sweeps = 0;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
   readonly #reader: ResponseReader = new ResponseReader(this);

@@ -6,9 +6,9 @@ import { Connection, type ConnectionEvents } from "./connection.ts";
 import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Shorter than common servers keep an idle connection, so that seldom one closes under a request. */
-const IDLE_MS = 15_000;
 const SWEEP_MS = 1000;
+/** Shorter than common servers keep an idle connection, so that seldom one closes under a request. */
+const MOST_SWEEPS = 15;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
@@ -55,7 +55,7 @@ export class Pool implements ConnectionEvents {
       connection.destroy();
       return;
     }
-    connection.idleSince = performance.now();
+    connection.sweeps = 0;
     this.#idle.push(connection);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
@@ -66,10 +66,10 @@ export class Pool implements ConnectionEvents {
   }
 
   #sweep(): void {
-    const tooOld = performance.now() - IDLE_MS;
-    let count = 0;
-    while (count < this.#idle.length && this.#idle[count]!.idleSince <= tooOld) count++;
-    for (const connection of this.#idle.splice(0, count)) connection.destroy();
+    let tooOld = 0;
+    for (const connection of this.#idle) if (++connection.sweeps > MOST_SWEEPS) tooOld++;
+    // The first are those that have waited longest.
+    for (const connection of this.#idle.splice(0, tooOld)) connection.destroy();
     if (this.#idle.length > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;

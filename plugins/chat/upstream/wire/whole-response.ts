@@ -29,7 +29,9 @@ export interface Received {
 export function readWhole(attempt: WireAttempt, call: WireRequest, received: Received): ChatResponse {
   const { wire, native, target, job } = attempt;
   const { status, headers, firstByteMs } = received;
-  const body = target.mask.body(received.body);
+  // All that is looked for is looked for in one text: each copy costs more than the search.
+  const latin1 = received.body.toString("latin1");
+  const body = target.mask.body(received.body, latin1);
   if (body.length === 0) throw emptyResponse(target, status);
   if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
     throw upstreamError(
@@ -38,7 +40,7 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
     );
   }
   const isRead = native !== undefined || wire.decode !== undefined || job.stream || job.capture || !job.mayPassRaw;
-  if (!isRead) return passWhole(body, target, firstByteMs);
+  if (!isRead) return passWhole(body, body === received.body ? latin1 : body.toString("latin1"), target, firstByteMs);
   const { completion, changed } =
     native !== undefined
       ? { completion: native.decode(body, call, target), changed: false }
@@ -57,11 +59,10 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
 /** By the configuration of their channel. */
 const known = new WeakMap<object, ResponseShapes>();
 
-/** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. */
-function passWhole(body: Buffer, target: AttemptTarget, firstByteMs: number): ChatResponse {
+/** A response in OpenAI's form that nobody here wants to read: good ones pass as they came. `text`: a character a byte. */
+function passWhole(body: Buffer, text: string, target: AttemptTarget, firstByteMs: number): ChatResponse {
   let shapes = known.get(target.options);
   if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
-  const text = body.toString("latin1");
   const found = shapes.match(text);
   if (found !== undefined) return { body, completion: undefined, usage: found.usage, firstByteMs };
   const { completion, changed } = readCompletion(body, target);

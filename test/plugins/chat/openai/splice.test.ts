@@ -1,11 +1,12 @@
 import type { ChatRequest } from "portico/chat";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { rawBody } from "../../../../plugins/chat/openai/members.ts";
 import { sendableBytes } from "../../../../plugins/chat/openai/splice.ts";
 
-/** Filled up, the body is too long for one string. */
+/** Filled up, the body is too long to be held as a text. */
 const sent = (raw: string, model: string, more = "") => {
-  const bytes = sendableBytes(Buffer.from(raw + more), JSON.parse(raw) as ChatRequest, model);
+  const bytes = sendableBytes(rawBody(Buffer.from(raw + more)), JSON.parse(raw) as ChatRequest, model);
   return (typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes).toString().trimEnd();
 };
 
@@ -19,6 +20,7 @@ test("only the name changes, wherever and however it is written", () => {
     ['{"model":"a/é"}', '{"model":"new"}'],
     ['{"model":"a/b","messages":[{"content":"é 🎈"}]}', '{"model":"new","messages":[{"content":"é 🎈"}]}'],
     ['{"model":"a/b","metadata":{"model":"a/b"}}', '{"model":"new","metadata":{"model":"a/b"}}'],
+    ['{"metadata":{"model":"a/b"},"x":1.0,"model":"a/b"}', '{"metadata":{"model":"a/b"},"x":1.0,"model":"new"}'],
   ];
   for (const [raw, wanted] of cases) {
     assert.is(sent(raw, "new"), wanted);
@@ -29,7 +31,7 @@ test("only the name changes, wherever and however it is written", () => {
 });
 
 test("where the place is in doubt the whole is written anew", () => {
-  assert.equal(JSON.parse(sent('{"metadata":{"model":"a"},"model":"a"}', "new")), {
+  assert.equal(JSON.parse(sent('{"metadata":{"model":"a"},"mod\\u0065l":"a"}', "new")), {
     metadata: { model: "a" },
     model: "new",
   });
