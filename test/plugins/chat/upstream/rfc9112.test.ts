@@ -27,6 +27,7 @@ const rows: Row[] = [
     kept("", { headers: { x: "caf\xe9", "content-length": "0" } }),
   ],
   ["2.2", "a bare CR in a line is refused", `${ok}X: a\rb\r\n\r\n`, "control character"],
+  ["2.2", "nor one at its end", `${ok}X: a\r\r\n\r\n`, "control character"],
   ["2.2", "a bare LF ends no line", `${ok}X: a\nContent-Length: 1\r\n\r\nx`, "control character"],
   ["2.2", "white space before the first header line is refused", `${ok} X: a\r\n\r\n`, "broken header"],
   ["2.3", "a higher minor version is none that we speak", "HTTP/1.2 200 OK\r\n\r\n", "not an HTTP/1.1"],
