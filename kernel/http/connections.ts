@@ -1,5 +1,6 @@
 /** What runs on which connection: the count of requests under way, the access log, and an orderly end. */
 import type { Socket } from "node:net";
+import { performance } from "node:perf_hooks"; // the global one is a getter
 import type { Duplex } from "node:stream";
 import type { AccessEntry } from "../log/log.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -7,6 +8,8 @@ import type { RequestContext } from "./request-context.ts";
 /** The requests of a connection that are under way. */
 export interface Running {
   count: number;
+  /** Bytes that have gone out with those before. */
+  sent: number;
   /** The last of them. */
   call?: RequestContext | undefined;
 }
@@ -51,9 +54,11 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     for (const socket of sockets.keys()) socket.destroy();
   }
 
+  const running = (socket: Duplex): Running => connections.get(socket) ?? { count: 0, sent: 0 };
+
   return {
     add(socket: Socket): void {
-      connections.set(socket, { count: 0 });
+      connections.set(socket, { count: 0, sent: socket.bytesWritten });
       socket.once("close", () => {
         connections.delete(socket);
         handedOver.delete(socket);
@@ -70,35 +75,36 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     begin(call: RequestContext): void {
       const { plain: res } = call;
       const { socket } = call.req;
-      const connection = connections.get(socket);
-      if (connection) {
-        connection.count++;
-        connection.call = call;
-      }
+      const connection = running(socket);
+      connection.count++;
+      connection.call = call;
       active++;
       const started = performance.now();
-      const sent = socket.bytesWritten;
       res.on("close", () => {
         active--;
-        if (connection && --connection.count === 0) {
+        if (--connection.count === 0) {
           connection.call = undefined;
           if (closing.aborted) socket.destroySoon();
         }
+        const { bytesWritten } = socket;
         const status = res.headersSent ? res.statusCode : CLIENT_CLOSED;
         const tally = call.tally ?? unmatched;
         tally.set(status, (tally.get(status) ?? 0) + 1);
         access({
           id: call.id,
+          isOwnId: call.isOwnId,
           method: call.method,
           path: call.path,
           status,
           ms: Math.round((performance.now() - started) * 10) / 10,
-          bytes: socket.bytesWritten - sent,
+          bytes: bytesWritten - connection.sent,
           cut: !res.writableFinished,
         });
+        connection.sent = bytesWritten;
+        call.closed();
       });
     },
-    running: (socket: Duplex): Running => connections.get(socket) ?? { count: 0 },
+    running,
 
     /** Ends idle connections at once, the others with their response, what is left after `graceMs` by force. `overdue` sends a last word. */
     async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {

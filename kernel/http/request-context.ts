@@ -20,6 +20,8 @@ const CUT = Symbol("cut");
 
 export class RequestContext implements Call {
   readonly id: string;
+  /** Made here, not given by the client. */
+  readonly isOwnId: boolean;
   readonly path: string;
   params: Record<string, string> = {};
   client: Client = ANONYMOUS;
@@ -36,6 +38,8 @@ export class RequestContext implements Call {
   #query: URLSearchParams | undefined;
   #address: string | undefined;
   #log: Logger | undefined;
+  /** Called when the client leaves. In a list: a listener for each costs ten times as much. */
+  #watchers: (() => void)[] | undefined;
   #abort: AbortController | undefined;
   #body: Promise<Buffer> | undefined;
 
@@ -45,7 +49,9 @@ export class RequestContext implements Call {
     readonly req: IncomingMessage,
     readonly plain: ServerResponse,
   ) {
-    this.id = requestId(req);
+    const given = givenId(req);
+    this.isOwnId = given === undefined;
+    this.id = given ?? mintId();
     const url = req.url as string;
     const mark = url.indexOf("?");
     this.path = mark < 0 ? url : url.slice(0, mark);
@@ -95,11 +101,17 @@ export class RequestContext implements Call {
 
   onDisconnect(gone: () => void): void {
     const res = this.plain;
-    const check = (): void => {
-      if (!res.writableFinished || this.#overdue) gone();
-    };
-    if (res.closed || res.destroyed) check();
-    else res.on("close", check);
+    if (!res.closed && !res.destroyed) (this.#watchers ??= []).push(gone);
+    else if (this.#isLeft()) gone();
+  }
+
+  /** Its response is out, or its client gone. */
+  closed(): void {
+    if (this.#watchers && this.#isLeft()) for (const gone of this.#watchers) gone();
+  }
+
+  #isLeft(): boolean {
+    return !this.plain.writableFinished || this.#overdue;
   }
 
   onCut(ending: () => void): void {
@@ -140,10 +152,10 @@ const WELL_FORMED = /^[\w.:-]{1,128}$/;
 const RUN = randomBytes(9).toString("base64url");
 let minted = 0;
 
-/** The caller's own id where it is well-formed, else a new one. */
-export function requestId(req: IncomingMessage): string {
-  const given = req.headers["x-request-id"];
-  return typeof given === "string" && WELL_FORMED.test(given) ? given : mintId();
+/** The caller's own id, where it is well-formed. */
+export function givenId({ headers }: IncomingMessage): string | undefined {
+  const given = headers["x-request-id"];
+  return typeof given === "string" && WELL_FORMED.test(given) ? given : undefined;
 }
 
 /** `req_`, 72 random bits of this process, and a count. */

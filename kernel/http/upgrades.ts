@@ -5,7 +5,7 @@ import { PorticoError } from "../errors.ts";
 import type { Access, UpgradeHandler } from "../types.ts";
 import { addressOf } from "./access/address.ts";
 import type { RequestsOptions } from "./requests.ts";
-import { requestId } from "./request-context.ts";
+import { givenId, mintId } from "./request-context.ts";
 import { logFailure, publicError } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
@@ -26,7 +26,7 @@ export async function handleUpgrade(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const id = requestId(req);
+  const id = givenId(req) ?? mintId();
   const path = (req.url as string).split("?")[0] as string;
   // Node has taken its own listeners off; without one, a reset would end the process.
   socket.on("error", () => socket.destroy());

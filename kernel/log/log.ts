@@ -8,6 +8,8 @@ import { createRedaction, redactKeys } from "./redaction.ts";
 /** One response to one request. */
 export interface AccessEntry {
   id: string;
+  /** Made here: it needs no quoting and holds no secret. */
+  isOwnId: boolean;
   method: string;
   /** Without the query, which may hold what nobody should read. */
   path: string;
@@ -101,11 +103,11 @@ export function createLog(options: LogOptions = {}) {
   }
 
   /** The line of one response, at level `info`: as pino would write it, at a fifth of its cost. */
-  function access({ id, method, path, status, ms, bytes, cut }: AccessEntry): void {
+  function access({ id, isOwnId, method, path, status, ms, bytes, cut }: AccessEntry): void {
     if (!log.isLevelEnabled("info")) return;
-    // Of all this, only the id and the path may hold a secret.
+    // Of all this, only a given id and the path may hold a secret.
     keep(
-      `{"level":"info"${clock()},"id":${redaction.hide(quoted(id))},"method":"${method}","path":${shownPath(path)}` +
+      `{"level":"info"${clock()},"id":${isOwnId ? `"${id}"` : redaction.hide(quoted(id))},"method":"${method}","path":${shownPath(path)}` +
         `,"status":${status},"ms":${ms},"bytes":${bytes}${cut ? ',"cut":true' : ""},"msg":"request"}\n`,
     );
   }
@@ -131,18 +133,17 @@ export function createLog(options: LogOptions = {}) {
   };
 }
 
-/** pino's field of the time, in ISO 8601. Only the milliseconds are written anew within a second. */
+/** pino's field of the time, in ISO 8601. Lines of the same millisecond, of which there are many under load, share it. */
 function createClock(): () => string {
-  let second = 0;
-  let prefix = "";
+  let shown = 0;
+  let field = "";
   return () => {
     const now = Date.now();
-    const ms = now % 1000;
-    if (now - ms !== second) {
-      second = now - ms;
-      prefix = `,"time":"${new Date(second).toISOString().slice(0, -4)}`;
+    if (now !== shown) {
+      shown = now;
+      field = `,"time":"${new Date(now).toISOString()}"`;
     }
-    return `${prefix}${ms < 10 ? "00" : ms < 100 ? "0" : ""}${ms}Z"`;
+    return field;
   };
 }
 

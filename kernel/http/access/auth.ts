@@ -116,10 +116,7 @@ export function createAuth(options: AuthOptions) {
 
 /** The token of `Bearer <token>`; undefined for another scheme or white space around the token. */
 export function bearerOf(authorization: string): string | undefined {
-  if (authorization.length < 8 || authorization.charCodeAt(6) !== 32) return undefined;
-  if (authorization.slice(0, 6).toLowerCase() !== "bearer") return undefined;
-  const token = authorization.slice(7);
-  return /\s/.test(token) ? undefined : token;
+  return /^bearer \S+$/i.test(authorization) ? authorization.slice(7) : undefined;
 }
 
 function basicPasswordOf(authorization: string): string | undefined {

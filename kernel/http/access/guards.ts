@@ -63,12 +63,13 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       }
-      const { origin } = req.headers;
-      const host = req.headers.host?.toLowerCase();
-      if (host === undefined || occursTwice(req.rawHeaders, "host")) {
+      const { origin, host: given } = req.headers;
+      if (given === undefined || occursTwice(req.rawHeaders, "host")) {
         throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
       }
-      checkHost(host);
+      const isOwn = names.includes(given); // nearly always
+      const host = isOwn ? given : given.toLowerCase();
+      if (!isOwn) checkHost(host);
       const page = origin === undefined ? undefined : normalOrigin(origin);
       if (page !== undefined && page !== `http://${host}` && page !== `https://${host}`) {
         const isAllowed = page !== "null" && pagesOf(settings().http.allowedOrigins).has(page);

@@ -7,6 +7,8 @@ export interface Secret {
 
 /** In bytes. Tokens are seldom longer than the first; no header is longer than the last. */
 const SIZES = [64, 256, 16 * 1024];
+/** A character has four bytes at most: where so many are left, nothing was cut off. */
+const SPARE = 4;
 const blocks = SIZES.map((size) => Buffer.alloc(size));
 
 /**
@@ -15,13 +17,14 @@ const blocks = SIZES.map((size) => Buffer.alloc(size));
  * An empty secret equals nothing.
  */
 export function secretOf(text: string): Secret {
-  const block = blocks.find((one) => Buffer.byteLength(text) < one.length) ?? blocks.at(-1)!;
+  const block = blocks.find((one) => Buffer.byteLength(text) <= one.length - SPARE) ?? blocks.at(-1)!;
   const wanted = Buffer.alloc(block.length);
   wanted.write(text);
   return {
     equals(given) {
-      block.fill(0, block.write(given));
-      return timingSafeEqual(block, wanted) && Buffer.byteLength(given) < block.length && text !== "";
+      const written = block.write(given);
+      block.fill(0, written);
+      return timingSafeEqual(block, wanted) && written <= block.length - SPARE && text !== "";
     },
   };
 }

@@ -2,6 +2,8 @@
  * Time-outs for what happens thousands of times a second and hardly ever is late: one clock for all, which looks every
  * tenth of a second. A timer for each costs a microsecond of the thirty that a small request takes.
  */
+import { performance } from "node:perf_hooks"; // the global one is a getter
+
 const TICK_MS = 100;
 
 export class CoarseTimeout {

@@ -1,5 +1,5 @@
 /** Responses as values: a handler returns one, the server writes it. */
-const MARK = Symbol.for("portico.reply");
+const MARK = Symbol.for("portico.reply"); // registered: plugins may bundle a second copy of this module
 
 export type ReplyHeaders = Record<string, string | number | readonly string[]>;
 
@@ -9,15 +9,13 @@ export interface Reply {
   readonly headers: ReplyHeaders | undefined;
 }
 
-// The mark is a registered symbol because plugins may bundle a second copy of this module.
-const prototype = { [MARK]: true };
-
 /**
  * A response with a status of its own. Body: a string is `text/plain`, a Buffer `application/octet-stream` (unless
  * `headers` names a content type, in lower case), `undefined` empty, anything else JSON.
  */
 export function reply(status: number, body?: unknown, headers?: ReplyHeaders): Reply {
-  return Object.assign(Object.create(prototype), { status, body, headers });
+  const marked = { [MARK]: true, status, body, headers };
+  return marked;
 }
 
 function isReply(value: unknown): value is Reply {

@@ -104,9 +104,15 @@ function end(res: ServerResponse, body: string | Uint8Array): void {
     return;
   }
   const { socket } = res;
-  // Latin-1 is bytes as they are.
+  socket?.cork(); // else `write` does, and asks for a call of `uncork` in the next tick
   if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.write(body);
-  else res.write(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
+  else res.write(latin1(body), "latin1");
   socket?.uncork();
   res.end();
+}
+
+/** The bytes as they are, in a string. */
+function latin1(bytes: Uint8Array): string {
+  const buffer = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return buffer.toString("latin1");
 }

@@ -338,7 +338,8 @@ test("one line for each request: without query, with status, time and size", asy
   await until("both lines", () => one.lines.filter(({ message }) => message === "request").length === 2);
   const [first, second] = one.lines.filter(({ message }) => message === "request");
   const { ms, bytes, ...rest } = first?.fields ?? {};
-  assert.equal(rest, { id: headers["x-request-id"], method: "GET", path: "/item/7", status: 200, cut: false });
+  const id = headers["x-request-id"];
+  assert.equal(rest, { id, isOwnId: true, method: "GET", path: "/item/7", status: 200, cut: false });
   assert.type(ms, "number");
   assert.ok((bytes as number) > 100);
   assert.is(second?.fields["status"], 404);

@@ -28,14 +28,15 @@ test("a secret is found as JSON writes it, and only in strings: a line stays JSO
   book.log.info({ n: 12345678, s: "id 12345678", deep: ['pa"ss\\word'] }, 'with pa"ss\\word');
   // what looks like a secret here begins within an escape
   book.log.info({ text: "a\nested" }, "two\nlines");
-  book.access({ id: "r", method: "GET", path: "/12345678", status: 200, ms: 12345678, bytes: 1, cut: false });
+  const response = { method: "GET", path: "/12345678", status: 200, ms: 12345678, bytes: 1, cut: false };
+  book.access({ id: "r-12345678", isOwnId: false, ...response });
   const [first, second, third] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   assert.equal(
     [first?.n, first?.s, first?.deep, first?.msg],
     [12345678, "id [redacted]", ["[redacted]"], "with [redacted]"],
   );
   assert.equal([second?.text, second?.msg], ["a\nested", "[redacted]"]);
-  assert.equal([third?.path, third?.ms], ["/[redacted]", 12345678]);
+  assert.equal([third?.id, third?.path, third?.ms], ["r-[redacted]", "/[redacted]", 12345678]);
 });
 
 test("a follower that throws harms neither the caller nor other followers", async () => {
