@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PorticoError } from "../errors.ts";
-import type { Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
+import type { Client, Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
@@ -21,9 +21,9 @@ export interface RequestsOptions {
   connections: Connections;
 }
 
-/** Responses so far, by route and status; `route` is empty where none matched. */
 const RETRY = { headers: { "retry-after": "1" } };
 
+/** Responses so far, by route and status; `route` is empty where none matched. */
 export type RequestCounts = { method: string; route: string; status: number; count: number }[];
 interface Route extends RouteOptions {
   tally: Map<number, number>;
@@ -45,10 +45,9 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
       const found = routes.find(call.method, call.path);
       const origin = guards.check(req, { linkable: call.path === "/" && found?.route.access === "public" });
       if (origin !== undefined) {
-        setHeaders(call.res, corsHeaders(origin));
+        for (const [name, value] of Object.entries(corsHeaders(origin))) call.res.setHeader(name, value);
         if (isPreflight(req)) {
-          setHeaders(res, preflightHeaders(req));
-          res.writeHead(204).end();
+          res.writeHead(204, preflightHeaders(req)).end();
           return;
         }
       }
@@ -67,27 +66,19 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
     call.maxBodyBytes = route.maxBodyBytes;
     call.tally = route.tally;
     const client = auth.authenticate(call.req, route.access, call);
-    if (client instanceof Promise) {
-      client
-        .then((known) => {
-          call.client = known;
-          handle(route, call);
-        })
-        .catch((error) => fail(call, error));
-      return;
-    }
-    call.client = client;
-    handle(route, call);
+    if (!(client instanceof Promise)) handle(route, call, client);
+    else client.then((known) => handle(route, call, known)).catch((error) => fail(call, error));
   }
 
-  function handle(route: Route, call: RequestContext): void {
+  function handle(route: Route, call: RequestContext, client: Client): void {
+    call.client = client;
     const result = route.handler(call);
-    if (isThenable(result)) {
+    if (!isThenable(result)) finish(call, result);
+    else
       result.then(
         (value) => finish(call, value),
         (error) => fail(call, error),
       );
-    } else finish(call, result);
   }
 
   /** A route that comes back after a reload counts on. */
@@ -140,10 +131,6 @@ function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => 
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
-}
-
-function setHeaders(res: ServerResponse, headers: Record<string, string>): void {
-  for (const name in headers) res.setHeader(name, headers[name]!);
 }
 
 /** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */

@@ -5,11 +5,10 @@ export interface Secret {
   equals(given: string): boolean;
 }
 
-/** In bytes. Tokens are seldom longer than the first; no header is longer than the last. */
-const SIZES = [64, 256, 16 * 1024];
 /** A character has four bytes at most: where so many are left, nothing was cut off. */
 const SPARE = 4;
-const blocks = SIZES.map((size) => Buffer.alloc(size));
+/** Tokens are seldom longer than the first; no header is longer than the last. */
+const blocks = [64, 256, 16 * 1024].map((size) => Buffer.alloc(size));
 
 /**
  * Compares in constant time: both texts lie zero-padded in blocks of one size, so neither the content nor the length

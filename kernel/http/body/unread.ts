@@ -23,7 +23,6 @@ export function endAndLinger(req: IncomingMessage, res: ServerResponse): void {
   let bytes = 0;
   const end = (): void => void res.end();
   const timer = setTimeout(end, LINGER_MS);
-  res.once("finish", () => clearTimeout(timer));
   res.once("close", () => clearTimeout(timer));
   req.once("end", end);
   req.on("data", (chunk: Buffer) => {
