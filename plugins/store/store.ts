@@ -71,6 +71,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
     nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
     onWork: engine.onWork,
+    inSoleUse: engine.inSoleUse,
     items: {
       get: (id) => read(() => getItem(id)),
       list: (filter = {}) => read(() => listItems(filter)),

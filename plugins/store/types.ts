@@ -36,6 +36,11 @@ export interface Store {
    * exact over all is counted here.
    */
   readonly sharedBy: "nobody" | "workers" | "gateways";
+  /**
+   * True while no other process has it open: then nobody else puts anything in or leases anything. When another one opens
+   * it, all that `onWork` has are told.
+   */
+  inSoleUse(): boolean;
   /** The store's clock. Compare stored times with this, not with `Date.now()`. */
   now(): number;
 

@@ -4,11 +4,12 @@ import type { Claim, Store, WorkItem } from "portico/store";
 import { createRounds } from "./rounds.ts";
 import { isDead, newWorker } from "./worker-name.ts";
 
-/** At the latest then it looks again: another gateway may have put something in. */
+/** At the latest then it looks again: another gateway may have put something in; where there is none, only to be sure. */
 const LONGEST_SLEEP_MS = 5000;
+const LONGEST_SLEEP_ALONE_MS = 30_000;
 const SHORTEST_SLEEP_MS = 5;
 const RETRY_LOOK_MS = 1000;
-/** Between two looks for leases of processes that have died on this machine. */
+/** Between two looks for leases of processes that have died on this machine, where there can be any. */
 const DEAD_LOOK_MS = 1000;
 
 /** Why work that runs was aborted: the reason of its signal. */
@@ -64,15 +65,21 @@ interface Running<B> {
 export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   const { log, kinds, leaseMs } = options;
   const name = newWorker();
+  const isOfThisProcess = (worker: string) => worker.startsWith(name.slice(0, name.lastIndexOf(":") + 1));
   const running = new Map<string, Running<B>>();
   let draining = false;
-  let timers: NodeJS.Timeout[] = [];
+  let renewal: NodeJS.Timeout | undefined;
   let unsubscribe: (() => void)[] = [];
 
   const rounds = createRounds({
     round: take,
     retryMs: RETRY_LOOK_MS,
     failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
+  });
+  const looks = createRounds({
+    round: () => releaseDead(),
+    retryMs: DEAD_LOOK_MS,
+    failed: couldNotLook,
   });
 
   /** Begins what is due, and answers how long there is nothing more to do. */
@@ -85,7 +92,7 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     // with every place taken, the end of one is what wakes this up
     if (room() <= 0) return LONGEST_SLEEP_MS;
     const next = await store.nextWorkAt(kinds);
-    if (next === undefined) return LONGEST_SLEEP_MS;
+    if (next === undefined) return store.inSoleUse() ? LONGEST_SLEEP_ALONE_MS : LONGEST_SLEEP_MS;
     return Math.min(Math.max(next - store.now(), SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
   }
 
@@ -117,36 +124,48 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
     }
   }
 
-  /** A process of this machine that is gone will not come back for its work: no need to wait for its leases. */
-  async function releaseDead(how?: { afterStart: boolean }): Promise<void> {
+  /**
+   * A process of this machine that is gone will not come back for its work: no need to wait for its leases. Answers when to
+   * look again: never, while nobody else can take any.
+   */
+  async function releaseDead(how?: { afterStart: boolean }): Promise<number> {
     const store = options.store();
-    try {
-      for (const worker of await store.workers()) if (isDead(worker, how)) await store.abandon(worker);
-    } catch (error) {
-      log.debug({ err: error }, "could not look for leases of the dead");
+    let others = 0;
+    for (const worker of await store.workers()) {
+      if (isDead(worker, how)) await store.abandon(worker);
+      else if (!isOfThisProcess(worker)) others++;
     }
+    return store.inSoleUse() && others === 0 ? Number.POSITIVE_INFINITY : DEAD_LOOK_MS;
+  }
+
+  function couldNotLook(error: unknown): void {
+    log.debug({ err: error }, "could not look for leases of the dead");
   }
 
   const ended = () => Promise.allSettled([...running.values()].map(({ done }) => done));
 
-  function drain(): Promise<void> {
+  function told(): void {
+    rounds.poke();
+    if (!options.store().inSoleUse()) looks.poke(DEAD_LOOK_MS);
+  }
+
+  async function drain(): Promise<void> {
     draining = true;
     for (const undo of unsubscribe) undo();
     unsubscribe = [];
-    return rounds.stop();
+    await Promise.all([rounds.stop(), looks.stop()]);
   }
 
   return {
     start() {
-      unsubscribe = kinds.map((kind) => options.store().onWork(kind, () => rounds.poke()));
-      timers = [
-        setInterval(() => void renew(), leaseMs / 3).unref(),
-        setInterval(() => void releaseDead(), DEAD_LOOK_MS).unref(),
-      ];
+      unsubscribe = kinds.map((kind) => options.store().onWork(kind, told));
+      renewal = setInterval(() => void renew(), leaseMs / 3).unref();
       const begin = () => {
-        if (!draining) rounds.start();
+        if (draining) return;
+        rounds.start();
+        looks.start();
       };
-      void releaseDead({ afterStart: true }).then(begin);
+      void releaseDead({ afterStart: true }).catch(couldNotLook).then(begin);
     },
     drain: () => void drain(),
     async stop({ graceMs = 0 } = {}) {
@@ -155,7 +174,7 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
       if (graceMs > 0) await endOrLate(ended(), graceMs);
       for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
       await ended();
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(renewal);
     },
     cancel(itemId) {
       const found = running.get(itemId);

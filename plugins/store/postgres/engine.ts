@@ -138,6 +138,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
         subscription.undo?.();
       };
     },
+    inSoleUse: () => false,
     open: async () => void (await use()),
     async health() {
       try {

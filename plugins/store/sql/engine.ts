@@ -25,6 +25,8 @@ export interface Engine {
   write<T>(operation: (tx: Transaction) => Operation<T>, options?: WriteOptions<T>): Promise<T>;
   read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T>;
   onWork(kind: string, wake: () => void): () => void;
+  /** As `Store.inSoleUse` says. */
+  inSoleUse(): boolean;
   /** Rows came with numbers that another engine had given: those to come begin behind them. */
   copied(): Promise<void>;
   open(): Promise<void>;

@@ -45,7 +45,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   const listeners = new Listeners();
   const checkpoints = createCheckpoints(file, log);
   const maintenance = createMaintenance(file);
-  const journal = new Journal({ file, log, asked: () => void journal.handOver(gathered, use), ...options.journal });
+  const asked = () => void journal.handOver(gathered, use).then(listeners.wakeAll);
+  const journal = new Journal({ file, log, asked, ...options.journal });
   let gathering: NodeJS.Timeout | undefined;
   const heldBy = () => maintenance.held ?? checkpoints.held;
   let current: Connection | undefined;
@@ -255,6 +256,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     write,
     read,
     onWork: listeners.add,
+    inSoleUse: () => journal.inSoleUse,
     copied: async () => {},
     open: () => use(() => {}),
     async health() {

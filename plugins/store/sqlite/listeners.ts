@@ -14,4 +14,8 @@ export class Listeners {
   wake(kinds: ReadonlySet<string>): void {
     for (const kind of kinds) for (const wake of this.#byKind.get(kind) ?? []) wake();
   }
+
+  readonly wakeAll = (): void => {
+    for (const set of this.#byKind.values()) for (const wake of set) wake();
+  };
 }

@@ -176,8 +176,13 @@ test("once a second process has the store open, what one accepts the other knows
   const own = openStore({ url: t.file, log: quietLog() });
   const warm = await warmUp(own, t.file);
   await wake(own, "mine");
+  let told = 0;
+  own.onWork("anything", () => void told++);
+  assert.equal([own.inSoleUse(), told], [true, 0]);
   const other = openInChild(t.file);
   await other.ask("open");
+  await until("whoever waits for work to be told", () => told === 1);
+  assert.is(own.inSoleUse(), false);
   assert.not.ok(existsSync(journalOf(t.file)), "it waits in no journal of ours any more");
   assert.equal(await other.ask("enqueue", "mine"), { duplicate: { id: "mine" } });
   const narrow = (id: string) =>

@@ -58,6 +58,11 @@ export class Journal {
     this.#state = options.sharing === "alone" ? "unopened" : "off";
   }
 
+  /** No other process has the store open. */
+  get inSoleUse(): boolean {
+    return this.#use?.isAlone ?? false;
+  }
+
   /** Something has to go into the tables. */
   get isWaiting(): boolean {
     return this.#last > this.#done;

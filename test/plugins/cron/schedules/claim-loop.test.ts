@@ -22,7 +22,9 @@ function gate<T = void>() {
 }
 
 /** A store whose answers are the test's; `work` is what tells a loop of new work. */
-function fakeStore(answers: Partial<Pick<Store, "abandon" | "claim" | "extend" | "nextWorkAt" | "workers">>) {
+function fakeStore(
+  answers: Partial<Pick<Store, "abandon" | "claim" | "extend" | "inSoleUse" | "nextWorkAt" | "workers">>,
+) {
   let wake = () => {};
   const store = {
     claim: async () => [],
@@ -31,6 +33,7 @@ function fakeStore(answers: Partial<Pick<Store, "abandon" | "claim" | "extend" |
     now: () => 0,
     abandon: async () => 0,
     workers: async () => [],
+    inSoleUse: () => false,
     onWork: (_kind: string, told: () => void) => {
       wake = told;
       return () => {
@@ -207,6 +210,47 @@ test("a process that dies on this machine is noticed while the loop runs, also a
   await until("the dead worker's leases to end", () => abandoned.includes(worker));
   assert.equal([...new Set(abandoned)], [worker]);
   await loop.stop();
+});
+
+test("while no other process has the store open nobody is looked for, and as soon as one has, somebody is", async () => {
+  const { child, worker } = await anotherProcess();
+  let leases = [worker, newWorker()];
+  let isAlone = true;
+  let looks = 0;
+  const { store, work } = fakeStore({
+    inSoleUse: () => isAlone,
+    workers: async () => {
+      looks++;
+      return leases;
+    },
+    abandon: async (name) => {
+      leases = leases.filter((one) => one !== name);
+      return 1;
+    },
+  });
+  const loop = loopOver(store, async () => {});
+  loop.start();
+  // the lease of one that lives, and may have closed the store a moment ago
+  await until("a second look", () => looks > 1);
+  child.kill("SIGKILL");
+  await until("its lease to end", () => !leases.includes(worker));
+  const before = looks;
+  work();
+  let othersLooks = 0;
+  const shared = fakeStore({
+    workers: async () => {
+      othersLooks++;
+      return [];
+    },
+  });
+  const other = loopOver(shared.store, async () => {});
+  other.start();
+  await until("a loop over a store that is shared to look again", () => othersLooks > 2);
+  assert.is(looks, before);
+  isAlone = false;
+  work();
+  await until("another look", () => looks > before);
+  await Promise.all([loop.stop(), other.stop()]);
 });
 
 test("after a start, leases of the same host's earlier life end; later only those of this very machine", () => {
