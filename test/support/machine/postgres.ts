@@ -1,8 +1,9 @@
 /** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { freePort } from "../free-port.ts";
 import { findPostgres } from "./prepare.ts";
 import { temporaryDir } from "../temporary.ts";
@@ -22,6 +23,8 @@ export interface TestPostgres {
 
 /** With its owners. */
 const copy = (from: string, to: string) => execFileSync("cp", ["-a", from, to]);
+
+const run = promisify(execFile);
 
 const PASSWORD = "correct horse";
 /** `nobody`: the server refuses to run as root. */
@@ -50,8 +53,8 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
 
   /** `initdb` takes a second of processor time: a run of the suite copies what it made the first time. */
   function makeData(): void {
-    const run = process.env["PORTICO_TEST_BUNDLE"];
-    const ready = run && join(run, "postgres");
+    const bundle = process.env["PORTICO_TEST_BUNDLE"];
+    const ready = bundle && join(bundle, "postgres");
     if (ready && existsSync(ready)) return void copy(ready, data);
     execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
     const auth = ["--auth-local=trust", "--auth-host=scram-sha-256", `--pwfile=${dir}/pw`];
@@ -80,14 +83,12 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       stdio: "ignore",
     });
     child.unref();
-    await until("PostgreSQL to answer", async () => {
-      try {
-        execute("psql", ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"]);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+    // Not `execute`: a store in this process that waits for the server has its own clock to keep.
+    const asking = ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"];
+    await until(
+      "PostgreSQL to answer",
+      async () => await run(join(bin as string, "psql"), asking, { ...user, cwd: dir }),
+    );
   }
 
   const sql = (text: string) =>
