@@ -1,11 +1,8 @@
 /** The process: its words, its streams, its interrupt. Everything else is handed in from here. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { holdYoungGeneration } from "./home/young-generation.ts";
 import { loaderFor } from "./package-loader.ts";
 import { runProgram } from "./program.ts";
-
-holdYoungGeneration();
 
 /** `kernel/` in a checkout, `.build/` when built: the package is the directory above. */
 const packageDir = dirname(import.meta.dirname);
@@ -18,7 +15,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
 
-process.exitCode = await runProgram({
+const program = runProgram({
   argv: process.argv.slice(2),
   env: process.env,
   cwd: process.cwd(),
@@ -27,4 +24,7 @@ process.exitCode = await runProgram({
   stdout: process.stdout,
   stderr: process.stderr,
   loaderFor,
+});
+void program.then((code) => {
+  process.exitCode = code;
 });

@@ -1,11 +1,13 @@
 import { access, chmod, constants, mkdir, stat } from "node:fs/promises";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, dirname, join, resolve } from "node:path";
 import { PorticoError } from "../errors.ts";
 import type { Paths } from "../types.ts";
 import { reasonOf } from "./reason.ts";
+
+/** The program is `.build/program.cjs`; this file, and what `.build/faces` has of it, lie one directory deeper. */
+const packageDir = resolve(import.meta.dirname, basename(import.meta.dirname) === ".build" ? ".." : "../..");
 
 /** The options of the command line that say where things lie. */
 export interface HomeOptions {
@@ -26,7 +28,7 @@ export function resolvePaths(options: HomeOptions = {}, env: Record<string, stri
     state: join(home, "state"),
     workspace: absolutePath(options.workspace || join(home, "workspace"), env),
     tmp: join(tmpdir(), "portico"),
-    package: packageRoot(),
+    package: packageDir,
   };
 }
 
@@ -64,17 +66,4 @@ async function makeMissing(path: string, mode: number): Promise<boolean> {
 /** A path as a person writes it: `~` is the user's home, anything else is relative to the working directory. */
 export function absolutePath(path: string, env: Record<string, string | undefined> = process.env): string {
   return resolve(/^~(?=\/|$)/.test(path) ? (env["HOME"] || homedir()) + path.slice(1) : path);
-}
-
-// Not simply the parent directory: this file may run as part of a bundle that lies deeper.
-function packageRoot(): string {
-  let directory = dirname(fileURLToPath(import.meta.url));
-  for (;;) {
-    const manifest = join(directory, "package.json");
-    if (existsSync(manifest) && (JSON.parse(readFileSync(manifest, "utf8")) as { name?: string }).name === "portico")
-      return directory;
-    const parent = dirname(directory);
-    if (parent === directory) throw new PorticoError("internal_error", "The package's own directory was not found.");
-    directory = parent;
-  }
 }

@@ -7,8 +7,7 @@ export const indexFile = (packageDir: string) => join(packageDir, ".build", "com
 /** Undefined where it is not noted. */
 export function pluginWithWord(word: string, packageDir: string): string | undefined {
   try {
-    const index = JSON.parse(readFileSync(indexFile(packageDir), "utf8")) as object;
-    return new Map<string, string>(Object.entries(index)).get(word);
+    return new Map<string, string>(JSON.parse(readFileSync(indexFile(packageDir), "utf8"))).get(word);
   } catch {
     return undefined;
   }

@@ -33,14 +33,14 @@ export interface BundleOptions {
    * Of everybody else's, the contents are read: whoever exchanges a file can give it any stamp.
    */
   isOwn: boolean;
-  /** Packages that become part of the bundle; all others are required when it runs. */
-  packages: "all" | readonly string[];
+  /** Packages become part of the bundle; else they are required when it runs. */
+  whole: boolean;
   /** Its loops ask the loop guard. */
   guarded: boolean;
 }
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 10;
+const cacheVersion = 11;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
@@ -63,7 +63,7 @@ function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
   return (byStamp && now.mtimeMs === input.mtimeMs) || sha(readFileSync(file)) === input.hash;
 }
 
-async function build(entry: string, { isOwn, packages, guarded }: BundleOptions): Promise<Bundle> {
+async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): Promise<Bundle> {
   const esbuild = await import("esbuild");
   const dir = dirname(entry);
   const inputs = new Map<string, Input>();
@@ -76,14 +76,11 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
       format: "cjs",
       platform: "node",
       target: "node20",
-      packages: packages.length ? "bundle" : "external",
+      packages: whole ? "bundle" : "external",
       external: ["portico", "portico/*"],
-      plugins: [...(packages === "all" || !packages.length ? [] : [onlyBundling(packages)]), readingOnce(dir, inputs)],
+      plugins: [readingOnce(dir, inputs)],
       metafile: true,
       sourcemap: isOwn ? false : "inline",
-      // The engine keeps the texts; an uncaught error shows a line of them.
-      minifyWhitespace: isOwn,
-      lineLimit: isOwn ? 200 : undefined,
       sourcesContent: false,
       logLevel: "silent",
       logOverride: { "empty-import-meta": "silent" },
@@ -99,20 +96,11 @@ async function build(entry: string, { isOwn, packages, guarded }: BundleOptions)
     });
   const text = result.outputFiles[0]?.text ?? "";
   const body = guarded && mayLoop(text) ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
-  const wrapped = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
-  // For one such character the engine would keep the whole text in two bytes each. Comments and patterns still have them,
-  // and the raw texts of templates, to which an escape is something else: ours have none.
-  const code = isOwn ? wrapped.replace(/[^\0-\xff]/g, escaped) : wrapped;
+  const code = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
   const imported = Object.values(result.metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
   const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
-  // Packages that are named change with an installation, which builds anew.
-  const counts = ({ path }: Input) => packages === "all" || !path.includes("node_modules/");
-  const counted = [...inputs.values()].filter(counts).sort((a, b) => (a.path < b.path ? -1 : 1));
-  return { code, codeHash: sha(code).slice(0, 32), host, inputs: counted };
-}
-
-function escaped(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const sorted = [...inputs.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { code, codeHash: sha(code).slice(0, 32), host, inputs: sorted };
 }
 
 const loaders: Record<string, EsbuildLoader> = { ".mts": "ts", ".cts": "ts", ".mjs": "js", ".cjs": "js" };
@@ -128,20 +116,6 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
         const stamp = mtimeMs >= Date.now() - 5 ? -1 : mtimeMs;
         inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
         return { contents, loader: loaders[extname(path)] ?? "default" };
-      });
-    },
-  };
-}
-
-/** Bundles these packages and what they need; all others are required when it runs. */
-function onlyBundling(packages: readonly string[]): Plugin {
-  const isPackage = (id: string) => packages.some((name) => id === name || id.startsWith(`${name}/`));
-  return {
-    name: "only-bundling",
-    setup(builder) {
-      builder.onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
-        if (kind === "entry-point" || isPackage(path) || importer.includes("/node_modules/")) return undefined;
-        return { path, external: true };
       });
     },
   };

@@ -5,12 +5,9 @@
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { cachedDataVersionTag } from "node:v8";
-import { Script } from "node:vm";
 import { whyNotOwn } from "../files/own.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle, sha } from "./bundle.ts";
-import { keep, readKept } from "./cache.ts";
 import { asLoadError, LoadError } from "./problem.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
@@ -32,60 +29,49 @@ export interface UserModule extends Pick<Source, "inputs" | "hash"> {
 }
 
 export interface LoaderOptions {
+  /** A module that is part of the program: it is not bundled, and evaluated once. */
+  builtIn?(entry: string): (() => Promise<UserModule["exports"]>) | undefined;
   /** What modules import from the gateway itself: `portico`, and the faces of its plugins (`portico/<plugin>`). */
   host(id: string): Promise<unknown>;
   /** Where the bundle of this entry is kept. */
   cacheFile(entry: string): string;
-  /** The package's own: no source maps, stamps are trusted, and these packages are part of the bundle. */
-  own?(entry: string): { packages: readonly string[] } | undefined;
+  /** The package's own, where it runs from its sources: there are no source maps, and stamps are trusted. */
+  isOwn?(entry: string): boolean;
 }
 
 type Wrapped = (...args: unknown[]) => void;
 
+/** To bundle for what is built in. */
+const nothing = { code: "", codeHash: "", host: [] };
+
 export function createLoader(options: LoaderOptions) {
-  const ownOf = (entry: string) => options.own?.(entry);
-  const fileFor = (entry: string, ending: string) => options.cacheFile(entry).replace(/\.cjs$/, ending);
+  const isOwn = (entry: string) => options.isOwn?.(entry) ?? false;
 
   /**
    * Bundles without evaluating. `whole`: with all packages that it needs; `guarded`: with loops that ask the guard.
    * Throws `LoadError`.
    */
   async function read(entry: string, { whole = false, guarded = false } = {}): Promise<Source> {
-    const own = ownOf(entry);
-    const file = fileFor(entry, `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`);
-    const packages = whole ? "all" : (own?.packages ?? []);
-    const bundle = await openBundle(file, entry, { isOwn: own !== undefined, packages, guarded });
+    if (options.builtIn?.(entry)) return { entry, inputs: [entry], hash: "built in", whole: true, bundle: nothing };
+    const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
+    const file = options.cacheFile(entry).replace(/\.cjs$/, ending);
+    const bundle = await openBundle(file, entry, { isOwn: isOwn(entry), whole, guarded });
     const inputs = bundle.inputs.map((input) => resolve(dirname(entry), input.path));
     const hash = sha(bundle.inputs.map((input) => `${input.path} ${input.hash}`).join()).slice(0, 16);
     return { entry, inputs, hash, whole, bundle };
   }
 
-  /**
-   * With what the engine made of it, which is kept beside the bundle: a start need not parse some two megabytes, most of
-   * which never runs. The engine keeps the text that it is given: this very one, and no copy. It finds the source maps of
-   * what it evaluates, not of scripts: only what has none is kept.
-   */
-  function scriptOf(source: Source): Script {
-    const { entry, bundle } = source;
-    // Good for one version of the engine and its settings, which differ between a start and a test.
-    const file = fileFor(entry, `.${cachedDataVersionTag().toString(36)}.v8`);
-    const kept = readKept<{ hash: string }>(file);
-    // The engine itself compares nothing but lengths.
-    const cachedData = kept?.head.hash === bundle.codeHash ? kept.body : undefined;
-    const script = new Script(bundle.code, { filename: pathToFileURL(entry).href, cachedData });
-    if (!cachedData || script.cachedDataRejected) keep(file, { hash: bundle.codeHash }, script.createCachedData());
-    return script;
-  }
-
   /** Runs the code that was read, and no other. With a guard, it ends what never would. Throws `LoadError`. */
   async function evaluate(source: Source, guard?: LoopGuard): Promise<UserModule> {
     const { entry, bundle, inputs, hash } = source;
+    const built = options.builtIn?.(entry);
+    if (built) return { exports: await built(), inputs, hash };
     const require = createRequire(entry);
     const module = { exports: {} as Record<string, unknown>, url: pathToFileURL(entry).href };
     const host = new Map(await Promise.all(bundle.host.map(async (id) => [id, await options.host(id)] as const)));
     const hostRequire = (id: string) => {
       if (host.has(id)) return host.get(id);
-      if (!isBuiltin(id) && !ownOf(entry)) {
+      if (!isBuiltin(id) && !isOwn(entry)) {
         const why = source.whole ? "is not part of what was approved" : whyForeign(require.resolve(id));
         if (why) throw new LoadError(`${id}: ${why}`, entry);
       }
@@ -93,7 +79,7 @@ export function createLoader(options: LoaderOptions) {
     };
     const args = [module.exports, Object.assign(hostRequire, require), module, entry, dirname(entry), guard?.tick];
     try {
-      const run: Wrapped = ownOf(entry) ? scriptOf(source).runInThisContext() : evaluateText(bundle.code, entry);
+      const run = evaluateText(bundle.code, entry);
       if (guard) runBounded(() => run(...args), guard.limitMs + backstopMs);
       else run(...args);
     } catch (thrown) {
@@ -109,11 +95,6 @@ export function createLoader(options: LoaderOptions) {
     async load(entry: string, limitMs?: number): Promise<UserModule> {
       const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
       return evaluate(await read(entry, { guarded: guard !== undefined }), guard);
-    },
-    /** Builds what a start takes from the caches. */
-    async prepare(entry: string): Promise<void> {
-      const source = await read(entry);
-      if (ownOf(entry)) scriptOf(source);
     },
   };
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createPackageLoader } from "../../kernel/package-loader.ts";
+import { loaderFor } from "../../kernel/package-loader.ts";
 import { type Gateway, startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import { resolvePaths } from "../../kernel/files/paths.ts";
 import { program } from "./runner/bundle.ts";
@@ -60,7 +60,7 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     paths: resolvePaths({ home }, {}),
     env: { ...process.env, ...options.env },
     version: "0.0.0-test",
-    loader: createPackageLoader(packageDir, join(home, "state", "cache")),
+    loader: loaderFor({ package: packageDir, state: join(home, "state") }),
     write: (line) => lines.push(JSON.parse(line)),
   });
   const token = gateway.token ?? "";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createPackageLoader } from "../../../kernel/package-loader.ts";
+import { loaderFor } from "../../../kernel/package-loader.ts";
 import { refuseOpenDoor } from "../../../kernel/gateway/checks.ts";
 import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
 import { resolvePaths } from "../../../kernel/files/paths.ts";
@@ -26,7 +26,7 @@ test("a start that fails late leaves nothing running", async () => {
       paths: resolvePaths({ home }, {}),
       env: process.env,
       version: "0.0.0-test",
-      loader: createPackageLoader(packageDir, join(home, "state/cache")),
+      loader: loaderFor({ package: packageDir, state: join(home, "state") }),
       port: 0,
       write(line) {
         const { msg, port: told } = JSON.parse(line) as { msg: string; port: number };

@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { cachedDataVersionTag } from "node:v8";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createLoader } from "../../../kernel/modules/load.ts";
@@ -58,7 +57,7 @@ test("letters of any script, wherever they stand", async () => {
   const own = createLoader({
     host: async () => ({}),
     cacheFile: () => join(dir, "cache/own.cjs"),
-    own: () => ({ packages: [] }),
+    isOwn: () => true,
   });
   for (const _ of ["built", "kept"]) {
     const { exports } = await own.load(entry);
@@ -92,7 +91,7 @@ test("a change of anything imported is a new version, an untouched one is not", 
 
 test("the cache serves another loader and is not trusted when torn", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
-  const own = () => createLoader({ ...cached, own: () => ({ packages: [] }) });
+  const own = () => createLoader({ ...cached, isOwn: () => true });
   for (const making of [loader, own]) {
     rmSync(join(dir, "cache"), { recursive: true, force: true });
     await making().load(entry);
@@ -106,39 +105,12 @@ test("the cache serves another loader and is not trusted when torn", async () =>
   }
 });
 
-test("what the engine made of a bundle is taken for this text only, and is not trusted when torn", async () => {
-  const entry = write({ "handler.ts": "export default 1;" });
-  const own = (): ReturnType<typeof createLoader> =>
-    createLoader({
-      host: async () => ({}),
-      cacheFile: () => join(dir, "cache/handler.cjs"),
-      own: () => ({ packages: [] }),
-    });
-  const kept = join(dir, `cache/handler.${cachedDataVersionTag().toString(36)}.v8`);
-  await own().prepare(entry);
-  const first = readFileSync(kept);
-  assert.is((await own().load(entry)).exports["default"], 1);
-  assert.equal(readFileSync(kept), first, "it was taken");
-  write({ "handler.ts": "export default 2;" });
-  assert.is((await own().load(entry)).exports["default"], 2, "the same length, another text");
-  const second = readFileSync(kept);
-  assert.not.equal(second, first);
-  for (const torn of ["", "torn", Buffer.concat([second.subarray(0, 60), Buffer.alloc(9)]), Buffer.from(first)]) {
-    writeFileSync(kept, torn);
-    assert.is((await own().load(entry)).exports["default"], 2);
-    assert.equal(readFileSync(kept).subarray(0, 32), second.subarray(0, 32));
-  }
-  rmSync(kept);
-  mkdirSync(kept);
-  assert.is((await own().load(entry)).exports["default"], 2, "where it cannot be written");
-});
-
 test("an error of a package's own bundle names the file", async () => {
   const entry = write({ "handler.ts": "\n\nexport default () => { throw new Error('later'); };" });
   const { exports } = await createLoader({
     host: async () => ({}),
     cacheFile: () => join(dir, "cache/handler.cjs"),
-    own: () => ({ packages: [] }),
+    isOwn: () => true,
   }).load(entry);
   assert.throws(exports["default"] as () => void, ({ stack }: Error) => /handler\.ts:\d+:\d+/.test(stack ?? ""));
 });

@@ -6,18 +6,18 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { builtIn, faces } from "../../../.ci/build/built-in.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
 const main = join(root, "kernel/main.ts");
-const loader = join(root, "kernel/package-loader.ts");
 
 /** Compiles these test files (paths below `test/`) into `outdir`, which must lie in the package, as `.build` does. */
 export async function bundleSuite(files: readonly string[], outdir: string): Promise<void> {
   const programs = readdirSync(testDir, { recursive: true, encoding: "utf8" }).filter(isProgram);
   const sources = [...files, ...programs].map((file) => join(testDir, file));
   await build({
-    entryPoints: { ...entries([main, ...sources]), ...faces() },
+    entryPoints: entries([main, ...sources]),
     outdir,
     bundle: true,
     splitting: true,
@@ -33,7 +33,7 @@ export async function bundleSuite(files: readonly string[], outdir: string): Pro
     sourcemap: true,
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
-    plugins: [facesOfPlugins, ownPlaces],
+    plugins: [builtIn(faces()), facesOfPlugins, ownPlaces],
     define: Object.fromEntries(places.map((name) => [`import.meta.${name}`, `__source_${name}`])),
     logLevel: "warning",
   });
@@ -59,12 +59,6 @@ function entries(files: readonly string[]): Record<string, string> {
   return Object.fromEntries(files.map((file) => [compiledName(file).replace(/\.js$/, ""), file]));
 }
 
-function faces(): Record<string, string> {
-  const index = (name: string) => join(root, "plugins", name, "index.ts");
-  const published = readdirSync(join(root, "plugins")).filter((name) => existsSync(index(name)));
-  return Object.fromEntries(published.map((name) => [`faces/${name}`, index(name)]));
-}
-
 const facesOfPlugins: Plugin = {
   name: "faces-of-plugins",
   setup({ onResolve }) {
@@ -74,7 +68,7 @@ const facesOfPlugins: Plugin = {
 
 const places = ["dirname", "filename", "url"] as const;
 
-/** Files find what lies beside them by `import.meta`, which is to be the source's; the loader must find the compiled faces. */
+/** Files find what lies beside them by `import.meta`, which is to be the source's. */
 const ownPlaces: Plugin = {
   name: "own-places",
   setup({ onLoad }) {
@@ -83,8 +77,7 @@ const ownPlaces: Plugin = {
       const source = { dirname: dirname(path), filename: path, url: pathToFileURL(path).href };
       const text = readFileSync(path, "utf8");
       const used = places.filter((name) => text.includes(`import.meta.${name}`));
-      const meta = path === loader ? "import.meta" : JSON.stringify(source);
-      const own = used.map((name) => `const { ${name}: __source_${name} } = ${meta};`);
+      const own = used.map((name) => `const __source_${name} = ${JSON.stringify(source[name])};`);
       return { contents: own.join("") + text, loader: "ts" };
     });
   },

@@ -1,6 +1,6 @@
 /** The events of the package, as the definitions of its plugins declare them. */
 import { join } from "node:path";
-import { createPackageLoader } from "../../../kernel/package-loader.ts";
+import { loaderFor } from "../../../kernel/package-loader.ts";
 import { kernelEvents } from "../../../kernel/gateway/events.ts";
 import { readPlugins } from "../../../kernel/extensions/plugins/candidate.ts";
 import type { EventOutline } from "../../../kernel/types.ts";
@@ -8,7 +8,7 @@ import { packageDir } from "../gateway.ts";
 
 export async function declaredEvents(): Promise<Record<string, EventOutline>> {
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  const plugins = await readPlugins(roots, createPackageLoader(packageDir));
+  const plugins = await readPlugins(roots, loaderFor({ package: packageDir, state: join(packageDir, ".build") }));
   const tables = plugins.flatMap(({ meta }) => meta?.events ?? []);
   return Object.assign({ ...kernelEvents }, ...tables) as Record<string, EventOutline>;
 }

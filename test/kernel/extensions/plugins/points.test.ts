@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createPackageLoader } from "../../../../kernel/package-loader.ts";
+import { loaderFor } from "../../../../kernel/package-loader.ts";
 import { readPlugins } from "../../../../kernel/extensions/plugins/candidate.ts";
 import { createPoints } from "../../../../kernel/extensions/plugins/points.ts";
 import { packageDir } from "../../../support/gateway.ts";
@@ -20,7 +20,7 @@ test("the points of the types are those that definitions declare", async () => {
     ),
   );
   const roots = [{ name: "bundled", dir: join(packageDir, "plugins"), rank: 0 }];
-  const plugins = await readPlugins(roots, createPackageLoader(packageDir));
+  const plugins = await readPlugins(roots, loaderFor({ package: packageDir, state: join(packageDir, ".build") }));
   const points = createPoints();
   points.declare(plugins.flatMap(({ meta }) => meta ?? []));
   assert.ok(typed.length > 5);

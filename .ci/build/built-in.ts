@@ -1,0 +1,29 @@
+/** Puts modules of the package into a bundle, where the kernel finds them by their paths: see `kernel/built-in.ts`. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Plugin } from "esbuild";
+import { packageDir } from "./common.ts";
+
+/** What plugins publish as `portico/<plugin>`. */
+export const faces = () => withFile("plugins", "index.ts");
+
+/** What discovery finds of the package's own. */
+export const extensions = () => [...withFile("plugins", "plugin.ts"), ...withFile("hooks", "handler.ts")];
+
+function withFile(room: string, file: string): string[] {
+  const paths = readdirSync(join(packageDir, room)).map((name) => `${room}/${name}/${file}`);
+  return paths.filter((path) => existsSync(join(packageDir, path)));
+}
+
+/** `paths` are relative to the package. */
+export function builtIn(paths: readonly string[]): Plugin {
+  const entries = paths.map((path) => `[${JSON.stringify(path)}, () => import(${JSON.stringify(`../${path}`)})],`);
+  return {
+    name: "built-in",
+    setup({ onLoad }) {
+      onLoad({ filter: /\/kernel\/built-in\.ts$/ }, () => ({
+        contents: `export const builtIn = new Map([${entries.join("\n")}]);`,
+      }));
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, dirname, join } from "node:path";
+import { build } from "esbuild";
+import { faces } from "./built-in.ts";
+import { common, outdir, packageDir } from "./common.ts";
+
+/** What authors import from the package where no gateway hands it in: in tests of their own. */
+export async function buildFaces(): Promise<void> {
+  const named = faces().map((face) => [`faces/${basename(dirname(face))}`, join(packageDir, face)]);
+  await build({
+    ...common,
+    entryPoints: { index: join(packageDir, "kernel/index.ts"), ...Object.fromEntries(named) },
+    outdir,
+    splitting: true,
+    format: "esm",
+    chunkNames: "faces/chunk-[hash]",
+    packages: "external",
+  });
+}
+
+/**
+ * What authors of plugins and hooks type-check against: declarations only, since our sources would cost them seconds.
+ * Without the development packages there is no compiler; a packed product brings the declarations along.
+ */
+export function emitTypes(): void {
+  const require = createRequire(import.meta.url);
+  let compiler: string;
+  try {
+    compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
+  } catch {
+    console.warn("typescript is not installed: editors find no types of this installation");
+    return;
+  }
+  const types = join(outdir, "types");
+  const project = join(outdir, "tsconfig.types.json");
+  const paths = { portico: ["../kernel/index.ts"], "portico/*": ["../plugins/*/index.ts"] };
+  const compilerOptions = { noEmit: false, emitDeclarationOnly: true, declaration: true, incremental: false };
+  writeFileSync(
+    project,
+    JSON.stringify({
+      extends: "../tsconfig.json",
+      compilerOptions: { ...compilerOptions, rootDir: "..", outDir: "types", paths },
+      include: ["../kernel/index.ts", "../plugins/*/index.ts"],
+    }),
+  );
+  const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
+  // One entry that knows what every plugin adds to events, services and contributions.
+  const imports = faces().map((face) => `import "./${face.replace(/\.ts$/, ".js")}";`);
+  writeFileSync(join(types, "index.d.ts"), ['export * from "./kernel/index.js";', ...imports, ""].join("\n"));
+}

@@ -1,0 +1,119 @@
+/** What is installed, as far as its sources cannot show it: the program with what the engine made of it. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import * as assert from "uvu/assert";
+import { packageDir } from "../support/gateway.ts";
+import { suite } from "../support/suite.ts";
+import { temporaryDir } from "../support/temporary.ts";
+
+const test = suite("launcher");
+const run = promisify(execFile);
+const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+/** Whoever may write nothing of it: root may everything. */
+const stranger = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : { uid: undefined, gid: undefined };
+let dir = "";
+let kept = "";
+
+test.before(() => {
+  dir = temporaryDir("portico-installed-");
+  chmodSync(dir, 0o755);
+  mkdirSync(join(dir, ".build"));
+  for (const name of ["portico.js", "program.cjs", "command.v8", "start.v8", "commands.json"])
+    copyFileSync(join(packageDir, ".build", name), join(dir, ".build", name));
+  copyFileSync(join(packageDir, "package.json"), join(dir, "package.json"));
+  for (const room of ["plugins", "hooks"]) cpSync(join(packageDir, room), join(dir, room), { recursive: true });
+  symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
+  kept = join(dir, ".build/command.v8");
+});
+
+async function portico(words: string[], options = {}): Promise<string> {
+  const env = { ...process.env, PORTICO_HOME: join(dir, "home") };
+  return (await run(process.execPath, [join(dir, ".build/portico.js"), ...words], { env, ...options })).stdout.trim();
+}
+
+test("what is kept is taken as it is", async () => {
+  const before = readFileSync(kept);
+  assert.is(await portico(["--version"]), version);
+  assert.equal(readFileSync(kept), before);
+});
+
+test("what is cut short, damaged, another program's, another engine's or not there is made anew, and all runs", async () => {
+  const good = readFileSync(kept);
+  const head = good.indexOf("\n") + 1;
+  const damaged = (at: number) => Buffer.concat([good.subarray(0, at), Buffer.from("damaged"), good.subarray(at + 7)]);
+  const other = { id: "//another 0", size: 4 };
+  const variants: Record<string, Buffer | string> = {
+    "nothing in it": "",
+    "no head": good.subarray(head),
+    "cut in its head": good.subarray(0, 20),
+    "cut in its body": good.subarray(0, good.length / 2),
+    "damaged head": damaged(5),
+    "damaged where the engine looks": damaged(head),
+    "damaged where it does not": damaged(good.length - 5000),
+    "another program's": `//${JSON.stringify(other)}\ncode`,
+  };
+  for (const [name, bytes] of Object.entries(variants)) {
+    writeFileSync(kept, bytes);
+    assert.is(await portico(["--version"]), version, name);
+    const made = readFileSync(kept);
+    assert.is(made.subarray(0, 60).toString(), good.subarray(0, 60).toString(), name);
+  }
+  rmSync(kept);
+  await portico(["--version"]);
+  const made = readFileSync(kept);
+  await portico(["--version"]);
+  assert.equal(readFileSync(kept), made, "what was made is taken");
+  rmSync(kept);
+  mkdirSync(kept);
+  assert.is(await portico(["--version"]), version, "a directory");
+  rmSync(kept, { recursive: true });
+});
+
+test("a program that was built anew does not run with what is kept of the one before", async () => {
+  const program = join(dir, ".build/program.cjs");
+  const text = readFileSync(program, "latin1");
+  writeFileSync(
+    program,
+    text.replace(/^\/\/./, "//x").replaceAll("Run the gateway in", "RUN THE GATEWAY IN"),
+    "latin1",
+  );
+  for (const _ of ["made anew", "taken"]) assert.match(await portico(["start", "--help"]), /RUN THE GATEWAY IN/);
+});
+
+test("an installation that nobody may write is run by anybody", async () => {
+  for (const remove of [false, true]) {
+    if (remove) for (const name of ["command.v8", "start.v8"]) rmSync(join(dir, ".build", name), { force: true });
+    const names = readdirSync(join(dir, ".build"));
+    chmodSync(join(dir, ".build"), 0o555);
+    assert.is(await portico(["--version"], stranger), version);
+    const home = temporaryDir("portico-home-");
+    writeFileSync(join(home, "portico.json"), '{ "gateway": { "port": 0 } }', { mode: 0o600 });
+    for (const path of [home, join(home, "portico.json")])
+      if (stranger.uid) chownSync(path, stranger.uid, stranger.gid);
+    const command = [join(dir, ".build/portico.js"), "start", "--home", home];
+    const gateway = spawn(process.execPath, command, { ...stranger, stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(gateway, "exit");
+    let said = "";
+    for await (const text of gateway.stdout.setEncoding("utf8"))
+      if ((said += text).includes("Portico is running")) gateway.kill();
+    assert.equal(await ended, [0, null], said);
+    assert.equal(readdirSync(join(dir, ".build")), names);
+    chmodSync(join(dir, ".build"), 0o755);
+  }
+});
+
+test.run();
