@@ -17,7 +17,7 @@ import type {
   Outcome,
 } from "./types.ts";
 
-interface Entry extends Required<Omit<OnOptions, "settled">>, Pick<OnOptions, "settled"> {
+interface Entry extends Required<Omit<OnOptions, "settled" | "begin">>, Pick<OnOptions, "settled" | "begin"> {
   handler: BusHandler;
 }
 /** An event of a name and a context that nobody has checked. */
@@ -174,10 +174,17 @@ export function createBus(log: Logger) {
       entry.settled?.(outcome, event);
       return outcome;
     };
+    // Its signal costs more than most calls: it is made when somebody asks for it.
     const controller = new AbortController();
+    const chain = running()?.chain;
+    let given: ReturnType<BusHandler>;
+    const handle = () => entry.handler(event, controller);
+    const begin = () => {
+      given = entry.traced ? runAs(entry.owner, handle, event.name, chain) : handle();
+    };
     try {
-      const handle = () => entry.handler(event, { signal: controller.signal });
-      const given = entry.traced ? runAs(entry.owner, handle, event.name) : handle();
+      if (entry.begin) await entry.begin(begin, event);
+      else begin();
       if (!(given instanceof Object && "then" in given)) return { outcome: settle(), result: given };
       const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
         const error = new DeadlineError(`still running after its deadline of ${entry.timeoutMs} ms`);
@@ -231,9 +238,9 @@ export type Bus = ReturnType<typeof createBus>;
 
 function entryOf(
   handler: BusHandler,
-  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, settled }: OnOptions = {},
+  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, ...how }: OnOptions = {},
 ): Entry {
-  return { handler, priority, timeoutMs, owner, traced, failClosed, settled };
+  return { handler, priority, timeoutMs, owner, traced, failClosed, ...how };
 }
 
 /** A handler was still running at its deadline; its signal has been aborted. */
@@ -269,13 +276,10 @@ function unavailable(entry: Entry, event: string): PorticoError {
 /** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */
 function changeableView(context: Record<string, unknown>, changes: readonly string[]): Record<string, unknown> {
   const view: Record<string, unknown> = {};
-  for (const key of Object.keys(context)) {
+  for (const key of new Set([...Object.keys(context), ...changes])) {
     const writable = changes.includes(key);
     const value = writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
     Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
-  }
-  for (const key of changes) {
-    if (!(key in view)) Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
   }
   return view;
 }

@@ -9,7 +9,7 @@ import type { ConfigSchemas, PluginDefinition } from "./types.ts";
 
 export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/error.ts";
-export { isSecretHeader, isSecretName, MASK, maskAddress, maskNamed } from "./config/secrets.ts";
+export { isSecretHeader, isSecretName, MASK, maskAddress } from "./config/secrets.ts";
 export { runBounded } from "./modules/bounded.ts";
 export type { UserModule } from "./modules/load.ts";
 export type { ExtensionRecord } from "./extensions/record.ts";

@@ -10,8 +10,7 @@ export interface Running {
 
 const storage = new AsyncLocalStorage<Running>();
 
-export function runAs<T>(owner: string, work: () => T, event?: string): T {
-  const chain = storage.getStore()?.chain ?? [];
+export function runAs<T>(owner: string, work: () => T, event?: string, chain = running()?.chain ?? []): T {
   return storage.run({ owner, chain: event ? [...chain, event] : chain }, work);
 }
 

@@ -11,12 +11,6 @@ export interface Reference {
   blank: string[];
 }
 
-interface Expanded {
-  value: unknown;
-  references: Reference[];
-  problems: Problem[];
-}
-
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const WHOLE = /^\$\{[^}]*\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -29,7 +23,7 @@ export function expandReferences(
   raw: unknown,
   env: Record<string, string | undefined>,
   typed: (text: string, path: (string | number)[]) => unknown = (text) => text,
-): Expanded {
+) {
   const references: Reference[] = [];
   const problems: Problem[] = [];
 

@@ -33,16 +33,6 @@ export function isSecretHeader(name: string): boolean {
   return isSecretName(name) || /auth|key/i.test(name);
 }
 
-/** A copy in which every text under the name of a secret is `********`, also in lists and objects of that name. */
-export function maskNamed(value: unknown, named = false): unknown {
-  if (typeof value === "string") return named && value !== "" ? MASK : value;
-  if (Array.isArray(value)) return value.map((item) => maskNamed(item, named));
-  if (typeof value !== "object" || value === null || value instanceof Date) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, maskNamed(item, named || isSecretName(name))]),
-  );
-}
-
 /** True where a string at this path is a secret, by its name or because its schema says `secret: true`. */
 function isSecretPath(path: KeyPath, schema?: TSchema): boolean {
   const names = path.filter((step) => typeof step === "string");

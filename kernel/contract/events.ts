@@ -100,6 +100,8 @@ export interface OnOptions {
   timeoutMs?: number;
   /** While the handler fails or is late, the event is refused (`hook_unavailable`) instead of passing. Not for `notify`. */
   failClosed?: boolean;
+  /** Begins each call, at once where absent: resolves when the call has returned, and its deadline counts from there. */
+  begin?(call: () => void, event: BusEvent): Promise<void>;
   /** Told what became of each call. Who asks for it logs failures by itself. Must not throw. */
   settled?(outcome: Outcome, event: BusEvent): void;
   /** Who registered it, for logs; the context fills it in. */

@@ -1,6 +1,7 @@
 /** What is checked before a gateway listens. */
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError, type ConfigProblem } from "../config/error.ts";
+import type { KernelConfig } from "../config/schema.ts";
 import { PorticoError } from "../errors.ts";
 import { isLoopback } from "../http/access/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
@@ -18,14 +19,8 @@ export function checkAtStart(config: ConfigStore, log: Logger): void {
   }
 }
 
-export interface Exposure {
-  bind: string;
-  tls?: unknown;
-  trustedProxies: readonly string[];
-}
-
 /** What goes over the network in clear text, for those who listen there; none on loopback, with TLS, or behind a proxy. */
-export function exposureNotices({ bind, tls, trustedProxies }: Exposure): string[] {
+export function exposureNotices({ bind, tls, trustedProxies }: KernelConfig["gateway"]): string[] {
   if (isOwnMachine(bind) || tls !== undefined || trustedProxies.length > 0) return [];
   return [
     `gateway.bind is ${bind} and tokens cross the network in clear text: set gateway.tls, or gateway.trustedProxies where a proxy in front speaks TLS.`,

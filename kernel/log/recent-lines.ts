@@ -4,12 +4,7 @@
  */
 const PAGE_BYTES = 512 * 1024;
 
-interface Page {
-  bytes: Buffer;
-  used: number;
-}
-
-const pageOf = (size: number): Page => ({ bytes: Buffer.allocUnsafeSlow(size), used: 0 });
+const pageOf = (size: number) => ({ bytes: Buffer.allocUnsafeSlow(size), used: 0 });
 
 /** Keeps `most` lines at most: between one and two pages. Memory that no line has reached yet takes no room. */
 export function createRecentLines(most: number, pageBytes = PAGE_BYTES) {

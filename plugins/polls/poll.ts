@@ -1,6 +1,7 @@
 /** What a poll is in the store, and how it is shown. */
 import { createHash } from "node:crypto";
-import { maskAddress, maskNamed } from "portico";
+import { maskAddress } from "portico";
+import { maskNamed } from "portico/strings";
 import { isoDate, maskedPayload, maskedRequest, type PayloadSpec, type ScheduleSpec } from "portico/cron";
 import type { Run, Schedule } from "portico/store";
 import type { Source } from "./schema.ts";

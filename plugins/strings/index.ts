@@ -1,4 +1,5 @@
-/** `portico/strings`: cutting texts to a length, patterns of names, and URLs. */
+/** `portico/strings`: cutting texts to a length, masking what a field of that name hides, patterns of names, and URLs. */
 export { clip, shorten } from "./clip.ts";
+export { maskNamed } from "./mask.ts";
 export { fitsPattern } from "./pattern.ts";
 export { parseUrl } from "./url.ts";

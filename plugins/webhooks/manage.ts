@@ -1,5 +1,6 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
-import { type Call, compile, maskAddress, maskNamed, type PluginContext, PorticoError } from "portico";
+import { type Call, compile, maskAddress, type PluginContext, PorticoError } from "portico";
+import { maskNamed } from "portico/strings";
 import { openSse } from "portico/event-stream";
 import { newId } from "portico/agent";
 import type {} from "portico/cluster";

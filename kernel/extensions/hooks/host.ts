@@ -2,14 +2,13 @@
 import type { GivenEvent } from "../../bus.ts";
 import { PorticoError } from "../../errors.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
-import type { BusHandler, Logger, OnOptions } from "../../types.ts";
+import type { BusHandler, OnOptions } from "../../types.ts";
 import { createExtensionHost } from "../host.ts";
 import { rootsOf } from "../roots.ts";
-import { createHandlerContext } from "./calls/handler-context.ts";
 import { type HookLogLine, keepLines } from "../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./calls/runner.ts";
 import { type HookTrial, tryOut } from "./calls/try-out.ts";
-import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
+import { type HookCandidate, hookEntryNames } from "./candidate.ts";
 import { createPermission } from "./permission.ts";
 import { describeHook, type HookInfo } from "./record.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -81,7 +80,7 @@ export function createHookHost(options: HookHostOptions) {
     const before = slot.listening;
     const isSame = before?.version === version && before?.meta === meta;
     if (isSame && (!before || (before.priority === priority && before.timeoutMs === timeoutMs))) return;
-    const { call, ...told } = version ? runnerOf(slot, version, timeoutMs) : refuser;
+    const { call, ...told } = version ? createRunner({ slot, version, around: options, timeoutMs }) : refuser;
     const how: OnOptions = { priority, timeoutMs, failClosed: meta?.failClosed, owner: `hook:${slot.name}`, ...told };
     const undos = meta?.events.map((event) => bus.on(event as "hook:failed", call, how)) ?? [];
     const undo = () => undos.forEach((one) => void one());
@@ -91,11 +90,6 @@ export function createHookHost(options: HookHostOptions) {
 
   function isMissing({ top, active, error, disabled }: HookSlot): boolean {
     return top !== undefined && !active && (error !== undefined || disabled.get(top)?.state === "refused");
-  }
-
-  function runnerOf(slot: HookSlot, version: HookVersion, timeoutMs: number) {
-    const contextFor = (signal: AbortSignal) => createHandlerContext(version, options, signal, slot.log);
-    return { ...createRunner({ slot, version, timeoutMs, bus, contextFor }), traced: isGuarded(version.candidate) };
   }
 
   /** Begins a call by hand, on the active version or on one that ends with it. The turn is over when it has begun. */
@@ -109,10 +103,7 @@ export function createHookHost(options: HookHostOptions) {
       throw new PorticoError("conflict", `${slot.name} may not run: ${reason.reasons.join("; ")}.`);
     const active = slot.active?.version;
     const version = active ?? (await loadHook(candidate, loader));
-    const contextFor = (signal: AbortSignal, to: Logger) => createHandlerContext(version, options, signal, to);
-    const call = async () => {
-      return tryOut(version, { event: eventFor(version.meta.events), bus, log: slot.log, contextFor });
-    };
+    const call = async () => tryOut(version, eventFor(version.meta.events), options, slot.log);
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.add(call);
     const trial = call().finally(() => leave(version, call));
@@ -153,7 +144,7 @@ export function createHookHost(options: HookHostOptions) {
     strayError(owner: string, error: unknown): void {
       const slot = owner.startsWith("hook:") ? slots.get(owner.slice(5)) : undefined;
       if (!slot?.active) return;
-      recordFailure({ slot, version: slot.active.version, bus }, error);
+      recordFailure({ slot, version: slot.active.version, around: options }, error);
     },
   };
 }

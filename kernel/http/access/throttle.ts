@@ -15,14 +15,6 @@ export interface ThrottleOptions {
   now?: () => number;
 }
 
-/** How many failures a caller may still have. */
-interface ThrottleState {
-  limit: number;
-  remaining: number;
-  /** Until all failures have left the window. */
-  resetMs: number;
-}
-
 export type Throttle = ReturnType<typeof createThrottle>;
 
 export function createThrottle(options: ThrottleOptions = {}) {
@@ -53,7 +45,8 @@ export function createThrottle(options: ThrottleOptions = {}) {
     },
     /** Notes a failure that another process has seen. */
     note,
-    look(address: string): ThrottleState {
+    /** How many failures a caller may still have, and the time until all have left the window. */
+    look(address: string) {
       const recent = recentOf(address);
       const last = recent.at(-1);
       const resetMs = last === undefined ? 0 : Math.max(1, last + windowMs - now());

@@ -1,5 +1,6 @@
 /** `GET /events`: the bus as it happens. */
-import { type HookEvent, type Call, type Dispose, type EmitResult, maskNamed, type PluginContext } from "portico";
+import type { HookEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
+import { maskNamed } from "portico/strings";
 import { openSse } from "portico/event-stream";
 import { clip } from "portico/strings";
 import type {} from "portico/cluster";

@@ -108,7 +108,17 @@ class Editor implements StreamEditor {
       }
       const found = bytes.indexOf("\n\n", at);
       const end = found === -1 ? bytes.length : found + 2;
-      out.push(await this.#event(bytes.subarray(at, end)));
+      const event = bytes.subarray(at, end);
+      const data = dataOf(event);
+      const chunk = data === undefined || data === DONE ? undefined : (JSON.parse(data) as ChatChunk);
+      if (chunk !== undefined) {
+        // One with nothing but text is the first of a run.
+        if (this.#learn(event, chunk)) continue;
+        out.push(...(await this.#changed(event, chunk)));
+      } else {
+        if (data === DONE) out.push(await this.end());
+        out.push(event);
+      }
       at = end;
     }
     return out.length === 1 ? out[0]! : Buffer.concat(out);
@@ -135,23 +145,14 @@ class Editor implements StreamEditor {
   }
 
   async #plain(bytes: Buffer, at: number, { end, text }: { end: number; text: string }): Promise<Buffer> {
-    const edited = await this.#edit(text, false, 0);
+    const edited = text === "" ? "" : await this.#edit(text, false, 0);
     this.text += edited;
     if (edited === text) return bytes.subarray(at, end);
     return edited === "" ? NOTHING : eventOf(this.#seen.get(0)!, 0, edited);
   }
 
-  async #event(event: Buffer): Promise<Buffer> {
+  async #changed(event: Buffer, chunk: ChatChunk): Promise<Buffer[]> {
     const out: Buffer[] = [];
-    let data: string | undefined;
-    const parser = createSseParser((bytes) => {
-      data = bytes.toString("utf8");
-    });
-    parser.push(event);
-    parser.end();
-    if (data === undefined) return event;
-    if (data === "[DONE]") return Buffer.concat([await this.end(), event]);
-    const chunk = JSON.parse(data) as ChatChunk;
     let changed = false;
     for (const choice of chunk.choices ?? []) {
       const { index, delta } = choice;
@@ -166,9 +167,8 @@ class Editor implements StreamEditor {
       }
       if (choice.finish_reason != null) out.push(await this.#last(index));
     }
-    if (!changed) this.#learn(event, chunk);
     out.push(changed ? encode(chunk) : event);
-    return Buffer.concat(out);
+    return out;
   }
 
   async #last(choice: number): Promise<Buffer> {
@@ -179,15 +179,34 @@ class Editor implements StreamEditor {
     return rest === "" ? NOTHING : eventOf(this.#seen.get(choice)!, choice, rest);
   }
 
-  #learn(event: Buffer, chunk: ChatChunk): void {
-    const [first, ...others] = chunk.choices;
-    if (first === undefined || others.length > 0 || first.index !== 0 || first.finish_reason != null) return;
-    if (typeof first.delta.content !== "string" || Object.keys(first.delta).length !== 1) return;
-    this.#pattern = EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"')));
+  /** True where the event has become the pattern of those to come. */
+  #learn(event: Buffer, chunk: ChatChunk): boolean {
+    const [first, ...others] = chunk.choices ?? [];
+    if (first === undefined || others.length > 0 || first.index !== 0 || first.finish_reason != null) return false;
+    if (typeof first.delta.content !== "string" || Object.keys(first.delta).length !== 1) return false;
+    // What a changed text goes out with has no place for them.
+    if (chunk.usage != null) return false;
+    const pattern = EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"')));
+    if (!pattern?.match(event, 0)) return false;
+    this.#pattern = pattern;
+    this.#seen.set(0, chunk);
+    return true;
   }
 }
 
 const NOTHING = Buffer.alloc(0);
+const DONE = "[DONE]";
+
+/** Undefined where the event is a comment. */
+function dataOf(event: Buffer): string | undefined {
+  let data: string | undefined;
+  const parser = createSseParser((bytes) => {
+    data = bytes.toString("utf8");
+  });
+  parser.push(event);
+  parser.end();
+  return data;
+}
 
 function eventOf(like: ChatChunk, index: number, content: string): Buffer {
   const { id, object, created, model } = like;

@@ -1,5 +1,6 @@
 /** Keeps secrets out of the delivery log and of what is shown of it. */
-import { isSecretName, MASK, maskNamed } from "portico";
+import { isSecretName, MASK } from "portico";
+import { maskNamed } from "portico/strings";
 
 /** A copy in which values with the name of a secret, and the known secrets themselves, are masked. */
 export function maskFields(

@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isSecretHeader, isSecretName, maskNamed, maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
+import { isSecretHeader, isSecretName, maskSecrets, secretsIn } from "../../../kernel/config/secrets.ts";
+import { maskNamed } from "../../../plugins/strings/mask.ts";
 
 const config = {
   gateway: { port: 1, auth: { token: "t1", password: "p1" } },

@@ -1,6 +1,6 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Interrupted, runBounded } from "../../../kernel/modules/bounded.ts";
+import { beginBounded, Interrupted, runBounded } from "../../../kernel/modules/bounded.ts";
 
 test("answers what the work answers, throws what it throws", () => {
   assert.is(
@@ -29,7 +29,7 @@ test("ends a loop that nothing inside can end", () => {
           }
         }
       }, 30),
-    (error: Error) => error instanceof Interrupted && error.limitMs === 30,
+    (error: Error) => error instanceof Interrupted && /for 30 ms/.test(error.message),
   );
   assert.is(caught, 0);
   assert.is(
@@ -54,6 +54,33 @@ test("may be nested", () => {
 
 test("promises pass through", async () => {
   assert.is(await runBounded(async () => "later", 1000), "later");
+});
+
+test("of calls that begin together each answers for itself", async () => {
+  const began: string[] = [];
+  const begin = (name: string, limitMs: number, work = () => {}) =>
+    beginBounded(() => {
+      began.push(name);
+      work();
+    }, limitMs).then(
+      () => "done",
+      (error: Error) => error.name,
+    );
+  const results = Promise.all([
+    begin("a", 40),
+    begin("throws", 40, () => {
+      throw new TypeError("mine");
+    }),
+    begin("hangs", 40, () => {
+      for (;;);
+    }),
+    begin("b", 40, () => void begin("begun within", 40)),
+    begin("longer", 1000),
+  ]);
+  assert.equal(began, [], "not before those who ask have come back");
+  assert.equal(await results, ["done", "TypeError", "Interrupted", "done", "done"]);
+  assert.equal(await begin("later", 40), "done");
+  assert.equal(began, ["a", "throws", "hangs", "b", "longer", "begun within", "later"]);
 });
 
 test.run();

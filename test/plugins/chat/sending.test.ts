@@ -165,6 +165,25 @@ test("a handler that changes nothing leaves a stream as it was, byte for byte", 
   assert.is(await (await doors["chat"]!(true)).text(), plain);
 });
 
+test("what one read brings is one piece, and an empty text none", async () => {
+  const pieces = ["", "a ", "stream ", "", "of ", "words"];
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    const texts = pieces.map((content) => chunk({ content }));
+    res.end([...texts, chunk({}, "stop"), DONE].join(""));
+  };
+  await mode("streaming");
+  await (await doors["chat"]!(true)).text();
+  const heard = await gateway.json<{ final: boolean; text: string }[]>("GET", "/t/heard");
+  assert.equal(
+    heard.map(({ text, final }) => [text, final]),
+    [
+      ["a stream of words", false],
+      ["", true],
+    ],
+  );
+});
+
 test("who only looks on, as the event feed, holds no stream", async () => {
   await mode("");
   const feed = await gateway.request("GET", "/events");

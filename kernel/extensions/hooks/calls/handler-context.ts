@@ -5,32 +5,58 @@ import type { EventName, Events, HookCall, HookContext, Logger } from "../../../
 import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 
+/** A call whose signal is made when somebody asks for it. */
+export type Signalled = Pick<HookCall, "signal">;
+
 /** A new context for one call. */
 export function createHandlerContext(
   version: HookVersion,
   around: HookHostOptions,
-  signal: AbortSignal,
+  call: Signalled,
   log: Logger,
 ): HookContext {
   const { name, realDir } = version.candidate;
   const { home, state, workspace } = around.paths;
-  // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
-  const { enabled, env: given, ...options } = structuredClone(around.settings().entries[name] ?? {});
-  const ctx = {
-    log,
-    signal,
-    unloaded: version.ended.signal,
-    config: options,
-    env: { ...requiredEnvironment(version.meta.requires.env, around), ...given },
-    paths: { home, state, workspace, hook: realDir },
-    emit: async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context),
-  };
-  for (const member of around.memberNames()) {
-    let made: unknown;
-    const get = () => (made ??= createMember(member, around, { hook: name, options, signal }));
-    Object.defineProperty(ctx, member, { get, enumerable: true });
+  const ctx = new Lazy((member) => {
+    if (member === "signal") return call.signal;
+    // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
+    const { enabled, env, ...options } = structuredClone(around.settings().entries[name] ?? {});
+    if (member === "config") return options;
+    if (member === "env") return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
+    return createMember(member, around, { hook: name, options, signal: call.signal });
+  });
+  for (const member of ["signal", "config", "env", ...around.memberNames()])
+    Object.defineProperty(ctx, member, getterOf(member));
+  const { signal: unloaded } = version.ended;
+  const emit = async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context);
+  const own = { log, unloaded, paths: { home, state, workspace, hook: realDir }, emit };
+  return Object.assign(ctx, own) as unknown as HookContext;
+}
+
+/** Members that most calls do not look at are made when one does. */
+class Lazy {
+  readonly #made: Record<string, unknown> = {};
+  readonly #make: (member: string) => unknown;
+
+  constructor(make: (member: string) => unknown) {
+    this.#make = make;
   }
-  return ctx as unknown as HookContext;
+  static get(ctx: Lazy, member: string): unknown {
+    return (ctx.#made[member] ??= ctx.#make(member));
+  }
+}
+
+/** The same for all contexts: to make one for each would take longer than most handlers do. */
+const getters = new Map<string, PropertyDescriptor>();
+
+function getterOf(member: string): PropertyDescriptor {
+  const known = getters.get(member);
+  if (known) return known;
+  const get = function (this: Lazy) {
+    return Lazy.get(this, member);
+  };
+  getters.set(member, { get, enumerable: true });
+  return getterOf(member);
 }
 
 function requiredEnvironment(names: readonly string[], around: HookHostOptions): Record<string, string | undefined> {

@@ -1,6 +1,5 @@
 /** Calls one handler with an event of its own, and says what it wants done. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
-import { runBounded } from "../../../modules/bounded.ts";
 import { typeName } from "../../../schema/problems.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../types.ts";
 
@@ -17,25 +16,21 @@ export interface Effects {
   ignored: string[];
 }
 
-export interface Invocation {
-  handler: Handler;
-  event: BusEvent;
-  spec: EventSpec | undefined;
-  ctx: HookContext;
-  /** The handler's synchronous part may take no longer; absent for the package's own hooks. */
-  limitMs?: number;
-}
-
 /**
  * Runs the handler on a copy of the event: one that fails half-way, or goes on after its deadline, has changed nothing.
  * Throws what the handler throws; answers a promise only where the handler does.
  */
-export function invoke({ handler, event, spec, ctx, limitMs }: Invocation): Effects | Promise<Effects> {
-  const context = Object.fromEntries(Object.entries(event.context).map(([key, value]) => [key, copyOf(value)]));
+export function invoke(
+  handler: Handler,
+  event: BusEvent,
+  ctx: HookContext,
+  spec: EventSpec | undefined,
+): Effects | Promise<Effects> {
+  const context: Record<string, unknown> = { ...event.context };
+  for (const key in context) context[key] = copyOf(context[key]);
   const own = { timestamp: new Date(event.timestamp), context: withPackNames(context), messages: [] };
   const view: BusEvent = Object.assign({ ...event }, own);
-  const call = () => handler(view, ctx);
-  const given = limitMs === undefined ? call() : runBounded(call, limitMs);
+  const given = handler(view, ctx);
   if (given instanceof Object && "then" in given)
     return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
   return effectsOf(given, view, event, spec);
@@ -65,7 +60,7 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   const after = view.context as Record<string, unknown>;
   const changeable: readonly string[] = spec?.changes ?? [];
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (isDeepStrictEqual(before[key], after[key])) continue;
+    if (before[key] === after[key] || isDeepStrictEqual(before[key], after[key])) continue;
     const why = changeable.includes(key)
       ? whyUnfit(before[key], after[key])
       : `${event.name} lets hooks change ${changeable.length ? `only ${changeable.join(", ")}` : "nothing"}`;
@@ -78,13 +73,11 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   }
   const { reply, block } = (given ?? {}) as { reply?: unknown; block?: unknown };
   const ends = spec && (spec.effects ?? (spec.mode === "answer" ? ["reply", "block"] : []));
-  if (typeof block === "string") {
-    if (ends?.includes("block") === false) ignored.push(`${event.name} cannot be blocked: its block is ignored`);
-    else effects.result = { block };
-  } else if (typeof reply === "string") {
-    if (ends?.includes("reply") === false) ignored.push(`${event.name} cannot be answered: its reply is ignored`);
-    else effects.result = { reply };
-  } else if (given !== undefined && given !== null)
+  const end = typeof block === "string" ? { block } : typeof reply === "string" ? { reply } : undefined;
+  const [kind, cannot] = end && "block" in end ? (["block", "blocked"] as const) : (["reply", "answered"] as const);
+  if (end && ends?.includes(kind) !== false) effects.result = end;
+  else if (end) ignored.push(`${event.name} cannot be ${cannot}: its ${kind} is ignored`);
+  else if (given !== undefined && given !== null)
     ignored.push("it returned neither nothing, {reply: text} nor {block: reason}; that is ignored");
   return effects;
 }

@@ -1,11 +1,12 @@
 /** Runs a hook for the bus: counts, logs and trips. */
-import type { Bus } from "../../../bus.ts";
-import type { BusEvent, HandlerResult, HookContext, OnOptions, Outcome } from "../../../types.ts";
-import { backstopMs, Interrupted } from "../../../modules/bounded.ts";
+import type { BusEvent, HandlerResult, OnOptions, Outcome } from "../../../types.ts";
+import { backstopMs, beginBounded, Interrupted } from "../../../modules/bounded.ts";
 import { EndlessLoopError } from "../../../modules/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { isGuarded } from "../candidate.ts";
-import { type HookSlot, type HookVersion, leave } from "../version.ts";
+import type { HookHostOptions } from "../settings.ts";
+import { type HookFailure, type HookRun, type HookSlot, type HookVersion, leave } from "../version.ts";
+import { createHandlerContext, type Signalled } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
 /** After so many failures in a row a hook is not called any more. */
@@ -15,26 +16,33 @@ const limitAfterBlockMs = 250;
 interface RunnerParts {
   slot: Pick<HookSlot, "health" | "log">;
   version: HookVersion;
-  bus: Pick<Bus, "spec" | "emit">;
+  around: HookHostOptions;
   /** The deadline of each call, in ms: the bus keeps it, aborts the signal and goes on. */
   timeoutMs: number;
-  contextFor(signal: AbortSignal): HookContext;
 }
 
-/** What is registered on the bus: the handler, and who is told of each outcome. */
-export function createRunner({ slot, version, bus, timeoutMs, contextFor }: RunnerParts) {
+/** What is registered on the bus: the handler, how its calls begin, and who is told of each outcome. */
+export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) {
   const { health, log } = slot;
+  const { bus } = around;
   const { meta, handler, inFlight, candidate } = version;
   const said = new Set<string>();
 
-  function call(event: BusEvent, { signal }: { signal: AbortSignal }): HandlerResult | Promise<HandlerResult> {
+  const limitMs = (): number => (health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs);
+
+  /** From here on the version is in use. */
+  function begin(begun: () => void, event: BusEvent): Promise<void> {
+    inFlight.add(event);
+    return beginBounded(begun, limitMs() + backstopMs);
+  }
+
+  function call(event: BusEvent, running: Signalled): HandlerResult | Promise<HandlerResult> {
+    if (health.tripped) leave(version, event);
     if (health.tripped && meta.failClosed) throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
     inFlight.add(event);
-    const limitMs = health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs;
-    version.loops.limitMs = limitMs;
+    version.loops.limitMs = limitMs();
     const apply = ({ ignored, changed, messages, result }: Effects): HandlerResult => {
-      if (signal.aborted) return undefined;
       for (const line of ignored) {
         if (!said.has(line)) log.warn(line);
         said.add(line);
@@ -43,33 +51,28 @@ export function createRunner({ slot, version, bus, timeoutMs, contextFor }: Runn
       event.messages.push(...messages);
       return result;
     };
-    const within = isGuarded(candidate) ? limitMs + backstopMs : undefined;
-    const ctx = contextFor(signal);
-    const given = invoke({ handler, event, spec: bus.spec(event.name), ctx, limitMs: within });
-    return given instanceof Promise ? given.then(apply) : apply(given);
+    const ctx = createHandlerContext(version, around, running, log);
+    const given = invoke(handler, event, ctx, bus.spec(event.name));
+    if (!(given instanceof Promise)) return apply(given);
+    return given.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
   }
 
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {
     // Where it has tripped, nothing was called.
     if (!leave(version, event)) return;
-    if (!ok) return recordFailure({ slot, version, bus }, error, { event: event.name, ms: rounded(ms), timedOut });
+    if (!ok) return recordFailure({ slot, version, around }, error, { event: event.name, ms: rounded(ms), timedOut });
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
     health.lastRun = { at: new Date().toISOString(), event: event.name, ms: rounded(ms), ok: true };
   };
-  return { call, settled };
-}
-
-interface Failed {
-  event?: string;
-  ms: number;
-  timedOut?: boolean;
+  const traced = isGuarded(candidate);
+  return { call, begin: traced ? begin : undefined, traced, settled };
 }
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
 export function recordFailure(
-  { slot: { health, log }, version, bus }: Pick<RunnerParts, "slot" | "version" | "bus">,
+  { slot: { health, log }, version, around }: Pick<RunnerParts, "slot" | "version" | "around">,
   thrown: unknown,
-  { event, ms, timedOut }: Failed = { ms: 0 },
+  { event, ms = 0, timedOut }: Partial<HookRun & HookFailure> = {},
 ): void {
   const { name, realDir, handler } = version.candidate;
   const problem = problemOf(thrown, realDir, handler);
@@ -87,7 +90,7 @@ export function recordFailure(
   log.error({ event, file, line, failures, err: thrown }, `failed: ${sayProblem(problem, realDir)}${rests}`);
   // A hook on hook:failed that fails itself would never come to an end.
   if (event !== "hook:failed")
-    void bus.emit("hook:failed", { hook: name, event: event ?? "", error, file, line, failures, resting });
+    void around.bus.emit("hook:failed", { hook: name, event: event ?? "", error, file, line, failures, resting });
 }
 
 export function rounded(ms: number): number {

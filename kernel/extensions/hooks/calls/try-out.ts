@@ -1,33 +1,29 @@
 /** One call of a hook by hand: what it would do, and what it said. */
-import type { Bus, GivenEvent } from "../../../bus.ts";
-import type { BusHandler, HookContext, Logger } from "../../../types.ts";
-import { backstopMs } from "../../../modules/bounded.ts";
+import type { GivenEvent } from "../../../bus.ts";
+import type { BusHandler, Logger } from "../../../types.ts";
+import { backstopMs, beginBounded } from "../../../modules/bounded.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
+import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";
+import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { rounded } from "./runner.ts";
 
-export interface Trying {
-  event: GivenEvent;
-  bus: Pick<Bus, "call" | "spec">;
-  log: Logger;
-  contextFor(signal: AbortSignal, log: Logger): HookContext;
-}
-
 /** Never throws for what the handler does. */
-export async function tryOut(version: HookVersion, { event, bus, log, contextFor }: Trying) {
+export async function tryOut(version: HookVersion, event: GivenEvent, around: HookHostOptions, log: Logger) {
+  const { bus } = around;
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
   const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
-  const call: BusHandler = async (given, { signal }) => {
-    const spec = bus.spec(given.name);
-    const limitMs = timeoutMs + backstopMs;
-    effects = await invoke({ handler, event: given, spec, ctx: contextFor(signal, own), limitMs });
+  const call: BusHandler = async (given, running) => {
+    const ctx = createHandlerContext(version, around, running, own);
+    effects = await invoke(handler, given, ctx, bus.spec(given.name));
   };
+  const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;
-  const { ok, ms, error, timedOut } = await bus.call(event, call, { owner, timeoutMs });
+  const { ok, ms, error, timedOut } = await bus.call(event, call, { owner, timeoutMs, begin });
   const problem = error && problemOf(error, candidate.realDir, candidate.handler);
   const said = problem && sayProblem(problem, candidate.realDir);
   return { ok, ms: rounded(ms), effects, error: said, file: problem?.file, line: problem?.line, timedOut, logs };
