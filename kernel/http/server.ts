@@ -93,7 +93,7 @@ export function createServer(options: HttpServerOptions) {
       return;
     }
     connections.handOver(socket);
-    onceOpen(req, () => void handleUpgrade({ ...context, find }, req, socket, head));
+    onceOpen(req, () => void handleUpgrade(context, find, req, socket, head));
   });
   server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) =>
     endBroken(failure, socket, connections.running(socket), forms),

@@ -15,13 +15,10 @@ export interface UpgradeRoute {
   handler: UpgradeHandler;
 }
 
-export interface UpgradeOptions extends Omit<RequestsOptions, "connections"> {
-  find(path: string): UpgradeRoute | undefined;
-}
-
 /** Checks one upgrade and hands the socket to its handler, or sends the refusal and closes it. */
 export async function handleUpgrade(
-  { server, guards, auth, forms, find }: UpgradeOptions,
+  { server, guards, auth, forms }: Omit<RequestsOptions, "connections">,
+  find: (path: string) => UpgradeRoute | undefined,
   req: IncomingMessage,
   socket: Duplex,
   head: Buffer,

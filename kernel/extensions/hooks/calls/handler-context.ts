@@ -5,57 +5,50 @@ import type { EventName, Events, HookCall, HookContext, Logger } from "../../../
 import type { HookHostOptions } from "../settings.ts";
 import type { HookVersion } from "../version.ts";
 
-/** A call whose signal is made when somebody asks for it. */
-export type Signalled = Pick<HookCall, "signal">;
-
 /** A new context for one call. */
 export function createHandlerContext(
   version: HookVersion,
   around: HookHostOptions,
-  call: Signalled,
+  call: Pick<HookCall, "signal">,
   log: Logger,
 ): HookContext {
   const { name, realDir } = version.candidate;
   const { home, state, workspace } = around.paths;
-  const ctx = new Lazy((member) => {
+  // What most calls do not look at is made when one does.
+  const makeMember = (member: string) => {
     if (member === "signal") return call.signal;
     // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
     const { enabled, env, ...options } = structuredClone(around.settings().entries[name] ?? {});
     if (member === "config") return options;
     if (member === "env") return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
     return createMember(member, around, { hook: name, options, signal: call.signal });
+  };
+  const ctx = Object.defineProperty({}, make, { value: makeMember });
+  Object.assign(ctx, {
+    log,
+    unloaded: version.ended.signal,
+    paths: { home, state, workspace, hook: realDir },
+    emit: async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context),
   });
   for (const member of ["signal", "config", "env", ...around.memberNames()])
     Object.defineProperty(ctx, member, getterOf(member));
-  const { signal: unloaded } = version.ended;
-  const emit = async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context);
-  const own = { log, unloaded, paths: { home, state, workspace, hook: realDir }, emit };
-  return Object.assign(ctx, own) as unknown as HookContext;
+  return ctx as unknown as HookContext;
 }
 
-/** Members that most calls do not look at are made when one does. */
-class Lazy {
-  readonly #made: Record<string, unknown> = {};
-  readonly #make: (member: string) => unknown;
-
-  constructor(make: (member: string) => unknown) {
-    this.#make = make;
-  }
-  static get(ctx: Lazy, member: string): unknown {
-    return (ctx.#made[member] ??= ctx.#make(member));
-  }
-}
-
+/** Makes a member of the context that it belongs to. */
+const make = Symbol("make");
 /** The same for all contexts: to make one for each would take longer than most handlers do. */
 const getters = new Map<string, PropertyDescriptor>();
 
 function getterOf(member: string): PropertyDescriptor {
   const known = getters.get(member);
   if (known) return known;
-  const get = function (this: Lazy) {
-    return Lazy.get(this, member);
+  const get = function (this: { [make](member: string): unknown }) {
+    const value = this[make](member);
+    Object.defineProperty(this, member, { value });
+    return value;
   };
-  getters.set(member, { get, enumerable: true });
+  getters.set(member, { get, enumerable: true, configurable: true });
   return getterOf(member);
 }
 

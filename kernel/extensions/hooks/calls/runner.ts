@@ -1,12 +1,12 @@
 /** Runs a hook for the bus: counts, logs and trips. */
-import type { BusEvent, HandlerResult, OnOptions, Outcome } from "../../../types.ts";
+import type { BusEvent, HandlerResult, HookCall, OnOptions, Outcome } from "../../../types.ts";
 import { backstopMs, beginBounded, Interrupted } from "../../../modules/bounded.ts";
 import { EndlessLoopError } from "../../../modules/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { isGuarded } from "../candidate.ts";
 import type { HookHostOptions } from "../settings.ts";
 import { type HookFailure, type HookRun, type HookSlot, type HookVersion, leave } from "../version.ts";
-import { createHandlerContext, type Signalled } from "./handler-context.ts";
+import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
 /** After so many failures in a row a hook is not called any more. */
@@ -36,7 +36,7 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     return beginBounded(begun, limitMs() + backstopMs);
   }
 
-  function call(event: BusEvent, running: Signalled): HandlerResult | Promise<HandlerResult> {
+  function call(event: BusEvent, running: Pick<HookCall, "signal">): HandlerResult | Promise<HandlerResult> {
     if (health.tripped) leave(version, event);
     if (health.tripped && meta.failClosed) throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
