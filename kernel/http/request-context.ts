@@ -139,6 +139,7 @@ export class RequestContext implements Call {
     return readBody(this.req, {
       maxBytes: this.maxBodyBytes ?? http.maxBodyBytes,
       timeoutMs: http.bodyTimeoutMs,
+      onDisconnect: (gone) => this.onDisconnect(gone),
       begin: () => {
         if (!this.awaitsContinue) return;
         this.awaitsContinue = false;

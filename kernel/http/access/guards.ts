@@ -63,7 +63,7 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       }
-      const { origin, host: given } = req.headers;
+      const { origin, host: given, "sec-fetch-site": site } = req.headers;
       if (given === undefined || occursTwice(req.rawHeaders, "host")) {
         throw new PorticoError("invalid_request_error", "The request needs exactly one Host header.");
       }
@@ -79,7 +79,6 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
           "Pages of that origin may not call this gateway. Name the origin in gateway.http.allowedOrigins if they should.",
         );
       }
-      const site = req.headers["sec-fetch-site"];
       if (site === undefined || site === "none" || site === "same-origin") return undefined;
       if (linkable && page === undefined && isLinkFollowed(req)) return undefined;
       throw new PorticoError("forbidden_origin", "Other sites' pages may not call this gateway.");

@@ -10,6 +10,8 @@ const STRIDE = 64 * 1024;
 export interface BodyLimits {
   maxBytes: number;
   timeoutMs: number;
+  /** Calls back when the client leaves. */
+  onDisconnect(gone: () => void): void;
   /** Called right before the first byte is awaited; sends `100 Continue`. */
   begin(): void;
 }
@@ -26,10 +28,10 @@ export function hasBody(req: IncomingMessage): boolean {
  */
 export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   if (!hasBody(req)) return Promise.resolve(EMPTY);
-  const encoding = req.headers["content-encoding"];
+  const { "content-encoding": encoding, "content-length": length } = req.headers;
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") return Promise.reject(compressed());
   const { maxBytes, timeoutMs } = limits;
-  if (Number(req.headers["content-length"]) > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  if (Number(length) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   limits.begin();
 
   return new Promise((resolve, reject) => {
@@ -49,7 +51,7 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
     }
 
     // Listeners stay until the request goes: taking them off costs more than calls that do nothing.
-    // A request without a listener for "error" emits none; "close" always comes.
+    // A request without a listener for "error" emits none.
     req.on("data", (chunk: Buffer) => {
       if (!chunks) return;
       size += chunk.length;
@@ -63,8 +65,8 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
       const read = settle();
       if (read) resolve(read.length === 1 ? read[0]! : Buffer.concat(read, size));
     });
-    const gone = () => chunks && fail(clientClosed());
-    req.on("close", gone);
+    const gone = () => fail(clientClosed());
+    limits.onDisconnect(gone);
     if (req.destroyed) gone();
   });
 }

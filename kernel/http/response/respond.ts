@@ -69,21 +69,16 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
   const unread = mustClose(req);
   if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
   const length = isBodiless(status) ? undefined : typeof body === "string" ? Buffer.byteLength(body) : body.length;
-  if (call.dressed) {
-    for (const name in headers) res.setHeader(name, headers[name] as string);
-    if (type !== undefined && !res.hasHeader("content-type")) res.setHeader("content-type", type);
-    if (length !== undefined) res.setHeader("content-length", length);
-    res.writeHead(status);
-  } else {
-    const lines: (string | readonly string[])[] = ["x-request-id", call.id, "x-content-type-options", "nosniff"];
-    for (const name in headers) {
-      const value = headers[name]!;
-      lines.push(name, typeof value === "number" ? String(value) : value);
-    }
-    if (type !== undefined) lines.push("content-type", type);
-    if (length !== undefined) lines.push("content-length", String(length));
-    res.writeHead(status, lines as string[]);
+  const lines: (string | readonly string[])[] = call.dressed
+    ? []
+    : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
+  for (const name in headers) {
+    const value = headers[name]!;
+    lines.push(name, typeof value === "number" ? String(value) : value);
   }
+  if (type !== undefined && !res.hasHeader("content-type")) lines.push("content-type", type);
+  if (length !== undefined) lines.push("content-length", String(length));
+  res.writeHead(status, lines as string[]);
   if (unread && !late && !awaitsContinue) {
     res.flushHeaders();
     res.write(body);
