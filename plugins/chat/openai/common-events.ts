@@ -27,6 +27,11 @@ export class CommonEvents {
     return undefined;
   }
 
+  /** The same right behind an event of this kind. */
+  matchNext(bytes: Buffer, before: CommonEvent): CommonEvent | undefined {
+    return before.pattern.matchNext(bytes) ? before : this.match(bytes, before.pattern.eventEnd);
+  }
+
   /** What was learned since the last call. */
   takeLearned(): CommonEvent | undefined {
     const learned = this.#learned;

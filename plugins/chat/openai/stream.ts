@@ -161,8 +161,9 @@ export class OpenAiStream implements StreamDecoder {
   #blocks(bytes: Buffer, start: number, pieces: Buffer[]): boolean {
     let at = start;
     let passFrom = start;
+    let common: CommonEvent | undefined;
     while (at < bytes.length) {
-      const common = this.#common.match(bytes, at);
+      common = common === undefined ? this.#common.match(bytes, at) : this.#common.matchNext(bytes, common);
       const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
       if (common !== undefined && this.#mayPass(common, bytes)) {

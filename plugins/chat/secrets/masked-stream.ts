@@ -4,6 +4,7 @@
  */
 import { MASK } from "portico";
 import { type Fields, isObject } from "../openai/fields.ts";
+import { EventPattern } from "../kit/stream/event-pattern.ts";
 import { contentsOf, type Leaf } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
@@ -34,12 +35,10 @@ export interface Growing {
   event: (text: string) => Buffer;
 }
 
-/** Where the text stands in the event before, and what stands around it. */
+/** What the event before looks like, and what its text is a part of. */
 interface Layout {
   growing: Growing;
-  head: Buffer;
-  /** From the closing quote on. */
-  tail: Buffer;
+  pattern: EventPattern;
 }
 
 export class MaskedStream {
@@ -82,7 +81,7 @@ export class MaskedStream {
     let at = 0;
     while (at < bytes.length) {
       let end = this.#skim(bytes, at);
-      if (end === -1) {
+      if (end === at) {
         end = blockEnd(bytes, at);
         if (end === -1) break;
         const changed = this.#event(bytes.subarray(at, end));
@@ -119,20 +118,17 @@ export class MaskedStream {
     return this.#holding.size === 0 && this.#go(growing, bytes, start) === end;
   }
 
-  /** The end of an event that is laid out as the one before, and says nothing that must be held back; else -1. */
+  /** The end of the events from `at` on that are laid out as the one before, and say nothing that must be held back. */
   #skim(bytes: Buffer, at: number): number {
-    const layout = this.#layout;
-    if (layout === undefined || layout.growing.held !== "") return -1;
-    const { growing, head, tail } = layout;
-    const start = at + head.length;
-    if (start > bytes.length || head.compare(bytes, at, start) !== 0) return -1;
-    const { state } = growing;
-    const quote = this.#go(growing, bytes, start);
-    if (quote === -1) return -1;
-    const end = quote + tail.length;
-    if (end <= bytes.length && tail.compare(bytes, quote, end) === 0) return end;
-    growing.state = state;
-    return -1;
+    if (this.#layout === undefined || this.#layout.growing.held !== "") return at;
+    const { growing, pattern } = this.#layout;
+    let end = at;
+    let like = pattern.match(bytes, at);
+    while (like && this.#go(growing, bytes, pattern.stringStart) !== -1) {
+      end = pattern.eventEnd;
+      like = pattern.matchNext(bytes);
+    }
+    return end;
   }
 
   /** Goes through a text to its quote; -1, and as if nothing had been, where something must be held back. */
@@ -258,14 +254,8 @@ export class MaskedStream {
   }
 
   #learn(event: Buffer, { id, of, key }: Leaf): void {
-    const name = Buffer.from(`"${key}":"`);
-    const at = event.indexOf(name, Math.max(0, event.indexOf('"delta"')));
-    if (at === -1 || event[event.length - 1] !== LF || event[event.length - 2] !== LF) return;
-    const textAt = at + name.length;
-    let quote = textAt;
-    while (quote < event.length && event[quote] !== QUOTE) quote += event[quote] === BACKSLASH ? 2 : 1;
-    const [head, tail] = [event.subarray(0, textAt), event.subarray(quote)];
-    this.#layout = { growing: this.#grown(id, of), head: Buffer.from(head), tail: Buffer.from(tail) };
+    const pattern = EventPattern.of(event, Buffer.from(`"${key}"`), "none", Math.max(0, event.indexOf('"delta"')));
+    if (pattern !== undefined) this.#layout = { growing: this.#grown(id, of), pattern };
   }
 }
 

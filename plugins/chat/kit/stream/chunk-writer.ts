@@ -52,7 +52,10 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   let out = "";
   let head = "";
   let textHead: Buffer | undefined;
-  // Slices of text are put together in `scratch`; from `taken` to `size` it holds what did not go out yet.
+  /** What stands between two texts that follow each other. */
+  let textJoint: Buffer | undefined;
+  // Slices of text are put together in `scratch`; from `taken` to `size` it holds what did not go out yet, where the last
+  // text still lacks its end.
   let scratch = NOTHING;
   let taken = 0;
   let size = 0;
@@ -91,6 +94,7 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   /** What was written so far becomes a piece, so that what comes next stands behind it. */
   function spill(): void {
     if (size > taken) {
+      size += TEXT_TAIL.copy(scratch, size);
       pieces.push(scratch.subarray(taken, size));
       taken = size;
     }
@@ -109,19 +113,19 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     },
     textSlice(bytes, start, end) {
       textHead ??= Buffer.from(`${open(0)}{"content":"`, "latin1");
+      textJoint ??= Buffer.concat([TEXT_TAIL, textHead]);
       if (out !== "") spill();
-      const needed = textHead.length + (end - start) + TEXT_TAIL.length;
+      const needed = textJoint.length + (end - start) + TEXT_TAIL.length;
       if (size + needed > scratch.length) {
         spill();
         scratch = Buffer.allocUnsafe(Math.max(needed, scratch === NOTHING ? FIRST_SCRATCH : SCRATCH));
         taken = 0;
         size = 0;
       }
-      size += textHead.copy(scratch, size);
+      size += (size > taken ? textJoint : textHead).copy(scratch, size);
       // A copy of a few bytes costs less here than a call.
       if (end - start > 64) size += bytes.copy(scratch, size, start, end);
       else for (let i = start; i < end; i++) scratch[size++] = bytes[i] as number;
-      size += TEXT_TAIL.copy(scratch, size);
     },
     reasoning(content, choice = 0) {
       write(choice, `{"reasoning_content":${bytesOf(JSON.stringify(content))}}`);

@@ -24,13 +24,20 @@ export class EventPattern {
   eventEnd = 0;
   /** Up to and with the opening quote. */
   readonly prefix: Buffer;
-  /** From the closing quote to the event's end; loose, it has no spaces and each run of digits is one `0`. */
+  /** From the closing quote to the event's end. */
   readonly #suffix: Buffer;
+  /** What stands between the strings of two events that follow each other. */
+  readonly #joint: Buffer;
   readonly #loose: LooseNumbers;
+  /** Made where the suffix itself does not match: without spaces, and each run of digits is one `0`. */
+  #looseSuffix: Buffer | undefined;
+  /** Where the string of the event behind the one that matched last begins; -1: not known. */
+  #next = -1;
 
   private constructor(prefix: Buffer, suffix: Buffer, loose: LooseNumbers) {
     this.prefix = prefix;
     this.#suffix = suffix;
+    this.#joint = Buffer.concat([suffix, prefix]);
     this.#loose = loose;
   }
 
@@ -40,25 +47,40 @@ export class EventPattern {
     if (start === -1 || event.indexOf(key, start) !== -1) return undefined;
     const quote = closingQuote(event, start);
     if (quote === -1) return undefined;
-    const prefix = Buffer.from(event.subarray(0, start));
-    const rest = event.subarray(quote);
-    return new EventPattern(prefix, loose === "none" ? Buffer.from(rest) : looseSuffix(rest), loose);
+    return new EventPattern(Buffer.from(event.subarray(0, start)), Buffer.from(event.subarray(quote)), loose);
   }
 
   /** Whether the event at `at` is like the learned one; then the three numbers above tell of it. */
   match(bytes: Buffer, at: number): boolean {
-    const { prefix } = this;
-    const suffix = this.#suffix;
-    const start = this.#loose === "all" ? afterLoose(bytes, at, prefix) : afterExact(bytes, at, prefix);
-    if (start === -1) return false;
+    let start = afterExact(bytes, at, this.prefix);
+    if (start === -1 && this.#loose === "all") start = afterLoose(bytes, at, this.prefix);
+    return start !== -1 && this.#matchFrom(bytes, start);
+  }
+
+  /** The same of the event behind the one that has just matched in these bytes: all between two strings is compared at once. */
+  matchNext(bytes: Buffer): boolean {
+    if (this.eventEnd === bytes.length) return false;
+    return this.#next === -1 ? this.match(bytes, this.eventEnd) : this.#matchFrom(bytes, this.#next);
+  }
+
+  #matchFrom(bytes: Buffer, start: number): boolean {
     const quote = closingQuote(bytes, start);
     if (quote === -1) return false;
-    const end = this.#loose === "none" ? afterExact(bytes, quote, suffix) : afterSuffix(bytes, quote, suffix);
+    const next = afterExact(bytes, quote, this.#joint);
+    const end = next === -1 ? this.#endFrom(bytes, quote) : next - this.prefix.length;
     if (end === -1) return false;
+    this.#next = next;
     this.stringStart = start;
     this.stringEnd = quote;
     this.eventEnd = end;
     return true;
+  }
+
+  #endFrom(bytes: Buffer, quote: number): number {
+    const end = afterExact(bytes, quote, this.#suffix);
+    if (end !== -1 || this.#loose === "none") return end;
+    this.#looseSuffix ??= looseSuffix(this.#suffix);
+    return afterSuffix(bytes, quote, this.#looseSuffix);
   }
 }
 

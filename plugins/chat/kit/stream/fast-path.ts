@@ -8,7 +8,6 @@ const LF = 10;
 const CR = 13;
 
 /** What a format's common events look like, and who reads the others. */
-/** Takes the bytes of one stream. */
 export interface FastPathOptions {
   /** The key before the string; in a pattern it stands once. */
   key: string;
@@ -22,6 +21,7 @@ export interface FastPathOptions {
   digitsBefore?: boolean;
 }
 
+/** Takes the bytes of one stream. */
 export interface FastPath {
   push(bytes: Buffer): void;
   end(): void;
@@ -50,13 +50,13 @@ export function createFastPath(options: FastPathOptions): FastPath {
   let lastEnd = 0;
   let lastPrefix: Buffer | undefined;
 
-  /** The end of the event at `at` if it is like the pattern, else -1. */
+  /** The end of the events from `at` on that are like the pattern. */
   function take(bytes: Buffer, at: number, like: EventPattern): number {
-    if (!like.match(bytes, at)) return -1;
-    const { stringStart, stringEnd } = like;
-    if (stringEnd > stringStart) onText(bytes, stringStart, stringEnd);
+    if (!like.match(bytes, at)) return at;
+    do if (like.stringEnd > like.stringStart) onText(bytes, like.stringStart, like.stringEnd);
+    while (like.matchNext(bytes));
     last = bytes;
-    lastQuote = stringEnd;
+    lastQuote = like.stringEnd;
     lastEnd = like.eventEnd;
     lastPrefix = like.prefix;
     return lastEnd;
@@ -74,13 +74,8 @@ export function createFastPath(options: FastPathOptions): FastPath {
     push(bytes) {
       let at = 0;
       while (at < bytes.length) {
-        if (between && pattern !== undefined) {
-          const end = take(bytes, at, pattern);
-          if (end !== -1) {
-            at = end;
-            continue;
-          }
-        }
+        if (between && pattern !== undefined) at = take(bytes, at, pattern);
+        if (at === bytes.length) return;
         const end = eventEnd(bytes, at);
         if (end === -1) {
           parse(bytes, at, bytes.length);
