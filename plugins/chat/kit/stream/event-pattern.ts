@@ -6,7 +6,6 @@
 
 const SPACE = 32;
 const QUOTE = 34;
-const ZERO = 48;
 const COLON = 58;
 const BACKSLASH = 92;
 
@@ -29,10 +28,10 @@ export class EventPattern {
   /** What stands between the strings of two events that follow each other. */
   readonly #joint: Buffer;
   readonly #loose: LooseNumbers;
-  /** Made where the suffix itself does not match: without spaces, and each run of digits is one `0`. */
-  #looseSuffix: Buffer | undefined;
   /** Where the string of the event behind the one that matched last begins; -1: not known. */
   #next = -1;
+  /** Its numbers have differed before. */
+  #changing = false;
 
   private constructor(prefix: Buffer, suffix: Buffer, loose: LooseNumbers) {
     this.prefix = prefix;
@@ -66,7 +65,7 @@ export class EventPattern {
   #matchFrom(bytes: Buffer, start: number): boolean {
     const quote = closingQuote(bytes, start);
     if (quote === -1) return false;
-    const next = afterExact(bytes, quote, this.#joint);
+    const next = this.#changing ? -1 : afterExact(bytes, quote, this.#joint);
     const end = next === -1 ? this.#endFrom(bytes, quote) : next - this.prefix.length;
     if (end === -1) return false;
     this.#next = next;
@@ -77,10 +76,11 @@ export class EventPattern {
   }
 
   #endFrom(bytes: Buffer, quote: number): number {
-    const end = afterExact(bytes, quote, this.#suffix);
-    if (end !== -1 || this.#loose === "none") return end;
-    this.#looseSuffix ??= looseSuffix(this.#suffix);
-    return afterSuffix(bytes, quote, this.#looseSuffix);
+    const exact = this.#changing ? -1 : afterExact(bytes, quote, this.#suffix);
+    if (exact !== -1 || this.#loose === "none") return exact;
+    const end = afterLoose(bytes, quote, this.#suffix);
+    this.#changing ||= end !== -1;
+    return end;
   }
 }
 
@@ -95,15 +95,6 @@ export function frameOf(event: Buffer, key: Buffer): EventFrame | undefined {
   const start = stringAfter(event, key, 0);
   const quote = start === -1 || event.indexOf(key, start) !== -1 ? -1 : closingQuote(event, start);
   return quote === -1 ? undefined : { prefix: event.subarray(0, start), suffix: event.subarray(quote) };
-}
-
-function looseSuffix(rest: Buffer): Buffer {
-  const suffix: number[] = [];
-  for (const byte of rest) {
-    if (byte === SPACE || (isDigit(byte) && suffix.at(-1) === ZERO)) continue;
-    suffix.push(isDigit(byte) ? ZERO : byte);
-  }
-  return Buffer.from(suffix);
 }
 
 /** The index after the opening quote of the string that is the value of the (quoted) key, or -1. */
@@ -149,47 +140,34 @@ function afterExact(bytes: Buffer, at: number, part: Buffer): number {
   return end;
 }
 
-/** The same with runs of digits standing for each other. */
+/** The same with runs of digits standing for each other, and spaces for nothing: Anthropic pads its events with them. */
 function afterLoose(bytes: Buffer, at: number, part: Buffer): number {
   let i = at;
   let j = 0;
-  while (i < bytes.length && j < part.length) {
-    const a = bytes[i] as number;
-    const b = part[j] as number;
-    if (isDigit(a) && isDigit(b)) {
-      while (i < bytes.length && isDigit(bytes[i] as number)) i++;
-      while (j < part.length && isDigit(part[j] as number)) j++;
-    } else if (a === b) {
+  while (j < part.length) {
+    const a = bytes[i];
+    const b = part[j];
+    if (a === b) {
       i++;
       j++;
-    } else {
-      return -1;
+    } else if (a === SPACE) i++;
+    else if (b === SPACE) j++;
+    else {
+      const [from, of] = [i, j];
+      if (isDigit(b) || isDigit(part[j - 1])) i = behindDigits(bytes, i);
+      if (isDigit(a) || isDigit(bytes[from - 1])) j = behindDigits(part, j);
+      if (i === from && j === of) return -1;
     }
-  }
-  return j === part.length ? i : -1;
-}
-
-/** The end of the event whose rest is like the loose suffix, or -1. */
-function afterSuffix(bytes: Buffer, from: number, suffix: Buffer): number {
-  let i = from;
-  for (let j = 0; j < suffix.length; j++) {
-    const wanted = suffix[j] as number;
-    if (wanted === ZERO) {
-      const start = i;
-      while (isDigit(bytes[i] as number)) i++;
-      if (i > start) continue;
-    } else if (bytes[i] === wanted) {
-      i++;
-      continue;
-    }
-    // Anthropic pads its events so that their lengths tell nothing.
-    if (bytes[i] !== SPACE) return -1;
-    i++;
-    j--;
   }
   return i;
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= 48 && byte <= 57;
+function behindDigits(bytes: Buffer, from: number): number {
+  let i = from;
+  while (isDigit(bytes[i])) i++;
+  return i;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 48 && byte <= 57;
 }
