@@ -12,6 +12,7 @@ import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
 const LF = 10;
+const DONE = "data: [DONE]\n\n";
 const NOTHING = Buffer.alloc(0);
 const NONE: ReadonlySet<string> = new Set();
 /** In bytes. */
@@ -158,8 +159,9 @@ export class MaskedStream {
   #event(event: Buffer): Buffer | undefined {
     this.#layout = undefined;
     const text = event.toString("utf8");
+    if (text === DONE && this.#holding.size === 0) return undefined;
     const found = /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text);
-    const value = found === null || found[2] === "[DONE]" ? undefined : parsed(found[2]!);
+    const value = found === null ? undefined : parsed(found[2]!);
     if (found === null || !isObject(value)) {
       const hidden = this.#mask.text(text);
       // A comment in the middle of a secret ends nothing.

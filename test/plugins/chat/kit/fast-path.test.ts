@@ -148,6 +148,41 @@ test("lines, with numbers before the text that may differ", () => {
   assert.equal(taken, ["b", "c"]);
 });
 
+test("events in one read, alike, with other numbers and of other kinds in any order, are told apart", () => {
+  const kinds = [
+    event("same"),
+    event("same"),
+    event("12 other numbers", 12),
+    event("x1", 1234567).replace('"at":5', '"at":  5'),
+    event("other", 1).replace("delta", "delt4"),
+    event("more", 1, { done: 1 }),
+    event("words", 7).replace('"count":7', '"count":7x'),
+    event("no number", 7).replace('"count":7', '"count":'),
+  ];
+  const said = (text: string) => JSON.parse(/"text":("[^"]*")/.exec(text)![1]!) as string;
+  for (let seed = 1; seed < 400; seed++) {
+    const chosen = Array.from({ length: 9 }, (_, i) => kinds[(seed * (i + 3) * 7919 + i * i * seed) % kinds.length]!);
+    const read: string[] = [];
+    const lane = createFastPath({
+      key: "text",
+      events: "blocks",
+      parser: createSseParser((data) => {
+        const text = data.toString();
+        read.push(said(text));
+        if (text === json("first")) lane.learn();
+      }),
+      onText(bytes, start, end) {
+        const text = bytes.toString("utf8", start, end);
+        assert.ok(["same", "12 other numbers", "x1"].includes(text), `${text} was taken`);
+        read.push(text);
+      },
+    });
+    lane.push(Buffer.from(event("first") + chosen.join("")));
+    lane.end();
+    assert.equal(read, ["first", ...chosen.map(said)], `seed ${seed}`);
+  }
+});
+
 test("hands out the numbers of the event taken last", () => {
   const { lane, push } = makeFastPath();
   push(event("first"));
