@@ -8,7 +8,7 @@ import { running } from "../owner.ts";
 import type { Paths } from "../types.ts";
 import type { LoaderFor } from "./home.ts";
 import { readRunning } from "./running.ts";
-import { letYoungGenerationGrow } from "./young-generation.ts";
+import { letEngineGoAtWork } from "./engine.ts";
 
 export interface StartOptions extends HomeOptions, Pick<GatewayOptions, "only" | "port" | "link" | "write"> {}
 
@@ -19,9 +19,6 @@ export interface StartedGateway
   /** Logs what nobody has caught. True where it is an extension's: that one is told, and the gateway goes on. */
   strayError(kind: string, thrown: unknown): boolean;
 }
-
-/** What a start leaves to do has been done by then. */
-const settledAfterMs = 1000;
 
 interface Given extends Pick<GatewayOptions, "env" | "version"> {
   loaderFor: LoaderFor;
@@ -34,7 +31,7 @@ export async function startHere(options: StartOptions, { env, version, loaderFor
   process.setSourceMapsEnabled(true);
   const loader = loaderFor(paths);
   const gateway = await startGateway({ paths, env, version, port, only, link, loader, write });
-  setTimeout(letYoungGenerationGrow, settledAfterMs).unref();
+  letEngineGoAtWork();
   return Object.assign(gateway, {
     rescan() {
       void gateway.plugins.rescan();
