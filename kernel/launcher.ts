@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Script } from "node:vm";
 import { crc32 } from "node:zlib";
-import { holdYoungGeneration, letYoungGenerationGrow } from "./home/young-generation.ts";
+import { holdEngine } from "./home/engine.ts";
 import { keep, readKept } from "./modules/cache.ts";
 
 /** A gateway has started by then, and the engine has thrown nothing of that away. */
@@ -18,7 +18,7 @@ const here = import.meta.dirname;
 const program = join(here, "program.cjs");
 const compiled = join(here, process.argv[2] === "start" ? "start.v8" : "command.v8");
 
-holdYoungGeneration(); // before anything is compiled: what is kept is good for one setting
+holdEngine(); // before anything is compiled: what is kept is good for one setting
 const code = readFileSync(program, "latin1");
 const hash = code.slice(0, code.indexOf("\n"));
 const kept = readKept<{ id: string }>(compiled);
@@ -45,8 +45,7 @@ function keepLater(): void {
 
 function keepCompiled(): void {
   process.off("exit", keepCompiled);
-  holdYoungGeneration();
+  holdEngine();
   const body = script.createCachedData();
-  letYoungGenerationGrow();
   keep(compiled, { id: idOf(body) }, body);
 }

@@ -1,6 +1,7 @@
-import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readFile, realpath, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PorticoError } from "../errors.ts";
+import { openAlone } from "../files/open-alone.ts";
 import { reasonOf } from "../files/reason.ts";
 
 /** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read. */
@@ -25,7 +26,7 @@ export async function writeText(file: string, text: string, unless?: () => Promi
   let mine = false;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const handle = await openAlone(temporary);
+    const handle = await openAlone(temporary); // the half-made file is the lock too, until it is renamed
     mine = true;
     try {
       await handle.writeFile(text);
@@ -43,23 +44,6 @@ export async function writeText(file: string, text: string, unless?: () => Promi
   } catch (error) {
     if (mine) await rm(temporary, { force: true }).catch(() => undefined);
     throw unusable("written", file, error);
-  }
-}
-
-const STALE_MS = 5_000;
-
-// The half-made file is the lock too: whoever makes it is the only writer until it is renamed. One that was left by a
-// process that died is old.
-async function openAlone(temporary: string): Promise<FileHandle> {
-  for (;;) {
-    try {
-      return await open(temporary, "wx", 0o600);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const { mtimeMs } = await stat(temporary).catch(() => ({ mtimeMs: Date.now() }));
-      if (Date.now() - mtimeMs > STALE_MS) await rm(temporary, { force: true });
-      else await new Promise((resolve) => setTimeout(resolve, 10));
-    }
   }
 }
 

@@ -94,6 +94,15 @@ export function readConfigFile(file: string): Record<string, unknown> {
   }
 }
 
+/** Whether the file has the word, before anything of it is evaluated; one that cannot be read may have it, or not. */
+export function mentions(file: string, word: string, unread: boolean): boolean {
+  try {
+    return readFileSync(file, "utf8").includes(word);
+  } catch {
+    return unread;
+  }
+}
+
 /** The value with its `${NAME}` references replaced. Throws a `ConfigError` for the first that is not set. */
 export function withoutReferences(value: unknown, env: Environment): unknown {
   const { value: expanded, problems } = expandReferences(value, env);

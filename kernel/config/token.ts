@@ -3,15 +3,13 @@ import type { ConfigStore } from "./config.ts";
 
 /**
  * Sees to it that the gateway has a credential: where neither token nor password is set, a token (32 random bytes) is
- * made and stored in the configuration. `token` is undefined where there is only a password.
+ * made and stored in the configuration: true then.
  */
-export async function ensureToken(config: ConfigStore): Promise<{ token?: string; generated: boolean }> {
+export async function ensureToken(config: ConfigStore): Promise<boolean> {
   const { token, password } = config.kernel.gateway.auth;
-  if (token !== undefined) return { token, generated: false };
-  if (password !== undefined) return { generated: false };
-  const fresh = freshToken();
-  await config.set(["gateway", "auth", "token"], fresh);
-  return { token: fresh, generated: true };
+  if (token !== undefined || password !== undefined) return false;
+  await config.set(["gateway", "auth", "token"], freshToken());
+  return true;
 }
 
 /** Never begins with a dash: on a command line it would be taken for an option. */

@@ -71,7 +71,6 @@ export class Gateway {
     this.version = version;
     this.log = createLog({
       file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
-      movesFile: link === undefined || link.workers.index === 0,
       write: options.write,
     });
     const { log, access } = this.log;
@@ -184,10 +183,10 @@ export class Gateway {
     const { link } = this.#options;
     await this.plugins.prepare();
     checkAtStart(config, log.log);
-    log.setLevel(config.kernel.log.level);
+    log.log.level = config.kernel.log.level;
     refuseOpenDoor(this.#settings);
     for (const notice of exposureNotices(this.#settings)) log.log.warn({}, notice);
-    this.tokenIsNew = (await ensureToken(config)).generated || link?.tokenIsNew === true;
+    this.tokenIsNew = (await ensureToken(config)) || link?.tokenIsNew === true;
     for (const secret of config.secrets()) log.addSecret(secret);
     this.#services.provide("host", managementOf(this));
     this.#services.provide("gateway", stateOf(this));
@@ -208,7 +207,7 @@ export class Gateway {
 
   async #applyConfig({ keys, back }: ConfigChange): Promise<void> {
     const { config, log } = this;
-    log.setLevel(config.kernel.log.level);
+    log.log.level = config.kernel.log.level;
     for (const secret of config.secrets()) log.addSecret(secret);
     for (const key of keys) {
       if (!back && takesEffectAtNextStart(config.composed, parseKeyPath(key)))

@@ -1,39 +1,37 @@
 /**
- * What V8 takes to be fast, and an idle process would not give back. A start makes much that stays, for which the young
- * generation would grow to its 16 MB; and it runs some functions often that are not run again, for which the optimizing
- * compiler would be read in (4 MB) and make code of its own.
+ * What V8 takes to be fast and an idle process would not give back: for what a start makes and keeps, a young generation of
+ * 16 MB; for what it calls often and then never again, the optimizing compiler, of whose code 4 MB are read in.
  */
 import { setFlagsFromString } from "node:v8";
 
 const LOOK_MS = 500;
-/** Of a core. The timers and polls of an idle gateway need a tenth of it. */
-const WORKING_SHARE = 0.05;
-
-/** Node's own modules come with compiled code that is good for the engine's defaults alone. */
-const firstLoaded = ["crypto", "http", "https", "os", "perf_hooks", "worker_threads", "zlib"];
+/** Of processor time between two looks. An idle gateway needs a tenth of it. */
+const WORK_MS = 25;
+/** Node's own modules bring compiled code that is good for the engine's defaults alone: these are loaded before. */
+const builtins = ["crypto", "http", "https", "os", "perf_hooks", "worker_threads", "zlib"];
 
 let watch: NodeJS.Timeout | undefined;
 
 /** To be called before anything of ours is loaded: what the engine keeps of compiled code is good for one setting. */
 export function holdEngine(): void {
-  for (const name of firstLoaded) process.getBuiltinModule(name);
+  for (const name of builtins) process.getBuiltinModule(name);
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--no-opt");
   letEngineGoAtWork();
 }
 
-/** Back to its defaults as soon as the process has something to do. What it does right now, such as a start, does not count. */
+/** Back to its defaults once there is work; what is being done at the moment, such as a start, does not count. */
 export function letEngineGoAtWork(): void {
   clearInterval(watch);
-  let before: number | undefined;
+  let before = Number.POSITIVE_INFINITY;
   watch = setInterval(() => {
     const { user, system } = process.cpuUsage();
     const used = (user + system) / 1000;
-    const isAtWork = before !== undefined && used - before > LOOK_MS * WORKING_SHARE;
+    if (used - before > WORK_MS) {
+      clearInterval(watch);
+      setFlagsFromString("--semi-space-growth-factor=2");
+      setFlagsFromString("--opt");
+    }
     before = used;
-    if (!isAtWork) return;
-    clearInterval(watch);
-    setFlagsFromString("--semi-space-growth-factor=2");
-    setFlagsFromString("--opt");
   }, LOOK_MS).unref();
 }

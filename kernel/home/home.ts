@@ -1,9 +1,8 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
-import { readFileSync } from "node:fs";
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
 import { ConfigError } from "../config/error.ts";
-import { readConfigFile, withoutReferences } from "../config/read.ts";
+import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import type { Loader } from "../modules/load.ts";
 import { type PluginCandidate, readPlugins } from "../extensions/plugins/candidate.ts";
@@ -40,15 +39,7 @@ function homeOf(options: HomeOptions, given: Environment): Omit<Home, "loaderFor
     return { paths: withWorkspace(paths, raw, env), trust: isClear ? trust : "bundled", env };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return { paths, trust: speaksOfTrust(paths.config) ? "bundled" : "managed", env: given };
-  }
-}
-
-function speaksOfTrust(file: string): boolean {
-  try {
-    return readFileSync(file, "utf8").includes("trust");
-  } catch {
-    return true;
+    return { paths, trust: mentions(paths.config, "trust", true) ? "bundled" : "managed", env: given };
   }
 }
 

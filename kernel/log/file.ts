@@ -1,7 +1,8 @@
 /** The log's file: written in the background, kept small, and taken up again after an error. */
 import { mkdirSync } from "node:fs";
-import { type FileHandle, open, rename, stat } from "node:fs/promises";
+import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { openAlone } from "../files/open-alone.ts";
 
 const MAX_BYTES = 10 * 1024 * 1024;
 /** Lines may wait this long for others: each write takes a thread of the pool. */
@@ -75,10 +76,18 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
     return opened;
   }
 
+  /** One of the processes that write to it moves it, under a lock: a second one would put a new file in the full one's place. */
   async function turn(full: FileHandle): Promise<FileHandle> {
     handle = undefined;
+    const lock = `${file}.lock`;
+    try {
+      await (await openAlone(lock)).close();
+      if ((await stat(file)).ino === (await full.stat()).ino) await rename(file, `${file}.1`);
+    } catch (error) {
+      tell(error);
+    }
+    await rm(lock, { force: true }).catch(() => {});
     await full.close();
-    await rename(file, `${file}.1`).catch(tell);
     return reopen();
   }
 
@@ -95,6 +104,7 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
       scheduled ??= setTimeout(() => void flush(), DELAY_MS);
     },
     /** Writes what waits. */
+    flush,
     async close(): Promise<void> {
       await flush();
       await handle?.close().catch(() => {});

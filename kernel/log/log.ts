@@ -23,10 +23,8 @@ export interface AccessEntry {
 
 export interface LogOptions {
   level?: string;
-  /** Where lines are kept. */
+  /** Where lines are kept; several processes may write to it. */
   file?: string;
-  /** A file of 10 MB moves to `<file>.1`, default true. Of several processes that write to it, one may do so. */
-  movesFile?: boolean;
   /** Standard output or a test's collector; absent: none. */
   write?: (line: string) => void;
 }
@@ -43,14 +41,8 @@ export function createLog(options: LogOptions = {}) {
   const followers = new Set<(line: string) => void>();
   const redaction = createRedaction();
   // standard output still has the lines
-  const file = options.file
-    ? openLogFile({
-        file: options.file,
-        maxBytes: options.movesFile === false ? Number.POSITIVE_INFINITY : undefined,
-        onError: (error) => log.warn({ err: error }, "the log file cannot be written: its lines are missing there"),
-      })
-    : undefined;
-
+  const tell = (err: unknown) => log.warn({ err }, "the log file cannot be written: its lines are missing there");
+  const file = options.file === undefined ? undefined : openLogFile({ file: options.file, onError: tell });
   const clock = createClock();
   const log = pino(
     {
@@ -125,9 +117,6 @@ export function createLog(options: LogOptions = {}) {
     addSecret(secret: string) {
       redaction.add(secret);
       paths.clear();
-    },
-    setLevel(level: string): void {
-      log.level = level;
     },
     close: async () => file?.close(),
   };

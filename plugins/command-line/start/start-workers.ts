@@ -13,16 +13,16 @@ export async function startWorkers(
 ): Promise<void> {
   const setup = program.env[WORKER_VARIABLE] === undefined ? await program.workers(place) : undefined;
   if (!setup) return;
-  const { count, host, port, stopMs } = setup;
+  const { count, settings } = setup;
   const tokenIsNew = await setup.prepare();
   const { runWorkers } = await import("../workers/primary.ts");
   const say = process.stdout.isTTY ? io.printLog : (line: string) => void process.stdout.write(line);
   const primary = await runWorkers({
     count,
-    host,
-    port: given ?? port,
+    host: settings.bind,
+    port: given ?? settings.port,
     tokenIsNew,
-    stopMs,
+    stopMs: settings.shutdownTimeoutMs,
     started: (banner) => io.print(banner),
     log: (msg) => say(`${JSON.stringify({ level: "warn", time: new Date().toISOString(), msg })}\n`),
   });

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
@@ -27,19 +37,35 @@ test("a file that has grown moves away while the log goes on", async () => {
   assert.is(statSync(file).mode & 0o777, 0o600);
 });
 
-test("of several that write to it one moves it away, and the others follow", async () => {
+test("of several that find it full one moves it away, and no line is lost", async () => {
   const file = join(root, "shared.log");
-  const open = (maxBytes: number) =>
-    openLogFile({ file, maxBytes, onError: (error) => assert.unreachable(String(error)) });
-  const [one, other] = [open(100), open(Number.POSITIVE_INFINITY)];
+  const open = () => openLogFile({ file, maxBytes: 600, onError: (error) => assert.unreachable(String(error)) });
   const line = (n: number) => `${n} ${"x".repeat(60)}\n`;
-  for (const [n, log] of [one, other, other, one, other].entries()) {
-    log.write(line(n));
-    await until(`line ${n}`, () => read(file).includes(`${n} x`) || read(`${file}.1`).includes(`${n} x`));
+  for (let round = 0; round < 30; round++) {
+    for (const old of [file, `${file}.1`]) rmSync(old, { force: true });
+    const logs = Array.from({ length: 4 }, open);
+    for (const log of logs) log.write("begun\n");
+    await Promise.all(logs.map((log) => log.flush()));
+    for (const [n, log] of logs.entries()) log.write(line(n).repeat(10)); // the file is full by then,
+    await Promise.all(logs.map((log) => log.flush()));
+    for (const [n, log] of logs.entries()) log.write(line(n + 4)); // all find it so,
+    await Promise.all(logs.map((log) => log.close()));
+    const all = read(`${file}.1`) + read(file);
+    for (let n = 0; n < 8; n++) assert.ok(all.includes(line(n)), `round ${round}, line ${n}`); // and none moves it twice
   }
-  await Promise.all([one.close(), other.close()]);
-  const all = read(`${file}.1`) + read(file);
-  for (const n of [0, 1, 2, 3, 4]) assert.ok(all.includes(line(n)), all);
+  assert.not(existsSync(`${file}.lock`));
+});
+
+test("a lock that a process has left when it died keeps nobody for long", async () => {
+  const file = join(root, "left.log");
+  writeFileSync(file, "x".repeat(200));
+  writeFileSync(`${file}.lock`, "");
+  utimesSync(`${file}.lock`, 0, 0);
+  const log = openLogFile({ file, maxBytes: 100, onError: (error) => assert.unreachable(String(error)) });
+  log.write("next\n");
+  await log.close();
+  assert.is(read(`${file}.1`), "x".repeat(200));
+  assert.is(read(file), "next\n");
 });
 
 test("after an error, told once, lines reach the file again", async () => {

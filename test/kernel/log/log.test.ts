@@ -85,7 +85,7 @@ test("the last lines are whole, whatever their size and script, and no more than
 test("a level silences what lies below it", () => {
   const { lines, book } = collect();
   book.log.debug("hidden");
-  book.setLevel("debug");
+  book.log.level = "debug";
   book.log.debug("shown");
   assert.is(lines.length, 1);
 });
