@@ -36,7 +36,8 @@ export class Connection implements ResponseEvents {
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    socket.on("data", (bytes: Buffer) => this.#take(bytes));
+    // only of a socket that does not read as `ownReading` says
+    socket.on("data", (bytes: Buffer) => this.read(bytes));
     socket.on("end", () => {
       if (!this.#reader.close()) this.#error ??= closedError();
     });
@@ -103,7 +104,8 @@ export class Connection implements ResponseEvents {
     this.#socket.destroy();
   }
 
-  #take(bytes: Buffer): void {
+  /** What the socket has read; it belongs to the connection. */
+  read(bytes: Buffer): void {
     try {
       this.#reader.push(bytes);
     } catch (error) {

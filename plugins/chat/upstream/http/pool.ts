@@ -1,8 +1,9 @@
 /** The kept-alive connections of one origin, straight or through one proxy. As many are opened as there are requests at once. */
-import { connect, isIP, type Socket } from "node:net";
+import { connect, isIP, type OnReadOpts, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { dialProxy } from "portico/egress";
 import { Connection, type ConnectionEvents } from "./connection.ts";
+import { ownReading } from "./own-reading.ts";
 import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -81,10 +82,11 @@ export class Pool implements ConnectionEvents {
     const port = Number(this.#url.port) || (secure ? 443 : 80);
     const proxy = this.#proxy;
     const lost = (error: Error) => connection.destroy(error);
+    const onread = ownReading((bytes) => connection.read(bytes));
     const socket = secure
-      ? this.#openSecure(host, port, lost)
+      ? this.#openSecure({ host, port, onread }, lost)
       : proxy === undefined
-        ? connect({ host, port })
+        ? connect({ host, port, onread })
         : openProxy(proxy, lost);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_MS);
@@ -99,14 +101,15 @@ export class Pool implements ConnectionEvents {
     return connection;
   }
 
-  #openSecure(host: string, port: number, lost: (error: Error) => void): Socket {
+  #openSecure(to: { host: string; port: number; onread: OnReadOpts }, lost: (error: Error) => void): Socket {
+    const { host, port } = to;
     // Loaded at the first use: most installations on one machine never need it.
     const tls = process.getBuiltinModule("node:tls");
     const through = this.#proxy && new Tunnel(this.#proxy, host, port, CONNECT_TIMEOUT_MS);
     // Before TLS hears of it: the reason is the proxy's.
     through?.on("error", lost);
     const socket: TLSSocket = tls.connect({
-      ...(through === undefined ? { host, port } : { socket: through }),
+      ...(through === undefined ? to : { socket: through }),
       ALPNProtocols: ["http/1.1"],
       servername: isIP(host) === 0 ? host : undefined,
       session: this.#session,

@@ -1,6 +1,6 @@
 /**
  * Requests to upstreams: HTTP/1.1 straight on sockets, because a general client costs as much as all else that happens
- * to a request here. No streams, no copies; back-pressure by pausing the socket.
+ * to a request here. No streams, one copy; back-pressure by pausing the socket.
  */
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { IncomingHttpHeaders } from "node:http";
