@@ -122,8 +122,8 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
    * Brings intervals back that lie further ahead than one interval: the clock went back after they were reckoned. Slots
    * of the other kinds are points in time that have been fired already, so they wait until the clock is there again.
    */
-  async function rewindIntervals(now: number): Promise<void> {
-    for (const job of await entries.list()) {
+  async function rewindIntervals(now: number, all?: readonly Job[]): Promise<void> {
+    for (const job of all ?? (await entries.list())) {
       const { row, body } = job;
       const { schedule } = body;
       if (!row.enabled || row.nextAt === null || schedule.kind !== "every") continue;

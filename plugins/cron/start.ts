@@ -40,10 +40,9 @@ export async function startCron(ctx: PluginContext, settings: () => CronConfig, 
     loop,
     settings: settings(),
     definitions: ({ jobs }) => jobs,
-    async prepare() {
-      for (const { body } of await jobs.list())
-        if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
-      await jobs.rewindIntervals(store().now());
+    async prepare(all) {
+      for (const { body } of all) if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
+      await jobs.rewindIntervals(store().now(), all);
       const zoneData = process.versions["tz"] ?? "unknown";
       if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
       await jobs.rereckon(store().now());

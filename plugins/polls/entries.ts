@@ -150,20 +150,23 @@ export function createPollEntries({ ctx, tools, settings, changed }: PollEntries
 
   /**
    * Takes back what a gateway that is gone had taken: its checks are made again at once. Where it is not gone after
-   * all, its commit is refused and nothing doubles.
+   * all, its commit is refused and nothing doubles. Answers how many there were.
    */
-  async function freeLeases(): Promise<void> {
-    for (const { row, state } of await kept.list()) {
+  async function freeLeases(all: readonly Poll[]): Promise<number> {
+    let freed = 0;
+    for (const { row, state } of all) {
       const { leased, ...rest } = state;
       if (leased === undefined || leased.until !== row.nextAt) continue;
       await store().tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, next: leased.dueAt, state: rest });
+      freed++;
     }
     changed();
+    return freed;
   }
 
   /** Intervals that lie further ahead than they can: the clock went back after they were reckoned. */
-  async function rewindIntervals(now: number): Promise<void> {
-    for (const { row, body } of await kept.list()) {
+  async function rewindIntervals(now: number, all?: readonly Poll[]): Promise<void> {
+    for (const { row, body } of all ?? (await kept.list())) {
       const { schedule } = body;
       if (row.nextAt === null || schedule.kind !== "every") continue;
       const furthest = now + Math.max(schedule.everyMs * 1.1, LONGEST_WAIT_MS);

@@ -30,11 +30,10 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     loop,
     settings: settings(),
     definitions: ({ entries }) => entries,
-    async prepare() {
-      for (const { body } of await entries.list())
-        if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
-      await entries.freeLeases();
-      await entries.rewindIntervals(ctx.use("store").now());
+    async prepare(all) {
+      for (const { body } of all) if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
+      const freed = await entries.freeLeases(all);
+      await entries.rewindIntervals(ctx.use("store").now(), freed === 0 ? all : undefined);
     },
   });
   const hooks = startHooks(ctx);

@@ -172,14 +172,14 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
 
   /**
    * Brings the store in line with the configuration. What kept its definition keeps its due time, state and history; what
-   * has a wrong one stays as it was.
+   * has a wrong one stays as it was. Answers all that there are then: to read ten thousand takes a while.
    */
-  async function sync(configured: Readonly<Record<string, G>>): Promise<void> {
+  async function sync(configured: Readonly<Record<string, G>>): Promise<E[]> {
     const now = store().now();
     const wrong = problems(configured);
-    const known = new Map(
-      (await list()).filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]),
-    );
+    const all = await list();
+    const known = new Map(all.filter(({ body }) => options.isConfigured(body)).map((entry) => [entry.row.name, entry]));
+    let isChanged = false;
     for (const [name, given] of Object.entries(configured)) {
       const entry = known.get(name);
       known.delete(name);
@@ -191,9 +191,11 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
       if (entry?.state.configured === definition) continue;
       const { state, ...placed } = options.place({ id, body, enabled, entry, now });
       await store().schedules.put({ kind, id, name, body, ...placed, state: { ...state, configured: definition } });
+      isChanged = true;
     }
     for (const gone of known.values()) await drop(gone.row.id);
     changed();
+    return isChanged || known.size > 0 ? list() : all;
   }
 
   /**

@@ -12,8 +12,8 @@ export interface LiveEntriesOptions<C extends { enabled: boolean }, G extends En
   settings: C;
   /** The definitions of a configuration, by name. */
   definitions(settings: C): Readonly<Record<string, G>>;
-  /** Called between the first sync and the start of the loop. */
-  prepare(): Promise<void>;
+  /** Called between the first sync and the start of the loop, with all that there are. */
+  prepare(all: readonly E[]): Promise<void>;
 }
 
 /**
@@ -38,8 +38,7 @@ export async function openLiveEntries<C extends { enabled: boolean }, G extends 
       "readiness",
       ctx.readiness(() => [...wrong.values()][0]?.message),
     );
-    await entries.sync(definitions(options.settings));
-    await options.prepare();
+    await options.prepare(await entries.sync(definitions(options.settings)));
     scope.add("work", ctx.use("store").onWork(`schedule:${options.kind}`, loop.poke));
     scope.add("loop", loop.off);
     await turn(options.settings.enabled);

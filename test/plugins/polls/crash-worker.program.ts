@@ -10,6 +10,6 @@ if ((await entries.list()).length === 0) {
   const source = { kind: "json" as const, url, key: "id" };
   await entries.add({ name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } }, "api");
 }
-await entries.freeLeases();
+await entries.freeLeases(await entries.list());
 process.send?.("ready");
 for (;;) await runner.runNow(() => entries.find("grows"));

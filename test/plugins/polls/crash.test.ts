@@ -64,7 +64,7 @@ test("no item lost, none twice, over 20 kills", async () => {
 async function lastLook(file: string, dir: string): Promise<number[]> {
   const store = openStore({ url: `file:${file}`, log: quietLog() });
   const polls = await makePolls(store, dir);
-  await polls.entries.freeLeases();
+  await polls.entries.freeLeases(await polls.entries.list());
   await polls.runner.runNow(() => polls.entries.find("grows"));
   const items = await store.items.list({ kind: "wake", limit: 1_000 });
   await store.close();

@@ -47,7 +47,7 @@ function open(ctx: PluginContext, settings: Settings, fails: { sync?: boolean; l
             .filter(([, { right }]) => !right)
             .map(([name]) => [name, new PorticoError("config_error", `${name} is wrong`)]),
         ),
-      sync: () => step(fails.sync),
+      sync: () => step(fails.sync).then(() => []),
     } as Options["entries"],
     loop: createLoopSwitch({
       ctx,
