@@ -1,9 +1,9 @@
 /**
  * What is called as `portico` where the program is built: runs it with what the engine made of its code in an earlier run,
  * so that its functions need not be compiled again. That is kept beside the program, for `start` and for all other words,
- * and is made anew where there is none that this version of Node takes.
+ * and is made anew where there is none that this very Node has made.
  */
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Script } from "node:vm";
@@ -28,9 +28,13 @@ if (!cachedData || script.cachedDataRejected) keepLater();
 const module = { exports: {} };
 script.runInThisContext()(module.exports, createRequire(program), module, program, here);
 
-/** The engine itself compares nothing but the length of the program, and takes what is damaged. */
+/**
+ * The engine compares its version up to the patch, and the program's length: it takes what is damaged, and what another
+ * build of Node has made, which crashes.
+ */
 function idOf(body: Buffer): string {
-  return `${hash} ${crc32(body)}`;
+  const { size, mtimeMs } = statSync(process.execPath);
+  return `${hash} ${process.version} ${process.arch} ${size} ${mtimeMs} ${crc32(body)}`;
 }
 
 function keepLater(): void {

@@ -40,6 +40,9 @@ test.before(() => {
   kept = join(dir, ".build/command.v8");
 });
 
+/** Up to the checksum: which program's it is, and which Node's. */
+const headOf = (bytes: Buffer) => /"id":"(.*) \d+"/.exec(bytes.toString("latin1"))?.[1];
+
 async function portico(words: string[], options = {}): Promise<string> {
   const env = { ...process.env, PORTICO_HOME: join(dir, "home") };
   return (await run(process.execPath, [join(dir, ".build/portico.js"), ...words], { env, ...options })).stdout.trim();
@@ -51,7 +54,7 @@ test("what is kept is taken as it is", async () => {
   assert.equal(readFileSync(kept), before);
 });
 
-test("what is cut short, damaged, another program's, another engine's or not there is made anew, and all runs", async () => {
+test("what is cut short, damaged, another program's, another Node's or not there is made anew, and all runs", async () => {
   const good = readFileSync(kept);
   const head = good.indexOf("\n") + 1;
   const damaged = (at: number) => Buffer.concat([good.subarray(0, at), Buffer.from("damaged"), good.subarray(at + 7)]);
@@ -64,13 +67,14 @@ test("what is cut short, damaged, another program's, another engine's or not the
     "damaged head": damaged(5),
     "damaged where the engine looks": damaged(head),
     "damaged where it does not": damaged(good.length - 5000),
+    "another Node's": Buffer.from(good.toString("latin1").replace(process.version, "v20.19.0"), "latin1"),
     "another program's": `//${JSON.stringify(other)}\ncode`,
   };
   for (const [name, bytes] of Object.entries(variants)) {
     writeFileSync(kept, bytes);
     assert.is(await portico(["--version"]), version, name);
     const made = readFileSync(kept);
-    assert.is(made.subarray(0, 60).toString(), good.subarray(0, 60).toString(), name);
+    assert.is(headOf(made), headOf(good), name);
   }
   rmSync(kept);
   await portico(["--version"]);
