@@ -4,6 +4,9 @@ import type { ConfigOf, ConfigSchemas, Dispose, PluginDefinition } from "../../t
 import type { PluginCandidate } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 
+/** The same at each scan: a definition that is new makes the whole configuration be checked anew. */
+const none: ConfigSchemas = {};
+
 /** Tells the configuration which sections there are: those of every plugin, running or not. */
 export function createSections({ config, log }: Pick<PluginParts, "config" | "log">) {
   /** By the directory that owns them. */
@@ -14,7 +17,7 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
     const before = defined.get(dir);
     // A version that does not load leaves the sections as they were; without any, its own must not be an unknown key.
     if (!meta && before && !refused) return;
-    const schemas = meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) };
+    const schemas = meta ? (meta.config ?? none) : { [name]: Type.Optional(Type.Any()) };
     if (before?.schemas === schemas) return;
     void before?.undo();
     defined.set(dir, { schemas, undo: config.define(dir, schemas) });
