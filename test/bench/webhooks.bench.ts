@@ -1,6 +1,7 @@
 /**
- * Durable wakes a second, beside bare servers: over one connection one that appends to a file and syncs, and one that
- * inserts into SQLite; over 64 one that syncs once for all that came in meanwhile.
+ * Durable wakes a second, beside bare servers for the same bodies. Over one connection: one that inserts into SQLite and
+ * syncs, which is what the project measures itself by, and one that appends to a file and syncs. Over 64: one that commits
+ * all that came in meanwhile together, and one that appends it all to a file.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +14,7 @@ import { bundle } from "./harness/bundle.ts";
 import { cpuMicros, median, percentile, ratios } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
-const ROUNDS = 25;
+const ROUNDS = 20;
 const ROUND_MS = 400;
 const BODY = JSON.stringify({ text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } });
 
@@ -39,21 +40,26 @@ export default async function bench(): Promise<Bench> {
       const [port] = (await once(child, "message")) as [number];
       return { child, port };
     };
-    const [each, insert, group] = [await bare("each"), await bare("insert"), await bare("group")];
+    const [insert, append] = [await bare("insert"), await bare("append")];
+    const [commit, group] = [await bare("commit"), await bare("group")];
     build();
     const ours = await startBuilt({
       agents: { defaults: { heartbeat: { every: "0" } } },
       webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
     });
     children.push(ours.child);
-    const lone = await inTurn({ ours, each, insert }, 1);
-    const many = await inTurn({ ours, each, group }, 64);
+    const lone = await inTurn({ ours, insert, append }, 1);
+    const many = await inTurn({ ours, commit, group, append }, 64);
     return {
       name: "webhooks",
       figures: [
-        ...figuresOf("1 connection", lone.ours, { "an append and its sync": lone.each, "an insert": lone.insert }, 0.8),
-        ...figuresOf("64 connections", many.ours, { "a sync for each group": many.group }, 0.6),
-        ...figuresOf("64 connections", many.ours, { "a sync for each request": many.each }, 3).slice(-1),
+        ...figuresOf("1 connection", lone.ours),
+        ...besides("1 connection", lone.ours, "an insert and its sync", lone.insert, 0.8),
+        ...besides("1 connection", lone.ours, "an append and its sync", lone.append, 0.8),
+        ...figuresOf("64 connections", many.ours),
+        ...besides("64 connections", many.ours, "a commit for each group", many.commit, 0.6),
+        ...besides("64 connections", many.ours, "an append for each group", many.group, 0.6),
+        ...besides("64 connections", many.ours, "an append and its sync", many.append, 3),
       ],
     };
   } finally {
@@ -61,30 +67,35 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-function figuresOf(
-  what: string,
-  ours: readonly Reading[],
-  references: Record<string, readonly Reading[]>,
-  limit: number,
-): Figure[] {
-  const of = (readings: readonly Reading[], key: keyof Reading) => median(readings.map((one) => one[key]));
-  const rates = (readings: readonly Reading[]) => readings.map(({ perSecond }) => perSecond);
+const of = (readings: readonly Reading[], key: keyof Reading) => median(readings.map((one) => one[key]));
+const rates = (readings: readonly Reading[]) => readings.map(({ perSecond }) => perSecond);
+
+function figuresOf(what: string, ours: readonly Reading[]): Figure[] {
   return [
     { what: `durable wakes, ${what}`, value: of(ours, "perSecond"), unit: "req/s" },
     { what: `the same: 99th percentile`, value: of(ours, "p99"), unit: "ms", limit: 50 },
     { what: `the same: CPU`, value: of(ours, "micros"), unit: "µs/req" },
-    ...Object.entries(references).flatMap(([name, readings]): Figure[] => [
-      { what: `bare server, ${name}`, value: of(readings, "perSecond"), unit: "req/s" },
-      { what: `bare server, ${name}: CPU`, value: of(readings, "micros"), unit: "µs/req" },
-      {
-        what: `${what}: ratio`,
-        ...ratios(rates(ours), rates(readings)),
-        unit: "×",
-        ratioTo: name,
-        limit,
-        bound: "min",
-      },
-    ]),
+  ];
+}
+
+function besides(
+  what: string,
+  ours: readonly Reading[],
+  name: string,
+  theirs: readonly Reading[],
+  limit: number,
+): Figure[] {
+  return [
+    { what: `bare server, ${name}`, value: of(theirs, "perSecond"), unit: "req/s" },
+    { what: `bare server, ${name}: CPU`, value: of(theirs, "micros"), unit: "µs/req" },
+    {
+      what: `${what}: ratio`,
+      ...ratios(rates(ours), rates(theirs)),
+      unit: "×",
+      ratioTo: name,
+      limit,
+      bound: "min",
+    },
   ];
 }
 

@@ -14,7 +14,7 @@ import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
 import { Journal, type JournalOptions, type JournalWrite } from "./journal/journal.ts";
 import { Listeners } from "./listeners.ts";
-import { createMaintenance, sizeOf, sizeWithLog } from "./maintenance.ts";
+import { createMaintenance, sizeWithLog } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
 
 interface Waiting extends JournalWrite {
@@ -29,7 +29,7 @@ const SLOW_MS = 5;
 /** How long a write waits for another process's transaction. */
 const BUSY_MS = 5000;
 /** How long what is in the journal alone may wait for others, and for better times. */
-const GATHER_MS = 50;
+const GATHER_MS = 200;
 const RETRY_MS = 1000;
 
 export interface SqliteOptions {
@@ -126,7 +126,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     try {
       for (let held = heldBy(); held; held = heldBy()) await held;
       await use((connection) => {
-        const batch = waiting.splice(0, BATCH);
+        const batch = journal.isFull && problem === undefined ? [] : waiting.splice(0, BATCH);
         const texts = batch.length > 0 && !intoTables && problem === undefined && journal.textsOf(batch, listeners.has);
         if (!texts && batch.length === 0 && !journal.isWaiting) return;
         writing = (texts ? accept(connection, batch, texts) : commit(connection, batch)).finally(() => {
@@ -171,7 +171,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   async function commit(connection: Connection, batch: readonly Waiting[]): Promise<void> {
     try {
-      const soft = batch.every((one) => one.soft);
+      const soft = !journal.isDoubtful && batch.every((one) => one.soft);
       connection.synchronize(soft ? "NORMAL" : "FULL");
       const { settle, touched } = performBatch(connection, batch, clock, (own, singly) => journal.apply(own, singly));
       if (soft) connection.exec("COMMIT");
@@ -236,7 +236,11 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
     await gathered();
-    return outside((connection) => perform(connection, new SharedTransaction(true).perform(operation, clock())));
+    return outside((connection) => {
+      const look = () => perform(connection, new SharedTransaction(true).perform(operation, clock()));
+      // where the tables take nothing in, as on a full disk
+      return problem !== undefined && journal.isWaiting ? journal.lookBeyond(connection, look) : look();
+    });
   }
 
   /** `work` writes nothing that belongs to a transaction. */
@@ -268,21 +272,16 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         return { ok: false, engine: "sqlite", problem: error instanceof Error ? error.message : String(error) };
       }
     },
-    async check() {
-      await use(() => {});
-      return maintenance.check();
-    },
+    check: () => use(() => {}).then(maintenance.check),
     async backup(target) {
       await use(() => {});
       await gathered();
-      await maintenance.copy(target);
-      return { bytes: sizeOf(target) };
+      return maintenance.copy(target);
     },
     async compact() {
       await use(() => {});
-      const before = sizeWithLog(file);
-      await maintenance.compact();
-      return { before, after: sizeWithLog(file) };
+      await gathered();
+      return maintenance.compact();
     },
     async close() {
       while (waiting.length > 0 || writing) await (writing ?? flush());

@@ -12,8 +12,8 @@ export interface Maintenance {
   /** What `integrity_check` finds; nothing: empty. */
   check(): Promise<string[]>;
   /** The log cannot begin anew meanwhile, and grows with what is written. */
-  copy(target: string): Promise<void>;
-  compact(): Promise<void>;
+  copy(target: string): Promise<{ bytes: number }>;
+  compact(): Promise<{ before: number; after: number }>;
   /** Where it is there, writes wait: SQLite rewrites the file under its write lock. Never rejects. */
   readonly held: Promise<void> | undefined;
   /** Resolves when nothing is running any more. */
@@ -62,14 +62,17 @@ export function createMaintenance(file: string): Maintenance {
           throw error;
         }
       });
+      return { bytes: sizeOf(target) };
     },
     compact: () =>
       inTurn("The store could not be compacted", async (connection) => {
         // a write that waits keeps its place; one that ran into the lock would be refused after a few seconds
         const rewriting = connection.exec("VACUUM").then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
         held = settled(rewriting);
+        const before = sizeWithLog(file);
         try {
           await rewriting;
+          return { before, after: sizeWithLog(file) };
         } finally {
           held = undefined;
         }
@@ -102,7 +105,7 @@ function failure(what: string, error: unknown): PorticoError {
   return new PorticoError("store_unavailable", `${what}: ${reason}. It goes on as it was.`, { cause: error });
 }
 
-export function sizeOf(file: string): number {
+function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 

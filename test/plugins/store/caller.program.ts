@@ -1,4 +1,5 @@
 /** A process with the store of a file open, which does what its parent sends: [what, id]. */
+import type { PorticoError } from "portico";
 import { openStore } from "../../../plugins/store/open.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 
@@ -21,8 +22,19 @@ async function enqueue(id: string) {
   return { duplicate: duplicate?.answer };
 }
 
+async function known(id: string) {
+  return { known: (await store.known(id))?.answer, delivery: (await store.deliveries.get(`d-${id}`))?.id };
+}
+
 process.on("message", ([ref, what, id]: [number, string, string]) => {
-  const work = { open: () => store.open(), enqueue: () => enqueue(id), narrow: () => narrow(id) }[what];
-  void work?.().then((result) => process.send?.([ref, result]));
+  const work = {
+    open: () => store.open(),
+    enqueue: () => enqueue(id),
+    narrow: () => narrow(id),
+    known: () => known(id),
+  }[what];
+  void work?.()
+    .catch(({ code }: PorticoError) => ({ refused: code }))
+    .then((result) => process.send?.([ref, result]));
 });
 process.once("disconnect", () => void store.close());

@@ -1,5 +1,5 @@
 /** What was accepted and is not in the tables yet: it outlives kills and a power failure, and nobody sees a difference. */
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { program } from "../../support/runner/bundle.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
+import { killCallers, openInChild } from "./caller.ts";
 import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 let t: TemporaryStore;
@@ -17,10 +18,9 @@ test.before.each(() => {
   t = temporaryStore();
 });
 test.after.each(async () => {
-  for (const child of children.splice(0)) child.kill("SIGKILL");
+  killCallers();
   await t.remove();
 });
-const children: ChildProcess[] = [];
 
 const journalOf = (file: string) => `${file}-accepted`;
 const bytesOf = (file: string) => readFileSync(journalOf(file));
@@ -54,29 +54,6 @@ function powerFailure(from: string, name: string): { tables(): void; journal(): 
       for (const end of ["", "-wal"]) copyFileSync(`${from}${end}`, `${file}${end}`);
     },
     journal: () => copyFileSync(journalOf(from), journalOf(file)),
-  };
-}
-
-/** Another process, which opens the same file when it is asked to. */
-function openInChild(file: string) {
-  const [entry = "", ...more] = program(join(import.meta.dirname, "caller.program.ts")).reverse();
-  const child = fork(entry, [file], { execArgv: more.reverse(), serialization: "advanced" });
-  children.push(child);
-  const asked = new Map<number, (result: unknown) => void>();
-  child.on("message", ([ref, result]: [number, unknown]) => asked.get(ref)?.(result));
-  child.on("error", () => {});
-  return {
-    ask: (what: string, id?: string) =>
-      new Promise<unknown>((resolve) => {
-        asked.set(asked.size, resolve);
-        child.send([asked.size - 1, what, id]);
-      }),
-    kill: () => child.kill("SIGKILL"),
-    async end() {
-      const ended = once(child, "exit");
-      child.disconnect();
-      await ended;
-    },
   };
 }
 
@@ -207,7 +184,7 @@ test("a second process may open the store whose first one was killed with a jour
   });
   await first.ask("enqueue", "last");
   const second = openInChild(t.file);
-  first.kill();
+  void first.kill();
   await second.ask("open");
   assert.equal(await second.ask("enqueue", "last"), { duplicate: { id: "last" } });
   const third = openStore({ url: t.file, log: quietLog() });

@@ -30,6 +30,8 @@ export interface Entry {
 export class JournalFile {
   readonly #descriptor: number;
   #position = 0;
+  /** Where what was written last begins. */
+  #newest = 0;
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor;
@@ -58,8 +60,15 @@ export class JournalFile {
   write(entries: readonly Entry[]): void {
     const bytes = Buffer.concat(entries.map(encoded));
     const written = writeSync(this.#descriptor, bytes, 0, bytes.length, this.#position);
-    if (written < bytes.length) throw new Error("the journal was written in part");
+    this.#newest = this.#position;
     this.#position += written;
+    if (written < bytes.length) throw new Error("the journal was written in part");
+  }
+
+  /** What was written last is no entry any more: as far as a disk that fails can be told. */
+  takeBack(): void {
+    this.#position = this.#newest;
+    writeSync(this.#descriptor, Buffer.alloc(HEAD), 0, HEAD, this.#position);
   }
 
   syncNow(): void {
@@ -68,7 +77,9 @@ export class JournalFile {
 
   /** In another thread. */
   sync(): Promise<void> {
-    return promisify(fdatasync)(this.#descriptor);
+    return new Promise((resolve, reject) => {
+      fdatasync(this.#descriptor, (error) => (error ? reject(error) : resolve()));
+    });
   }
 
   /** What stands in it is needed no more. */

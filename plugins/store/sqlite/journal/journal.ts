@@ -16,8 +16,8 @@ import { JournalFile, readEntries } from "./file.ts";
 import { SoleUse } from "./sole-use.ts";
 import { type Accepted, doneIn, noteDone, onlyReads, writeEach } from "./tables.ts";
 
-/** So that bringing them into the tables never holds the event loop for long. */
-const MOST = 64;
+/** So that bringing them into the tables never holds the event loop for long: some milliseconds. */
+const MOST = 256;
 /** More writes at a time than this share the tables' pages as well, and are done sooner at once than twice. */
 const MOST_AT_ONCE = 8;
 const HAND_OVER_AGAIN_MS = 100;
@@ -43,6 +43,7 @@ export class Journal {
   #state: "unopened" | "opening" | "open" | "off";
   #isStarted = false;
   #isClosed = false;
+  #hasFailed = false;
   #file: JournalFile | undefined;
   #use: SoleUse | undefined;
   #accepted: Accepted[] = [];
@@ -66,6 +67,16 @@ export class Journal {
   /** Something has to go into the tables. */
   get isWaiting(): boolean {
     return this.#last > this.#done;
+  }
+
+  /** So much that it goes into the tables before anything else is accepted. */
+  get isFull(): boolean {
+    return this.#accepted.length >= MOST;
+  }
+
+  /** Its file has failed: what waits is on the disk for certain once it is in the tables. */
+  get isDoubtful(): boolean {
+    return this.#hasFailed && this.isWaiting;
   }
 
   /** With a new connection. The first one brings into the tables what a process has accepted that was killed. */
@@ -104,7 +115,7 @@ export class Journal {
 
   /** The entries' texts, where all of these can be accepted. `isAwaited`: somebody here waits for work of that kind. */
   textsOf(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): string[] | undefined {
-    if (this.#state === "off" || writes.length > MOST_AT_ONCE || this.#accepted.length >= MOST) return undefined;
+    if (this.#state === "off" || writes.length > MOST_AT_ONCE) return undefined;
     if (!writes.every(({ again }) => again && !again.kinds.some(isAwaited))) return undefined;
     if (this.#state === "unopened") void this.#open();
     if (!this.#file) return undefined;
@@ -163,6 +174,12 @@ export class Journal {
     this.#accepted = this.#accepted.filter(({ number }) => number <= last);
     this.#gathered = undefined;
     this.#state = "off";
+    this.#hasFailed = true;
+    try {
+      this.#file?.takeBack();
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "store: its journal could not be written again");
+    }
   }
 
   get last(): number {
@@ -183,6 +200,17 @@ export class Journal {
     }
     noteDone(connection, this.#last);
     return touched;
+  }
+
+  /** Looks at the tables as they will be: in a transaction that ends as if it had not been, and so needs no room on the disk. */
+  lookBeyond<T>(connection: Connection, look: () => T): T {
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      this.apply(connection, true);
+      return look();
+    } finally {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+    }
   }
 
   /** After the commit. `isDurable`: it is on the disk. */
