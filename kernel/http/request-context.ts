@@ -125,27 +125,21 @@ export class RequestContext implements Call {
   }
 
   body(): Promise<Buffer> {
-    return (this.#body ??= this.#read());
+    const { http } = this.server.settings();
+    return (this.#body ??= readBody(this, this.maxBodyBytes ?? http.maxBodyBytes, http.bodyTimeoutMs));
+  }
+
+  /** Where the client waits for it. */
+  sendContinue(): void {
+    if (!this.awaitsContinue) return;
+    this.awaitsContinue = false;
+    this.res.writeContinue();
   }
 
   async json<T = unknown>(check?: Check<T>): Promise<T> {
     checkJsonType(this.req);
     const value = parseJson(await this.body());
     return check ? check.parse(value) : (value as T);
-  }
-
-  #read(): Promise<Buffer> {
-    const { http } = this.server.settings();
-    return readBody(this.req, {
-      maxBytes: this.maxBodyBytes ?? http.maxBodyBytes,
-      timeoutMs: http.bodyTimeoutMs,
-      onDisconnect: (gone) => this.onDisconnect(gone),
-      begin: () => {
-        if (!this.awaitsContinue) return;
-        this.awaitsContinue = false;
-        this.res.writeContinue();
-      },
-    });
   }
 }
 

@@ -7,13 +7,11 @@ const EMPTY = Buffer.alloc(0);
 /** A client must deliver this much within each `timeoutMs`: a trickle is as good as a stall. */
 const STRIDE = 64 * 1024;
 
-export interface BodyLimits {
-  maxBytes: number;
-  timeoutMs: number;
-  /** Calls back when the client leaves. */
+export interface BodySource {
+  readonly req: IncomingMessage;
   onDisconnect(gone: () => void): void;
-  /** Called right before the first byte is awaited; sends `100 Continue`. */
-  begin(): void;
+  /** Called right before the first byte is awaited. */
+  sendContinue(): void;
 }
 
 /** True where the head announces a body. */
@@ -26,13 +24,13 @@ export function hasBody(req: IncomingMessage): boolean {
  * The whole body. Rejects with `body_too_large`, `request_timeout`, `unsupported_media_type` (compressed), or
  * `client_closed` when the client leaves.
  */
-export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+export function readBody(source: BodySource, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+  const { req } = source;
   if (!hasBody(req)) return Promise.resolve(EMPTY);
   const { "content-encoding": encoding, "content-length": length } = req.headers;
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") return Promise.reject(compressed());
-  const { maxBytes, timeoutMs } = limits;
   if (Number(length) > maxBytes) return Promise.reject(tooLarge(maxBytes));
-  limits.begin();
+  source.sendContinue();
 
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined = [];
@@ -56,7 +54,9 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
       if (!chunks) return;
       size += chunk.length;
       if (size > maxBytes) return fail(tooLarge(maxBytes));
-      chunks.push(chunk);
+      // Mostly it is the only one: a list that has grown to it has room for seventeen.
+      if (size === chunk.length) chunks = [chunk];
+      else chunks.push(chunk);
       if (size < nextStride) return;
       nextStride = size + STRIDE;
       timeout.refresh();
@@ -66,7 +66,7 @@ export function readBody(req: IncomingMessage, limits: BodyLimits): Promise<Buff
       if (read) resolve(read.length === 1 ? read[0]! : Buffer.concat(read, size));
     });
     const gone = () => fail(clientClosed());
-    limits.onDisconnect(gone);
+    source.onDisconnect(gone);
     if (req.destroyed) gone();
   });
 }

@@ -347,4 +347,21 @@ test("one line for each request: without query, with status, time and size", asy
   assert.is(one.lines.find(({ message }) => message === "from inside")?.fields["id"], headers["x-request-id"]);
 });
 
+test("the lines of one connection together have the bytes that went out on it", async () => {
+  const one = await startServer();
+  one.server.route("GET", "/a", open, () => ({ a: "a".repeat(100) }));
+  one.server.route("GET", "/b", open, async () => ({ b: 1 }));
+  const request = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n${more}\r\n`;
+  const socket = connect(one.port, "127.0.0.1", () =>
+    socket.write(request("/a") + request("/b") + request("/a", "connection: close\r\n")),
+  );
+  const text = await collect(socket);
+  await until("three lines", () => one.lines.filter(({ message }) => message === "request").length === 3);
+  const sizes = one.lines.filter(({ message }) => message === "request").map(({ fields }) => fields["bytes"] as number);
+  assert.is(
+    sizes.reduce((sum, bytes) => sum + bytes, 0),
+    text.length,
+  );
+});
+
 test.run();
