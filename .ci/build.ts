@@ -8,12 +8,13 @@ import { loaderFor } from "../kernel/package-loader.ts";
 import { extensions } from "./build/built-in.ts";
 import { outdir, packageDir } from "./build/common.ts";
 import { buildFaces, emitTypes } from "./build/faces.ts";
-import { buildProgram, keepCompiled } from "./build/program.ts";
+import { buildLauncher, buildProgram, keepCompiled } from "./build/program.ts";
 
 const loader = loaderFor({ package: packageDir, state: outdir });
 
 rmSync(outdir, { recursive: true, force: true });
 await buildProgram();
+await buildLauncher();
 await buildFaces();
 await fillCache();
 await indexCommands();

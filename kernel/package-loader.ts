@@ -1,11 +1,10 @@
 /** The loader as a gateway uses it: hands in `portico` and the faces of plugins, and keeps bundles where they may be written. */
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
 import { builtIn } from "./built-in.ts";
-import * as portico from "./index.ts";
 import { isInside } from "./files/own.ts";
+import { sha } from "./files/sha.ts";
 import { createLoader, type Loader } from "./modules/load.ts";
 import { LoadError } from "./modules/problem.ts";
 import type { Paths } from "./types.ts";
@@ -30,7 +29,7 @@ export function loaderFor({ package: packageDir, state }: Pick<Paths, "package" 
 
 /** `portico` is this kernel; `portico/<plugin>` the face that a plugin of the package publishes. */
 async function hostModule(id: string, packageDir: string): Promise<unknown> {
-  if (id === "portico") return portico;
+  if (id === "portico") return import("./index.ts");
   const face = `plugins/${id.slice("portico/".length)}/index.ts`;
   const built = builtIn.get(face);
   if (built) return built();
@@ -43,5 +42,5 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
 
 /** Readable, and different for each key. */
 export function cacheName(entry: string, key: string): string {
-  return `${basename(dirname(entry))}-${createHash("sha256").update(key).digest("hex").slice(0, 12)}.cjs`;
+  return `${basename(dirname(entry))}-${sha(key).slice(0, 12)}.cjs`;
 }

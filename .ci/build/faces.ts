@@ -11,6 +11,7 @@ export async function buildFaces(): Promise<void> {
   const named = faces().map((face) => [`faces/${basename(dirname(face))}`, join(packageDir, face)]);
   await build({
     ...common,
+    bundle: true,
     entryPoints: { index: join(packageDir, "kernel/index.ts"), ...Object.fromEntries(named) },
     outdir,
     splitting: true,

@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { build } from "esbuild";
+import { basename, join } from "node:path";
+import { build, type TransformOptions, transform } from "esbuild";
 import { builtIn, extensions, faces } from "./built-in.ts";
 import { common, outdir, packageDir } from "./common.ts";
 
@@ -24,30 +24,75 @@ const startingPackages = [
   "ws",
 ];
 
-/** The kernel, the plugins and the bundled hooks in one file, and its launcher. */
+/**
+ * The kernel, the plugins and the bundled hooks in one file. Each of its chunks is a function, which is called when one
+ * first needs it.
+ */
 export async function buildProgram(): Promise<void> {
   const { outputFiles } = await build({
     ...common,
-    entryPoints: [join(packageDir, "kernel/main.ts")],
-    format: "cjs",
+    bundle: true,
+    entryPoints: { main: join(packageDir, "kernel/main.ts") },
+    splitting: true,
+    format: "esm",
+    outdir,
+    chunkNames: "[name]-[hash]",
     define: { "import.meta.dirname": "__dirname", "import.meta.url": "__url" },
-    supported: { "dynamic-import": false },
     external: packagesOutside(),
     plugins: [builtIn([...extensions(), ...faces()])],
     write: false,
   });
-  const url = "const __url=require('node:url').pathToFileURL(__filename).href;";
-  const wrapped = `(function(exports,require,module,__filename,__dirname){${url}${outputFiles[0]?.text}\n})`;
+  const chunks = outputFiles.map(async ({ path, text }) => {
+    const { code } = await transform(text, { ...common, ...asFunction });
+    return `"./${basename(path)}"(exports, require, module) {${code}}`;
+  });
+  const wrapped = `(function (exports, require, module, __filename, __dirname) {
+const __url = require("node:url").pathToFileURL(__filename).href;
+const chunks = {
+${(await Promise.all(chunks)).join(",\n")}
+};${loadChunk}
+load("./main.js");
+})`;
   // For one such letter the engine would keep the whole text in two bytes each.
   const code = wrapped.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  mkdirSync(outdir);
+  mkdirSync(outdir, { recursive: true });
   writeFileSync(join(outdir, "program.cjs"), `//${createHash("sha256").update(code).digest("hex")}\n${code}`, "latin1");
+}
+
+/** What a module becomes: a function's body, to which `require` is given. */
+const asFunction = { format: "cjs", supported: { "dynamic-import": false } } satisfies TransformOptions;
+
+/** Part of the program: requires one of its chunks, or else what Node would. */
+const loadChunk = `
+const loaded = new Map();
+function load(id) {
+  if (!Object.hasOwn(chunks, id)) return require(id);
+  const known = loaded.get(id);
+  if (known) return known.exports;
+  const module = { exports: {} };
+  loaded.set(id, module);
+  try {
+    chunks[id](module.exports, load, module);
+  } catch (error) {
+    loaded.delete(id);
+    throw error;
+  }
+  return module.exports;
+}`;
+
+/** An ES module that imports nothing: to import one of Node's is to load all that it would load when asked for. */
+export async function buildLauncher(): Promise<void> {
+  const start = `#!/usr/bin/env node
+const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);
+const __dirname = import.meta.dirname;`;
   await build({
     ...common,
+    ...asFunction,
+    bundle: true,
     entryPoints: { portico: join(packageDir, "kernel/launcher.ts") },
     outdir,
-    format: "esm",
-    banner: { js: "#!/usr/bin/env node" },
+    define: { "import.meta.dirname": "__dirname" },
+    banner: { js: start },
   });
 }
 

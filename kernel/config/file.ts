@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, realpath, rename, rm } from "node:fs/promises";
+import { promises } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { PorticoError } from "../errors.ts";
 import { openAlone } from "../files/open-alone.ts";
@@ -7,7 +7,7 @@ import { reasonOf } from "../files/reason.ts";
 /** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    return await promises.readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw unusable("read", file, error);
@@ -20,12 +20,12 @@ export async function readText(file: string): Promise<string | undefined> {
  * return and the swap no other process writes through here.
  */
 export async function writeText(file: string, text: string, unless?: () => Promise<boolean>): Promise<boolean> {
-  const target = await realpath(file).catch(() => file);
+  const target = await promises.realpath(file).catch(() => file);
   const directory = dirname(target);
   const temporary = join(directory, `.${basename(target)}.tmp`);
   let mine = false;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await promises.mkdir(directory, { recursive: true, mode: 0o700 });
     const handle = await openAlone(temporary); // the half-made file is the lock too, until it is renamed
     mine = true;
     try {
@@ -35,21 +35,21 @@ export async function writeText(file: string, text: string, unless?: () => Promi
       await handle.close();
     }
     if (await unless?.()) {
-      await rm(temporary, { force: true });
+      await promises.rm(temporary, { force: true });
       return false;
     }
-    await rename(temporary, target);
+    await promises.rename(temporary, target);
     await syncDirectory(directory);
     return true;
   } catch (error) {
-    if (mine) await rm(temporary, { force: true }).catch(() => undefined);
+    if (mine) await promises.rm(temporary, { force: true }).catch(() => undefined);
     throw unusable("written", file, error);
   }
 }
 
 // The rename itself is only safe once the directory is on the disk. Not every file system lets a directory be synced.
 async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, "r").catch(() => undefined);
+  const handle = await promises.open(directory, "r").catch(() => undefined);
   await handle?.sync().catch(() => undefined);
   await handle?.close();
 }

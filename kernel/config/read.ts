@@ -1,7 +1,7 @@
 /** From the files' texts to what they say, before any schema is asked. */
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { sha } from "../files/sha.ts";
 import { isRecord } from "../text/key-path.ts";
 import { type Environment, readEnvFile, withVariables } from "./environment.ts";
 import { ConfigError } from "./error.ts";
@@ -59,9 +59,7 @@ export function isSame(one: Source, other: Source): boolean {
 
 /** Names a state of the files, for the processes that share them. */
 export function idOf({ text = "", variables }: Source): string {
-  return createHash("sha256")
-    .update(`${text}\0${String(variables)}`)
-    .digest("hex");
+  return sha(`${text}\0${String(variables)}`);
 }
 
 /** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */

@@ -1,4 +1,5 @@
-import { type FileHandle, open, rm, stat } from "node:fs/promises";
+import { promises } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 
 const STALE_MS = 5_000;
 
@@ -6,11 +7,11 @@ const STALE_MS = 5_000;
 export async function openAlone(file: string): Promise<FileHandle> {
   for (;;) {
     try {
-      return await open(file, "wx", 0o600);
+      return await promises.open(file, "wx", 0o600);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
-      if (Date.now() - mtimeMs > STALE_MS) await rm(file, { force: true });
+      const { mtimeMs } = await promises.stat(file).catch(() => ({ mtimeMs: Date.now() }));
+      if (Date.now() - mtimeMs > STALE_MS) await promises.rm(file, { force: true });
       else await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }

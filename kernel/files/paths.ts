@@ -1,5 +1,4 @@
-import { access, chmod, constants, mkdir, stat } from "node:fs/promises";
-import { existsSync } from "node:fs";
+import { constants, existsSync, promises } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { PorticoError } from "../errors.ts";
@@ -41,9 +40,10 @@ export async function createHome(paths: Paths): Promise<void> {
 
 async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
   try {
-    if (await makeMissing(path, mode)) await chmod(path, mode); // the umask may have taken more
-    if (!(await stat(path)).isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    if (await makeMissing(path, mode)) await promises.chmod(path, mode); // the umask may have taken more
+    if (!(await promises.stat(path)).isDirectory())
+      throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
+    await promises.access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
     throw new PorticoError(
@@ -59,7 +59,7 @@ async function makeMissing(path: string, mode: number): Promise<boolean> {
   if (existsSync(path)) return false;
   const parent = dirname(path);
   if (parent !== path) await makeMissing(parent, mode);
-  await mkdir(path, { mode });
+  await promises.mkdir(path, { mode });
   return true;
 }
 

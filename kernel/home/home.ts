@@ -1,6 +1,6 @@
 /** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
-import { type ConfigStore, openConfig } from "../config/config.ts";
+import type { ConfigStore } from "../config/config.ts";
 import { ConfigError } from "../config/error.ts";
 import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
@@ -49,6 +49,7 @@ function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<Pl
 
 /** The file with the sections of all plugins that the home would load. */
 async function openHomeConfig(home: Home, env: Environment, file = home.paths.config): Promise<ConfigStore> {
+  const { openConfig } = await import("../config/config.ts");
   const envFile = envFileIn(home.paths.home);
   const config = await openConfig({ file, env, envFile, unsetAllowed: readRunning(home.paths.state) !== undefined });
   const { Type } = await import("@sinclair/typebox");

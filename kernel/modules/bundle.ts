@@ -2,10 +2,10 @@
  * Bundles a module with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
  * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
-import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, extname, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
+import { sha } from "../files/sha.ts";
 import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
 import { mayLoop, tickName } from "./loop-guard.ts";
@@ -119,8 +119,4 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
       });
     },
   };
-}
-
-export function sha(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
 }

@@ -6,8 +6,9 @@ import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { whyNotOwn } from "../files/own.ts";
+import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
-import { type Bundle, openBundle, sha } from "./bundle.ts";
+import { type Bundle, openBundle } from "./bundle.ts";
 import { asLoadError, LoadError } from "./problem.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 

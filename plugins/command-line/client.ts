@@ -1,10 +1,6 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
-import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { type IncomingMessage, request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { parseUrl } from "portico/strings";
-import tls, { type ConnectionOptions } from "node:tls";
 
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
@@ -45,7 +41,6 @@ export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
   if (!/^https?:$/.test(parseUrl(base)?.protocol ?? ""))
     throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
-  const trust = trustOf(options.cert);
   let servers: Record<string, string> | undefined;
 
   async function baseOf(server: string | undefined): Promise<string> {
@@ -66,10 +61,10 @@ export function createClient(options: ClientOptions): GatewayClient {
     if (options.token) headers["authorization"] = `Bearer ${options.token}`;
     if (payload) Object.assign(headers, { "content-type": "application/json", "content-length": payload.length });
     Object.assign(headers, extra.headers);
+    const open = url.protocol === "https:" ? (await import("./https.ts")).requestTrusting(options.cert) : httpRequest;
     return new Promise((resolve, reject) => {
-      const open = url.protocol === "https:" ? httpsRequest : httpRequest;
       // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
-      const req = open(url, { method, headers, signal: options.signal, agent: false, ...trust }, resolve);
+      const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
       const { timeoutMs } = extra;
       if (timeoutMs) req.setTimeout(timeoutMs, () => req.destroy(new Error(`no answer within ${timeoutMs} ms`)));
       req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
@@ -120,16 +115,4 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(error.code ?? "");
   const reason = refused ? "" : ` (${error.message})`;
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
-}
-
-/** What TLS is to believe: the usual authorities, and one certificate that lies on this machine. */
-function trustOf(file: string | undefined): ConnectionOptions {
-  if (file === undefined) return {};
-  const cert = readFileSync(file);
-  const own = new X509Certificate(cert).fingerprint256;
-  return {
-    ca: [...tls.rootCertificates, cert.toString()],
-    checkServerIdentity: (host, peer) =>
-      peer.fingerprint256 === own ? undefined : tls.checkServerIdentity(host, peer),
-  };
 }

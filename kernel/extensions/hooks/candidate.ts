@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Found, sourceNames } from "../discover.ts";
-import { sha } from "../../modules/bundle.ts";
+import { sha } from "../../files/sha.ts";
 import type { Loader } from "../../modules/load.ts";
 import { LoadError, problemOf } from "../../modules/problem.ts";
 import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";

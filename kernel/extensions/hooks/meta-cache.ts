@@ -4,7 +4,7 @@
  */
 import { join, relative } from "node:path";
 import { isInside } from "../../files/own.ts";
-import { sha } from "../../modules/bundle.ts";
+import { sha } from "../../files/sha.ts";
 import { keep, readKept } from "../../modules/cache.ts";
 import type { Paths } from "../../types.ts";
 import type { FrontMatter } from "./front-matter.ts";

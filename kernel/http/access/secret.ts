@@ -1,5 +1,4 @@
 /** Comparing with a secret. */
-import { timingSafeEqual } from "node:crypto";
 
 export interface Secret {
   equals(given: string): boolean;
@@ -16,6 +15,7 @@ const blocks = [64, 256, 16 * 1024].map((size) => Buffer.alloc(size));
  * An empty secret equals nothing.
  */
 export function secretOf(text: string): Secret {
+  const { timingSafeEqual } = process.getBuiltinModule("node:crypto"); // takes time to load, and most commands do without
   const block = blocks.find((one) => Buffer.byteLength(text) <= one.length - SPARE) ?? blocks.at(-1)!;
   const wanted = Buffer.alloc(block.length);
   wanted.write(text);
