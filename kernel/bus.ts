@@ -276,10 +276,13 @@ function unavailable(entry: Entry, event: string): PorticoError {
 /** A copy in which only the changeable fields can be set: a handler that fails half-way has changed nothing. */
 function changeableView(context: Record<string, unknown>, changes: readonly string[]): Record<string, unknown> {
   const view: Record<string, unknown> = {};
-  for (const key of new Set([...Object.keys(context), ...changes])) {
+  for (const key in context) {
     const writable = changes.includes(key);
     const value = writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
     Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
+  }
+  for (const key of changes) {
+    if (!(key in view)) Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
   }
   return view;
 }

@@ -1,5 +1,5 @@
 /** One loaded version of a hook: loaded off to the side, then active, then disposed of. */
-import { runAs } from "../../owner.ts";
+import { mayRunLater, runAs } from "../../owner.ts";
 import { withDeadline } from "../../timing/deadline.ts";
 import { runBounded } from "../../modules/bounded.ts";
 import type { Loader } from "../../modules/load.ts";
@@ -15,6 +15,8 @@ export interface HookVersion extends Version {
   candidate: HookCandidate;
   meta: HookMeta;
   handler: Handler;
+  /** What it leaves behind is traced to it, which slows every promise of the process: not where it leaves nothing. */
+  traced: boolean;
   dispose?: () => unknown;
   /** How long its loops may block everything else. */
   loops: LoopGuard;
@@ -80,14 +82,18 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
   if (problem || !meta || !source) throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
   const began = performance.now();
   const loops = createLoopGuard(evaluateLimitMs);
-  const work = () => loader.evaluate(source, isGuarded(candidate) ? loops : undefined);
-  const { exports } = await (isGuarded(candidate) ? runAs(`hook:${candidate.name}`, work) : work());
+  const isUsers = isGuarded(candidate);
+  const work = () => loader.evaluate(source, isUsers ? loops : undefined);
+  const mayLeave = isUsers && mayRunLater(source.bundle.code);
+  const { exports } = await (mayLeave ? runAs(`hook:${candidate.name}`, work) : work());
   loops.limitMs = meta.timeoutMs;
+  const handler = findHandler(exports, meta.export, source.entry);
   const dispose = exports?.["dispose"];
   return {
     candidate,
     meta,
-    handler: findHandler(exports, meta.export, source.entry),
+    handler,
+    traced: mayLeave || (isUsers && handler.length > 1),
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
     loops,
     loadMs: performance.now() - began,

@@ -38,6 +38,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
   const sections = createSections(parts);
   /** What a plugin says of a configuration that cannot be right. */
   let refusal: PorticoError | undefined;
+  let hookMembers: readonly string[] = [];
 
   /** Services that it needs and nobody provides. */
   function missing({ meta }: PluginCandidate): ServiceName[] {
@@ -56,6 +57,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     scanned(candidates) {
       points.declare(candidates.flatMap(({ meta }) => meta ?? []));
       sections.define(candidates);
+      hookMembers = candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {}));
     },
     whyDisabled: ({ name }) =>
       enabled(name) ? undefined : { state: "disabled", reasons: ["the configuration switches it off"] },
@@ -111,10 +113,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
         await stopAll(true);
       }),
     /** The members of a hook's `ctx` that any plugin here may give, running or not. */
-    hookMembers: (): string[] =>
-      [...slots.values()].flatMap((slot) =>
-        slot.candidates.flatMap(({ meta }) => Object.keys(meta?.hookContext ?? {})),
-      ),
+    hookMembers: () => hookMembers,
     /** Wanted plugins that are not active, for `/ready`. */
     unready: (): { name: string; error: string }[] =>
       [...slots.values()].flatMap((slot) => {

@@ -135,13 +135,13 @@ class Editor implements StreamEditor {
   #run(bytes: Buffer, from: number): { end: number; text: string } | undefined {
     const pattern = this.#pattern;
     if (pattern === undefined || !pattern.match(bytes, from)) return undefined;
-    let literal = "";
+    const literals: number[] = [];
     let end = from;
     do {
-      literal += bytes.toString("utf8", pattern.stringStart, pattern.stringEnd);
+      literals.push(pattern.stringStart, pattern.stringEnd);
       end = pattern.eventEnd;
     } while (end < bytes.length && pattern.match(bytes, end));
-    return { end, text: JSON.parse(`"${literal}"`) as string };
+    return { end, text: JSON.parse(`"${joined(bytes, literals)}"`) as string };
   }
 
   async #plain(bytes: Buffer, at: number, { end, text }: { end: number; text: string }): Promise<Buffer> {
@@ -196,6 +196,21 @@ class Editor implements StreamEditor {
 
 const NOTHING = Buffer.alloc(0);
 const DONE = "[DONE]";
+
+/** The parts of the bytes, given by where each begins and ends, as one text. */
+function joined(bytes: Buffer, ends: readonly number[]): string {
+  const from = ends[0]!;
+  const to = ends[ends.length - 1]!;
+  const all = bytes.toString("utf8", from, to);
+  // Only of ASCII the parts are known in the text; to decode each by itself takes longer.
+  const isAscii = all.length === to - from;
+  let text = "";
+  for (let i = 0; i < ends.length; i += 2) {
+    const [start, end] = [ends[i]!, ends[i + 1]!];
+    text += isAscii ? all.slice(start - from, end - from) : bytes.toString("utf8", start, end);
+  }
+  return text;
+}
 
 /** Undefined where the event is a comment. */
 function dataOf(event: Buffer): string | undefined {

@@ -64,8 +64,7 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
     health.lastRun = { at: new Date().toISOString(), event: event.name, ms: rounded(ms), ok: true };
   };
-  const traced = isGuarded(candidate);
-  return { call, begin: traced ? begin : undefined, traced, settled };
+  return { call, begin: isGuarded(candidate) ? begin : undefined, traced: version.traced, settled };
 }
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
