@@ -281,8 +281,7 @@ function changeableView(context: Record<string, unknown>, changes: readonly stri
     const value = writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
     Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
   }
-  for (const key of changes) {
+  for (const key of changes)
     if (!(key in view)) Object.defineProperty(view, key, { value: undefined, writable: true, enumerable: true });
-  }
   return view;
 }

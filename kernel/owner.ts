@@ -18,11 +18,3 @@ export function runAs<T>(owner: string, work: () => T, event?: string, chain = r
 export function running(): Running | undefined {
   return storage.getStore();
 }
-
-const LATER =
-  /\b(?:async|await|Promise|then|set(?:Timeout|Interval|Immediate)|queueMicrotask|nextTick|process|global(?:This)?|fetch|[A-Z]\w*(?:Channel|Socket|Signal|Worker|Stream|Registry)|WebAssembly|crypto|import|require|eval|Function|constructor|arguments)\b|\.{3}/;
-
-/** False for the text of a module that has no word for leaving anything behind: there is nothing to trace to it later. */
-export function mayRunLater(module: string): boolean {
-  return LATER.test(module.slice(module.indexOf("{")));
-}

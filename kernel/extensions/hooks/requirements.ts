@@ -28,9 +28,7 @@ export function missingRequirements(
   return missing;
 }
 
-function isSet(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== false && value !== "";
-}
+const isSet = (value: unknown) => value !== undefined && value !== null && value !== false && value !== "";
 
 function isOnPath(bin: string, path: string): boolean {
   return path.split(delimiter).some((dir) => {

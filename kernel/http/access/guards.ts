@@ -20,14 +20,6 @@ export interface GuardOptions {
   origins: readonly string[];
 }
 
-/** What a route allows beside the rules. */
-interface GuardExceptions {
-  /** Further origins. */
-  origins?: readonly string[] | undefined;
-  /** Links of other sites may lead here: to a page that anybody may see. */
-  linkable?: boolean;
-}
-
 const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
 
 export type Guards = ReturnType<typeof createGuards>;
@@ -58,8 +50,11 @@ export function createGuards({ settings, loopbackOnly, origins }: GuardOptions) 
       names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
     },
 
-    /** Checks one request. Returns the allowed foreign origin, which is to get CORS headers. Throws `forbidden_…`. */
-    check(req: IncomingMessage, { origins: extra, linkable = false }: GuardExceptions = {}): string | undefined {
+    /** Returns the allowed foreign origin, which gets CORS headers, or throws. `linkable`: other sites' links may lead here. */
+    check(
+      req: IncomingMessage,
+      { origins: extra, linkable = false }: { origins?: readonly string[] | undefined; linkable?: boolean } = {},
+    ): string | undefined {
       if (loopbackOnly && !isLoopback(req.socket.remoteAddress ?? "")) {
         throw new PorticoError("forbidden", "This server takes calls from its own machine only.");
       }
