@@ -12,6 +12,7 @@ export interface Priced {
   provider: string;
   model: string;
 }
+type Listed = Pick<Priced, "provider" | "model">;
 /** US dollars; undefined where no price is known. */
 export type CostOf = (to: Priced, usage: Usage, at: number) => number | undefined;
 
@@ -32,6 +33,13 @@ interface Rates {
   output: number;
   /** Longer prompts than this have other prices. */
   upTo: number;
+}
+
+interface Kept {
+  provider: string;
+  model: string;
+  /** Undefined where the list has no price. */
+  rates: Rates | undefined;
   until: number;
 }
 
@@ -43,16 +51,25 @@ export function needsList(own: OwnPrices, to: Priced): boolean {
 /** `library` is undefined as long as nobody needed it. */
 export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
   // The library takes a quarter of a millisecond for one price.
-  const kept = new Map<string, Rates | undefined>();
+  const kept = new Map<string, Kept>();
+  /** Of them, the one that was last asked for: most often the next one too. */
+  let last: Kept | undefined;
 
   function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
-    const key = `${to.provider}/${to.model}`;
-    const known = kept.get(key);
-    if (known === undefined ? kept.has(key) : known.until > at) return known;
+    if (last === undefined || last.model !== to.model || last.provider !== to.provider || last.until <= at)
+      last = lookAt(lib, to, at);
+    return last.rates;
+  }
+
+  function lookAt(lib: Library, { provider, model }: Listed, at: number): Kept {
+    const key = `${provider}/${model}`;
+    let known = kept.get(key);
+    if (known !== undefined && known.until > at) return known;
     if (kept.size >= MOST_RATES) kept.clear();
-    const rates = readRates(lib, to, at);
-    kept.set(key, rates);
-    return rates;
+    const rates = readRates(lib, { provider, model }, at);
+    known = { provider, model, rates, until: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS };
+    kept.set(key, known);
+    return known;
   }
 
   return (to, usage, at) => {
@@ -105,7 +122,7 @@ export function count(value: unknown): number {
   return typeof value === "number" && value > 0 && Number.isFinite(value) ? Math.round(value) : 0;
 }
 
-function readRates(lib: Library, to: Priced, at: number): Rates | undefined {
+function readRates(lib: Library, to: Listed, at: number): Rates | undefined {
   const none = { input: 0, read: 0, written: 0, output: 0 };
   const request = listPrice(lib, to, none, at);
   if (request === undefined) return undefined;
@@ -118,11 +135,10 @@ function readRates(lib: Library, to: Priced, at: number): Rates | undefined {
     cacheWrite: each({ input: PROBE, written: PROBE }),
     output: each({ output: PROBE }),
     upTo: firstTier(lib, to, at),
-    until: at + FRESH_MS,
   };
 }
 
-function firstTier(lib: Library, to: Priced, at: number): number {
+function firstTier(lib: Library, to: Listed, at: number): number {
   const found = lookUp(lib, to, {}, at);
   const starts = Object.values(found?.model_price ?? {}).flatMap((price) =>
     typeof price === "object" ? price.tiers.map((tier) => tier.start) : [],
@@ -130,13 +146,13 @@ function firstTier(lib: Library, to: Priced, at: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, ...starts);
 }
 
-function listPrice(lib: Library, to: Priced, counts: TokenCounts, at: number): number | undefined {
+function listPrice(lib: Library, to: Listed, counts: TokenCounts, at: number): number | undefined {
   const { input, read, written, output } = counts;
   const usage = { input_tokens: input, cache_read_tokens: read, cache_write_tokens: written, output_tokens: output };
   return lookUp(lib, to, usage, at)?.total_price;
 }
 
-function lookUp(lib: Library, { provider, model }: Priced, usage: Counts, at: number) {
+function lookUp(lib: Library, { provider, model }: Listed, usage: Counts, at: number) {
   try {
     return lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined;
   } catch {

@@ -43,11 +43,16 @@ export async function withBudgets(
 
 /** Those that are not over their own limits. Throws 429 where all are. */
 function withinLimits(all: Candidate[]): Candidate[] {
-  const within = all.filter(({ channel }) => channel.overLimit() === undefined);
+  if (all.every(isWithinLimits)) return all;
+  const within = all.filter(isWithinLimits);
   if (within.length > 0) return within;
   const over = all.map(({ channel }) => ({ channel, limit: channel.overLimit()! }));
   const [first] = over.sort((a, b) => a.limit.until - b.limit.until);
   throw limited(first!.channel, first!.limit);
+}
+
+function isWithinLimits({ channel }: Candidate): boolean {
+  return channel.overLimit() === undefined;
 }
 
 /** The error of a channel that is over one. */
