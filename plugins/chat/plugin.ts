@@ -59,7 +59,7 @@ export default definePlugin({
     // A section with `*` holds the whole map.
     const sections = (all: typeof config) => ({
       channels: all["channels.*"] ?? {},
-      aliases: all["models.*"] ?? {},
+      aliases: new Map(Object.entries(all["models.*"] ?? {})),
     });
     const channels = createChannelSet(channelSurroundings(ctx));
     ctx.add("signal", {

@@ -106,4 +106,4 @@ export const AliasConfig = Type.Union([
 export type AliasConfig = Static<typeof AliasConfig>;
 
 export type Channels = Record<string, ChannelConfig>;
-export type Aliases = Record<string, AliasConfig>;
+export type Aliases = ReadonlyMap<string, AliasConfig>;

@@ -5,30 +5,44 @@ import { eachMember, latin1Of, type RawBody } from "./members.ts";
 /** The caller's bytes with another model; serialised anew only where the place of the name is not beyond doubt. */
 export function sendableBytes(raw: RawBody, request: ChatRequest, model: string): RawBody {
   if (request.model === model) return raw;
-  const old = literalOf(request.model);
-  const from = placeOf(old, latin1Of(raw));
+  const { old, put, head } = literalsOf(request.model, model);
+  const text = latin1Of(raw);
+  const from = text.slice(0, head.length) === head ? HEAD.length : placeOf(old, text);
   if (from === -1) return Buffer.from(JSON.stringify({ ...request, model }));
   const to = from + old.length;
-  const put = literalOf(model);
   if (typeof raw === "string") return raw.slice(0, from) + put + raw.slice(to);
   return Buffer.concat([raw.subarray(0, from), Buffer.from(put, "latin1"), raw.subarray(to)]);
-}
-
-/** Written in one way only. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-/** As it stands in JSON, a character for each byte. */
-function literalOf(model: string): string {
-  return PLAIN.test(model) ? `"${model}"` : Buffer.from(JSON.stringify(model)).toString("latin1");
 }
 
 /** As most clients begin theirs. */
 const HEAD = '{"model":';
 const KEY = '"model"';
 
+/** Two names as they stand in JSON, a character for each byte; and how a body with the old one mostly begins. */
+interface Literals {
+  from: string;
+  to: string;
+  old: string;
+  put: string;
+  head: string;
+}
+
+/** The last ones: most often the next ones too. */
+let last: Literals | undefined;
+
+function literalsOf(from: string, to: string): Literals {
+  if (last?.from === from && last.to === to) return last;
+  const old = literalOf(from);
+  last = { from, to, old, put: literalOf(to), head: HEAD + old };
+  return last;
+}
+
+function literalOf(model: string): string {
+  return Buffer.from(JSON.stringify(model)).toString("latin1");
+}
+
 /** Where the literal stands as the model; -1 where that is in doubt. */
 function placeOf(literal: string, text: string): number {
-  if (text.startsWith(literal, HEAD.length) && text.startsWith(HEAD)) return HEAD.length;
   let end = -1;
   eachMember(text, (from, to, depth) => {
     if (depth === 1 && text.slice(from, to) === KEY) end = to;

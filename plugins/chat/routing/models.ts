@@ -126,7 +126,7 @@ export async function listModels(
   const put = (id: string, owner: string) => {
     if (!entries.has(id)) entries.set(id, { id, object: "model", created: options.created, owned_by: owner });
   };
-  for (const alias of Object.keys(aliases)) put(alias, "portico");
+  for (const alias of aliases.keys()) put(alias, "portico");
   enabled.forEach((channel, i) => {
     for (const id of names[i]!) put(id, channel.name);
   });

@@ -83,9 +83,7 @@ function finish(routing: Routing, model: string, found: Candidate[], only: strin
 }
 
 function hint(routing: Routing, model: string): string {
-  const alias = routing.aliases()[model];
-  if (alias !== undefined && Object.hasOwn(routing.aliases(), model))
-    return ": none of the targets of this alias names an enabled channel";
+  if (routing.aliases().has(model)) return ": none of the targets of this alias names an enabled channel";
   const slash = model.indexOf("/");
   const channel = routing.channels().get(slash === -1 ? model : model.slice(0, slash));
   if (channel !== undefined && !channel.enabled) return `: the channel \`${channel.name}\` is switched off`;
@@ -96,8 +94,8 @@ function hint(routing: Routing, model: string): string {
 const MAX_DEPTH = 8;
 
 function resolveName(routing: Routing, model: string, depth: number): Candidate[] | Promise<Candidate[]> {
-  const aliases = routing.aliases();
-  if (depth < MAX_DEPTH && Object.hasOwn(aliases, model)) return resolveAlias(routing, aliases[model]!, depth);
+  const alias = routing.aliases().get(model);
+  if (alias !== undefined && depth < MAX_DEPTH) return resolveAlias(routing, alias, depth);
   const channels = routing.channels();
   const slash = model.indexOf("/");
   if (slash > 0) {

@@ -33,7 +33,7 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
   const latin1 = received.body.toString("latin1");
   const body = target.mask.body(received.body, latin1);
   if (body.length === 0) throw emptyResponse(target, status);
-  if (headers["content-type"]?.toLowerCase().startsWith("text/event-stream") && !job.stream) {
+  if (!job.stream && EVENT_STREAM.test(headers["content-type"] ?? "")) {
     throw upstreamError(
       { kind: "upstream", message: "The upstream answered a stream where none was asked for." },
       status,
@@ -55,6 +55,8 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
     native: native !== undefined,
   };
 }
+
+const EVENT_STREAM = /^text\/event-stream/i;
 
 /** By the configuration of their channel. */
 const known = new WeakMap<object, ResponseShapes>();

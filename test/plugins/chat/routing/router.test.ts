@@ -22,7 +22,7 @@ function routing(
   map.set("echo", new Channel("echo", { provider: "echo" }, { builtin: true }));
   return {
     channels: () => map,
-    aliases: () => aliases,
+    aliases: () => new Map(Object.entries(aliases)),
     listing: (channel) => listings[channel.name] ?? "unknown",
     priceOf: async () => undefined,
     random,
