@@ -39,7 +39,7 @@ function discoverRoot(root: Root, entryNames: readonly string[], only: string | 
     if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only)) continue;
     const dir = join(root.dir, name);
     try {
-      const realDir = realpathSync(dir);
+      const realDir = realpathSync.native(dir);
       const files = new Set(readdirSync(realDir));
       const entryName = entryNames.find((candidate) => files.has(candidate));
       if (!entryName) continue;

@@ -7,9 +7,9 @@ import type { Root } from "./roots.ts";
 /** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
 export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
   if (root.name === "bundled") return undefined;
-  const rootDir = realpathSync(root.dir);
+  const rootDir = realpathSync.native(root.dir);
   if (!isInside(realDir, rootDir)) return "its real path leaves its root: copy it there instead of linking to it";
-  if (!isInside(realpathSync(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
+  if (!isInside(realpathSync.native(entry), realDir)) return `the real path of ${basename(entry)} leaves its directory`;
   for (const path of [rootDir, realDir, entry]) {
     const why = whyNotOwn(path, basename(path));
     if (why) return why;
@@ -32,14 +32,14 @@ export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly st
     const why = whyNotOwn(path, relative(realDir, path));
     if (why) return why;
   }
-  return linkThatLeaves(realDir, realpathSync(root.dir));
+  return linkThatLeaves(realDir, realpathSync.native(root.dir));
 }
 
 function linkThatLeaves(dir: string, root: string): string | undefined {
   for (const entry of readdirSync(dir, { withFileTypes: true })) {
     if (entry.name === "node_modules" || entry.name === ".git") continue;
     const path = join(dir, entry.name);
-    if (entry.isSymbolicLink() && existsSync(path) && !isInside(realpathSync(path), root)) {
+    if (entry.isSymbolicLink() && existsSync(path) && !isInside(realpathSync.native(path), root)) {
       return `the real path of ${entry.name} leaves its root`;
     }
     if (entry.isDirectory()) {

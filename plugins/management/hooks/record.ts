@@ -49,16 +49,35 @@ export function describeEvent(name: string, declared: Declared): HookEventRecord
 }
 
 export function describeHook(info: HookInfo, declared: Declared): HookRecord {
-  const { meta, text, descriptor, health, refused, problem, missing, isApproved, load, ...record } = info;
-  const { tripped, blocked, ...counts } = health;
+  const { name, state, error, file, line, root, dir, shadows, shadowedBy, loaded, meta, health } = info;
+  const { handler, enabled, priority, timeoutMs, warnings, missing } = info;
+  const { runs, failures, failuresInARow, lastRun, lastError } = health;
   return {
-    ...record,
+    name,
+    state,
+    error,
+    file,
+    line,
+    root,
+    dir,
+    shadows,
+    shadowedBy,
+    loaded,
+    handler,
+    enabled,
+    priority,
+    timeoutMs,
+    warnings,
     description: meta?.description,
     emoji: meta?.emoji,
     homepage: meta?.homepage,
     events: (meta?.events ?? []).map((name) => describeEvent(name, declared)),
     failClosed: meta?.failClosed ?? false,
-    missing: record.state === "ineligible" ? missing() : [],
-    ...counts,
+    missing: state === "ineligible" ? missing() : [],
+    runs,
+    failures,
+    failuresInARow,
+    lastRun,
+    lastError,
   };
 }
