@@ -32,11 +32,12 @@ test.before.each(async () => {
 });
 test.after.each(() => browser?.stop());
 
-/** Commands with what they answered, of a README's block that begins with one of the browser. */
-function sessionOf(readme: string): { command: string; answer: string }[] {
+/** Commands with what they answered, of a README's block that begins with this one. */
+function sessionOf(readme: string, first: string): { command: string; answer: string }[] {
   const text = readFileSync(join(packageDir, readme), "utf8");
-  const block = /```console\n(\$ portico browser open[\s\S]*?)```/.exec(text)?.[1] ?? "";
+  const block = text.split("```console\n").find((part) => part.startsWith(`$ ${first}`)) ?? "";
   return block
+    .split("```")[0]!
     .split(/^\$ /m)
     .slice(1)
     .map((part) => {
@@ -60,7 +61,7 @@ for (const [readme, more] of [
 ] as const) {
   test(readme, async () => {
     shop = form(more);
-    const session = sessionOf(readme);
+    const session = sessionOf(readme, "portico browser open");
     assert.ok(session.length >= 6, `${session.length} commands`);
     for (const { command, answer } of session) {
       const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", site.url)).slice(1);
@@ -69,5 +70,22 @@ for (const [readme, more] of [
     }
   });
 }
+
+test("plugins/browser/README.md, the extension", async () => {
+  const session = sessionOf("plugins/browser/README.md", "portico browser extension");
+  const told: string[] = [];
+  for (const { command, answer } of session) {
+    const { stdout, stderr } = await porticoHere(browser.gateway.home, wordsOf(command).slice(1));
+    // what differs: where it is installed, which ports are free, the token
+    const shape = (text: string) => text.replace(/\S*(?=\/plugins\/)|(?<=port +)\d+|(?<=token +)\S+/g, "<own>");
+    assert.is(shape((stdout + stderr).trim()), shape(answer), command);
+    told.push(...stdout.trim().split("\n"));
+  }
+  const [directory = "", port = "", token = ""] = told.map((line) => line.split(/ +/).at(-1)!);
+  assert.is(JSON.parse(readFileSync(join(directory, "manifest.json"), "utf8")).manifest_version, 3);
+  const { href } = new URL("/json/version", `http://127.0.0.1:${port}`);
+  const ask = (bearer: string) => fetch(href, { headers: { authorization: `Bearer ${bearer}` } });
+  assert.equal([(await ask(token)).status, (await ask(`${token}x`)).status], [200, 401]);
+});
 
 test.run();
