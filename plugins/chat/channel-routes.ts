@@ -148,6 +148,8 @@ export async function testChannel(engine: Engine, listings: Listings, call: Call
     try {
       names = await listings.ask(channel);
       result.models = names.length;
+      // One of this process that lists none takes any.
+      if (names.length === 0 && engine.provider(channel.config.provider)?.wire === undefined) names = [channel.name];
     } catch (error) {
       result.modelsError = engine.masks.all().text(reason(error));
     }

@@ -18,6 +18,8 @@ export interface JobOptions {
   sessionKey: string;
   /** Only this channel. */
   channel?: string | undefined;
+  /** The caller's own trace, as its header has it. */
+  traceparent?: string | undefined;
 }
 
 /** Where the last attempt went, for response headers and reports. */
@@ -60,6 +62,7 @@ export class Job {
   readonly client: Client;
   readonly sessionKey: string;
   readonly channel: string | undefined;
+  readonly traceparent: string | undefined;
   /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
   capture = false;
   /** An alias's cache may be asked for the response, and keep it: it is of chat, and the caller has not said no-store. */
@@ -102,6 +105,7 @@ export class Job {
     this.client = options.client;
     this.sessionKey = options.sessionKey;
     this.channel = options.channel;
+    this.traceparent = options.traceparent;
   }
 
   /** The request as an alias shapes it for its targets; without one, as it was. */

@@ -64,8 +64,13 @@ export class Exporter {
         continue;
       }
       this.#told(problem);
-      if (!problem.again) continue;
-      this.#waiting = [...batch, ...this.#waiting].slice(-KEPT);
+      if (!problem.again) {
+        this.#lost += batch.length;
+        continue;
+      }
+      const waiting = [...batch, ...this.#waiting];
+      this.#waiting = waiting.slice(-KEPT);
+      this.#lost += waiting.length - this.#waiting.length;
       return;
     }
   }

@@ -4,7 +4,7 @@
  */
 import type { Events } from "portico";
 import type { ChatRecord } from "portico/chat";
-import { idsOf, type Span, spanOf } from "./span.ts";
+import { idsOf, placeBelow, type Span, spanOf } from "./span.ts";
 
 /** Providers that the conventions have a name of their own for. */
 const PROVIDERS: Readonly<Record<string, string>> = {
@@ -24,6 +24,7 @@ export function chatSpan(record: ChatRecord, endedAt: number): Span {
     endedAt,
     ms: record.ms,
     error: status >= 400 ? String(status) : undefined,
+    place: placeBelow(record.traceparent),
     attributes: {
       "gen_ai.operation.name": operation,
       "gen_ai.provider.name": PROVIDERS[provider] ?? provider,
@@ -71,7 +72,7 @@ export function turnSpan(turn: Events["agent:completed"], endedAt: number): Span
   });
 }
 
-/** An attempt at a turn that has failed. Another may follow, so the span of the turn itself is not taken. */
+/** An attempt at a turn that has failed. Where another follows, it is a part of the turn, whose span comes at its end. */
 export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): Span {
   const { traceId, spanId } = idsOf(turn.turnId);
   return spanOf({
@@ -80,7 +81,7 @@ export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): S
     endedAt,
     ms: 0,
     error: turn.error.code,
-    place: turn.willRetry ? { traceId } : { traceId, spanId },
+    place: turn.willRetry ? { traceId, parentSpanId: spanId } : { traceId, spanId },
     attributes: { ...turnAttributes(turn), "portico.attempts": turn.attempts },
   });
 }

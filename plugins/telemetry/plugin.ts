@@ -11,6 +11,8 @@ export default definePlugin({
     if (otlp === undefined) return;
     const [{ Exporter }, spans] = await Promise.all([import("./exporter.ts"), import("./gen-ai.ts")]);
     const exporter = new Exporter({ otlp, headers, serviceName, version: ctx.version, log: ctx.log });
+    // Undone last: what ends while the plugin goes is sent too.
+    ctx.defer(() => exporter.flush());
     ctx.add("meter", {
       name: "telemetry",
       finished: (record) => exporter.add(spans.chatSpan(record, Date.now())),
@@ -19,6 +21,5 @@ export default definePlugin({
     ctx.on("agent:failed", ({ context }) => exporter.add(spans.failedTurnSpan(context, Date.now())));
     ctx.on("agent:tool", ({ context }) => exporter.add(spans.toolSpan(context, Date.now())));
     ctx.task("send traces", { everyMs: flushMs }, () => exporter.flush());
-    ctx.defer(() => exporter.flush());
   },
 });

@@ -9,7 +9,7 @@ import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
-import { markFailure, traceOf } from "./open.ts";
+import { markFailure, traceOf, traceparentOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -31,6 +31,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     requestId: call.id,
     client: call.client,
     sessionKey: "embeddings",
+    traceparent: traceparentOf(call),
   });
   call.onDisconnect(() => job.cancel());
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {

@@ -12,7 +12,7 @@ import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
-import { markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
+import { markFailure, offerMessage, sessionKeyOf, traceOf, traceparentOf } from "./open.ts";
 import { writeForwarded } from "./write-forwarded.ts";
 
 export async function forward(endpoint: Endpoint, call: Call, request: ForwardRequest): Promise<void> {
@@ -24,6 +24,7 @@ export async function forward(endpoint: Endpoint, call: Call, request: ForwardRe
     requestId: call.id,
     client: call.client,
     sessionKey: sessionKeyOf(call, undefined),
+    traceparent: traceparentOf(call),
   });
   call.onDisconnect(() => job.cancel());
   try {

@@ -35,6 +35,7 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger, op
       stream: job.stream,
       composite: trace.composite,
       cached,
+      traceparent: job.traceparent,
     };
     let counted: Promise<unknown> | undefined;
     for (const meter of meters) {

@@ -36,6 +36,10 @@ export interface Opened {
   response: ChatResponse;
 }
 
+export function traceparentOf({ req }: Call): string | undefined {
+  return req.headers["traceparent"] as string | undefined;
+}
+
 /**
  * Offers the request to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
  * opened by then, `write` included; so does a client that disconnects, now or while the response is written. Where it
@@ -49,7 +53,17 @@ export async function openChat<T>(
 ): Promise<T> {
   const { request, fallbacks, stream, raw, native } = incoming;
   const sessionKey = sessionKeyOf(call, request["user"]);
-  const job = new Job({ request, fallbacks, raw, native, stream, requestId: call.id, client: call.client, sessionKey });
+  const job = new Job({
+    request,
+    fallbacks,
+    raw,
+    native,
+    stream,
+    requestId: call.id,
+    client: call.client,
+    sessionKey,
+    traceparent: traceparentOf(call),
+  });
   const caching = call.req.headers["cache-control"];
   job.cacheable = caching === undefined || !NO_STORE.test(caching);
   call.onDisconnect(() => job.cancel());

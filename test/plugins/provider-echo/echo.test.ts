@@ -188,4 +188,9 @@ test("smallest: references, alternatives, merged schemas, schemas without a type
   assert.ok(smallest({ type: "object", properties: { me: { $ref: "#" } }, required: ["me"] }));
 });
 
+test("a channel of echo's is tested like any other", async () => {
+  const tested = await gateway.json("POST", "/channels/slow/test", {});
+  assert.equal([tested.ok, tested.error, tested.model], [true, undefined, "slow"]);
+});
+
 test.run();

@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import { tracesUrl } from "../../../plugins/telemetry/exporter.ts";
+import { spanOf } from "../../../plugins/telemetry/span.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
@@ -99,6 +100,53 @@ test("a failure is one, a stream is measured, and other routes have their names"
   await until("the stream's", async () => spans.some(({ attributes }) => attributes["portico.stream"] === true));
   await (await gateway.request("POST", "/v1/embeddings", { model: "gone/emb", input: "x" })).text();
   await spanNamed("embeddings emb");
+});
+
+test("who sends a traceparent has the request in its own trace; what is none is passed over", async () => {
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const messages = [{ role: "user", content: "hi" }];
+  const traced = async (traceparent: string, path: string, body: object): Promise<Span> => {
+    const before = spans.length;
+    await (await gateway.request("POST", path, body, { headers: { traceparent } })).text();
+    await until("its span", async () => spans.length > before);
+    return spans.at(-1)!;
+  };
+  for (const [path, body] of [
+    ["/v1/chat/completions", { model: "echo", messages }],
+    ["/v1/messages", { model: "echo", max_tokens: 9, messages }],
+    ["/v1/embeddings", { model: "gone/emb", input: "x" }],
+    ["/v1/completions", { model: "gone/text", prompt: "x" }],
+  ] as const) {
+    const span = await traced(`00-${traceId}-00f067aa0ba902b7-00`, path, body);
+    assert.equal([span.traceId, span.parentSpanId], [traceId, "00f067aa0ba902b7"], path);
+  }
+  for (const wrong of ["", "x", `ff-${traceId}-00f067aa0ba902b7-01`, `00-${"0".repeat(32)}-00f067aa0ba902b7-01`]) {
+    const span = await traced(wrong, "/v1/chat/completions", { model: "echo", messages });
+    assert.is(span.parentSpanId, undefined, wrong);
+    assert.match(span.traceId, /^[0-9a-f]{32}$/);
+    assert.is.not(span.traceId, traceId);
+  }
+});
+
+test("a span holds nothing that a collector cannot read", () => {
+  const half = `${"a".repeat(255)}😀`;
+  const span = spanOf({
+    name: half,
+    kind: "internal",
+    endedAt: 1,
+    ms: 0,
+    attributes: {
+      cut: half,
+      lone: "x\ud800",
+      endless: Number.POSITIVE_INFINITY,
+      none: Number.NaN,
+      large: 1e21,
+      whole: 3,
+    },
+  });
+  const { name, attributes } = JSON.parse(JSON.stringify(span));
+  assert.is(name, `${"a".repeat(255)}\ufffd`);
+  assert.equal(plain(attributes), { cut: name, lone: "x\ufffd", large: 1e21, whole: "3" });
 });
 
 test("a turn holds its tools; nothing that was said is told", async () => {

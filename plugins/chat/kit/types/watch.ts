@@ -64,4 +64,6 @@ export interface ChatRecord {
   composite: boolean;
   /** Answered from an alias's cache: no channel was asked, and it cost nothing. */
   cached?: boolean;
+  /** The caller's own trace: its W3C `traceparent`, as it came. */
+  traceparent?: string | undefined;
 }

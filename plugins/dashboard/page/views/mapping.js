@@ -68,7 +68,7 @@ function page(name, config, kept, left) {
     );
     for (const [key, value] of changes) {
       await post("/kernel/config", {
-        key: `webhooks.mappings.${name}.${key}`,
+        key: `webhooks.mappings[${JSON.stringify(name)}].${key}`,
         value: value === "" ? undefined : value,
       });
       config[key] = value;
