@@ -12,6 +12,8 @@ type Hits = [at: number, count: number][];
 
 interface Log {
   hits: Hits;
+  /** Of all hits. */
+  used: number;
   /** Set where it has changed. */
   expiresAt?: number;
 }
@@ -43,15 +45,12 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
   const back = newestKnown - tx.now > windowMs ? newestKnown - tx.now : 0;
   if (back > 0) for (const hit of hits) hit[0] -= back;
   const since = tx.now - windowMs;
-  let used = 0;
-  for (const [at, count] of hits) if (at >= since) used += count;
+  forgetBefore(log, since);
+  const { used } = log;
   const allowed = used + cost <= max;
   const hit = allowed && cost > 0;
-  if (hit || back > 0) {
-    forgetBefore(hits, since);
-    if (hit) addHit(hits, tx.now, cost, max <= EXACT ? 1 : Math.max(1, Math.floor(windowMs / SLOTS)));
-    log.expiresAt = newestOf(hits) + windowMs + 1;
-  }
+  if (hit) addHit(log, tx.now, cost, max <= EXACT ? 1 : Math.max(1, Math.floor(windowMs / SLOTS)));
+  if (hit || back > 0) log.expiresAt = newestOf(hits) + windowMs + 1;
   const newest = newestOf(hits);
   return {
     allowed,
@@ -74,13 +73,16 @@ function* logOf(tx: Transaction, key: string): Operation<Log> {
       apart: true,
     };
     const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
-    log = { hits: rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [] };
+    const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];
+    log = { hits, used: hits.reduce((sum, [, count]) => sum + count, 0) };
     byKey.set(key, log);
   }
   return log;
 }
 
-function addHit(hits: Hits, now: number, cost: number, slotMs: number): void {
+function addHit(log: Log, now: number, cost: number, slotMs: number): void {
+  const { hits } = log;
+  log.used += cost;
   const at = (Math.floor(now / slotMs) + 1) * slotMs - 1;
   const last = hits.at(-1);
   if (last && last[0] >= at) last[1] += cost;
@@ -91,9 +93,12 @@ function newestOf(hits: Hits): number {
   return hits.at(-1)?.[0] ?? 0;
 }
 
-function forgetBefore(hits: Hits, since: number): void {
-  const kept = hits.findIndex(([at]) => at >= since);
-  hits.splice(0, kept < 0 ? hits.length : kept);
+function forgetBefore(log: Log, since: number): void {
+  const { hits } = log;
+  for (let first = hits[0]; first && first[0] < since; first = hits[0]) {
+    log.used -= first[1];
+    hits.shift();
+  }
 }
 
 /** How long until `excess` hits have left the window. */

@@ -113,6 +113,21 @@ test("a journal whose last entry is torn, or that holds older ones behind it, gi
   }
 });
 
+test("long entries in any alphabet fill the journal more than once: each is there, also after a power failure", async () => {
+  const warm = named("w", await warmUp(t.store, t.file));
+  const bodies = new Map(
+    named("t", 16).map((id, n) => [id, ["x", "é", "語", "😀"][n % 4]?.repeat(45_000 - n * 1000)] as const),
+  );
+  for (const [id, body] of bodies) await t.store.enqueue({ items: [{ id, lane: "main", kind: "wake", body }] });
+  const crash = powerFailure(t.file, "long");
+  crash.tables();
+  crash.journal();
+  const store = await reopened(crash.file);
+  for (const [id, body] of bodies) assert.ok((await store.items.get(id))?.body === body, id);
+  assert.is((await store.items.list({ limit: 1000 })).length, warm.length + bodies.size);
+  await store.close();
+});
+
 test("a repeated key is known and a limit counts, before anything is in the tables", async () => {
   await warmUp(t.store, t.file);
   assert.is((await wake(t.store, "a")).duplicate, undefined);

@@ -20,6 +20,8 @@ import { crc32 } from "node:zlib";
 const SIZE = 1 << 20;
 /** Length of the text, checksum, and the entry's number. */
 const HEAD = 16;
+/** Of a UTF-16 unit in UTF-8, in bytes. */
+const LONGEST = 3;
 
 export interface Entry {
   /** One more than that of the entry before. */
@@ -29,6 +31,8 @@ export interface Entry {
 
 export class JournalFile {
   readonly #descriptor: number;
+  /** As the file, as far as it is written: entries are put together in their places. */
+  readonly #bytes = Buffer.allocUnsafeSlow(SIZE);
   #position = 0;
   /** Where what was written last begins. */
   #newest = 0;
@@ -52,17 +56,19 @@ export class JournalFile {
     return new JournalFile(descriptor);
   }
 
-  hasRoom(texts: readonly string[]): boolean {
-    return texts.reduce((sum, text) => sum + HEAD + Buffer.byteLength(text), this.#position) <= SIZE;
+  /** `lengths`: of the texts, in UTF-16. */
+  hasRoom(lengths: readonly number[]): boolean {
+    return lengths.reduce((sum, length) => sum + HEAD + length * LONGEST, this.#position) <= SIZE;
   }
 
   /** Written to the system; a sync brings it to the disk. */
   write(entries: readonly Entry[]): void {
-    const bytes = Buffer.concat(entries.map(encoded));
-    const written = writeSync(this.#descriptor, bytes, 0, bytes.length, this.#position);
-    this.#newest = this.#position;
-    this.#position += written;
-    if (written < bytes.length) throw new Error("the journal was written in part");
+    const begin = this.#position;
+    for (const entry of entries) this.#position += encode(entry, this.#bytes, this.#position);
+    this.#newest = begin;
+    const length = this.#position - begin;
+    if (writeSync(this.#descriptor, this.#bytes, begin, length, begin) < length)
+      throw new Error("the journal was written in part");
   }
 
   /** What was written last is no entry any more: as far as a disk that fails can be told. */
@@ -97,13 +103,13 @@ async function syncDirectory(path: string): Promise<void> {
   await promisify(fsync)(descriptor).finally(() => closeSync(descriptor));
 }
 
-function encoded({ number, text }: Entry): Buffer {
-  const bytes = Buffer.allocUnsafe(HEAD + Buffer.byteLength(text));
-  bytes.writeUInt32LE(bytes.length - HEAD, 0);
-  bytes.writeDoubleLE(number, 8);
-  bytes.write(text, HEAD);
-  bytes.writeUInt32LE(crc32(bytes.subarray(8)), 4);
-  return bytes;
+/** Returns its length. */
+function encode({ number, text }: Entry, bytes: Buffer, at: number): number {
+  const length = bytes.write(text, at + HEAD);
+  bytes.writeUInt32LE(length, at);
+  bytes.writeDoubleLE(number, at + 8);
+  bytes.writeUInt32LE(crc32(bytes.subarray(at + 8, at + HEAD + length)), at + 4);
+  return HEAD + length;
 }
 
 /** The entries of a file that its process has left behind, in order. */

@@ -14,13 +14,15 @@ import { perform, type Write } from "../batch.ts";
 import type { Connection } from "../connection.ts";
 import { JournalFile, readEntries } from "./file.ts";
 import { SoleUse } from "./sole-use.ts";
-import { type Accepted, doneIn, noteDone, onlyReads, writeEach } from "./tables.ts";
+import { type Accepted, doneIn, noteDone, performReads, writeEach } from "./tables.ts";
 
 /** So that bringing them into the tables never holds the event loop for long: some milliseconds. */
 const MOST = 256;
 /** More writes at a time than this share the tables' pages as well, and are done sooner at once than twice. */
 const MOST_AT_ONCE = 8;
 const HAND_OVER_AGAIN_MS = 100;
+/** Characters that the time of an entry takes, at most. */
+const AROUND = 64;
 
 export interface JournalOptions {
   /** The store's. */
@@ -121,7 +123,7 @@ export class Journal {
     if (!this.#file) return undefined;
     try {
       const texts = writes.map(({ again }) => JSON.stringify(again?.entry));
-      return this.#file.hasRoom(texts) ? texts : undefined;
+      return this.#file.hasRoom(texts.map(({ length }) => length + AROUND)) ? texts : undefined;
     } catch {
       return undefined; // one of them cannot be written at all
     }
@@ -151,7 +153,7 @@ export class Journal {
     if (this.#last === 0) this.#last = this.#done = doneIn(connection);
     for (const [i, { operation, again, resolve }] of writes.entries()) {
       const now = clock();
-      const value = perform(connection, onlyReads(this.#current(connection).perform(operation, now)));
+      const value = performReads(connection, this.#current(connection).perform(operation, now));
       tell.push(() => resolve(value));
       if (again?.isNothing(value)) continue;
       const number = ++this.#last;
@@ -225,7 +227,10 @@ export class Journal {
     if (this.#gathered) return this.#gathered;
     const shared = new SharedTransaction(true);
     for (const { now, entry } of this.#accepted) {
-      perform(connection, onlyReads(shared.perform((tx) => this.#options.replay(tx, entry), now)));
+      performReads(
+        connection,
+        shared.perform((tx) => this.#options.replay(tx, entry), now),
+      );
     }
     this.#gathered = shared;
     return shared;

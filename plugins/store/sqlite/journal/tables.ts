@@ -55,12 +55,12 @@ export function writeEach(
   return touched;
 }
 
-/** What the journal takes only gathers rows: whatever it writes by itself would be in no transaction. */
-export function* onlyReads<T>(operation: Operation<T>): Operation<T> {
+/** `perform` for what the journal takes, which only gathers rows: whatever it writes by itself would be in no transaction. */
+export function performReads<T>(connection: Connection, operation: Operation<T>): T {
   let step = operation.next();
   while (!step.done) {
     if (!step.value.apart) throw new Error(`not for the journal: ${step.value.sql}`);
-    step = operation.next(yield step.value);
+    step = operation.next(connection.execute(step.value));
   }
   return step.value;
 }
