@@ -139,7 +139,9 @@ test("a server that crashes and comes back: writes wait for it, others are heard
   const [a, b] = (await open(2)) as [Store, Store];
   await a.kv.set("n", "before", 1);
   await server.stop("immediate");
-  await Promise.all([a.kv.set("n", "meanwhile", 2), server.start()]);
+  // a busy machine may take longer to start it than one write waits
+  const written = until("the write", async () => a.kv.set("n", "meanwhile", 2).then(() => true));
+  await Promise.all([written, server.start()]);
   assert.equal(await b.kv.list("n"), ["before", "meanwhile"]);
   let heard = 0;
   b.onWork("turn", () => heard++);

@@ -13,6 +13,8 @@ import { until } from "../../../support/until.ts";
 import { random } from "../temporary-store.ts";
 
 const MEMBER = join(import.meta.dirname, "member.program.ts");
+/** As the members have it. */
+const LEASE_MS = 700;
 const test = suite("processes over one PostgreSQL");
 const next = random(11);
 let server: TestPostgres;
@@ -102,17 +104,39 @@ async function expectAllWell(): Promise<void> {
   assert.equal(await store.check(), []);
 }
 
+/** What can happen to gateways; each takes some of their time, and leaves as many of them running. */
+const mishaps = {
+  async kill(running: Member[]): Promise<void> {
+    await take(running).kill();
+    running.push(start(`k${members.length}`));
+  },
+  async pause(running: Member[]): Promise<void> {
+    const late = take(running);
+    late.child.kill("SIGSTOP");
+    const paused = performance.now();
+    await progress(30);
+    await until("its leases to end", () => performance.now() - paused > LEASE_MS);
+    late.child.kill("SIGCONT");
+    running.push(late);
+  },
+  async cut(): Promise<void> {
+    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
+  },
+  async crash(): Promise<void> {
+    await server.stop("immediate");
+    await server.start();
+  },
+};
+const take = (running: Member[]) => running.splice(Math.floor(next() * running.length), 1)[0] as Member;
+
 for (const count of [2, 4]) {
-  test(`${count} that are killed at any moment lose nothing, finish nothing twice, and keep to one limit`, async () => {
-    const nextAt = store.now();
-    await store.schedules.put({ kind: "cron", id: "job", enabled: true, nextAt, body: {} });
-    let running = Array.from({ length: count }, (_, n) => start(`m${n}`));
+  test(`${count} that are killed, paused and cut off, over a server that crashes, lose nothing, finish nothing twice, and keep to one limit`, async () => {
+    await store.schedules.put({ kind: "cron", id: "job", enabled: true, nextAt: store.now(), body: {} });
+    const running = Array.from({ length: count }, (_, n) => start(`m${n}`));
     await until("all at work", () => running.every((member) => member.said("finished").length > 0));
-    for (let kills = 0; kills < 3; kills++) {
-      await progress(20 + Math.floor(next() * 60));
-      const [victim] = running.splice(Math.floor(next() * running.length), 1) as [Member];
-      await victim.kill();
-      running = [...running, start(`k${kills}`)];
+    for (const mishap of ["kill", "cut", "pause", "crash", "kill"] as const) {
+      await progress(20 + Math.floor(next() * 40));
+      await mishaps[mishap](running);
     }
     await progress(50);
     await until("the limit to be used up", () => allSaid("denied").length > 0);
@@ -123,22 +147,6 @@ for (const count of [2, 4]) {
     assert.ok(allSaid("fired").length > 10, "slots are fired all the time");
   });
 }
-
-test("connections that are cut and a server that crashes under two: nothing acknowledged is lost or there twice", async () => {
-  const nextAt = store.now();
-  await store.schedules.put({ kind: "cron", id: "job", enabled: true, nextAt, body: {} });
-  const running = [start("m0"), start("m1")];
-  await until("both at work", () => running.every((member) => member.said("finished").length > 0));
-  for (let cuts = 0; cuts < 3; cuts++) {
-    await progress(20 + Math.floor(next() * 60));
-    server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
-  }
-  await progress(50);
-  await server.stop("immediate");
-  await server.start();
-  await progress(50);
-  await expectAllWell();
-});
 
 test("one that is paused beyond its lease wakes up late, and its finish is refused", async () => {
   await store.enqueue({ items: [{ id: "t1", lane: "a", kind: "turn", body: {} }] });
