@@ -16,9 +16,11 @@ const startedAfterMs = 3000;
 
 const here = import.meta.dirname;
 const program = join(here, "program.cjs");
-const compiled = join(here, process.argv[2] === "start" ? "start.v8" : "command.v8");
+const isStart = process.argv[2] === "start";
+const compiled = join(here, isStart ? "start.v8" : "command.v8");
 
-holdEngine(); // before anything is compiled: what is kept is good for one setting
+// A command is over too soon for that. Before anything is compiled: what is kept is good for one setting.
+if (isStart) holdEngine();
 const code = readFileSync(program, "latin1");
 const hash = code.slice(0, code.indexOf("\n"));
 const kept = readKept<{ id: string }>(compiled);
@@ -49,7 +51,7 @@ function keepLater(): void {
 
 function keepCompiled(): void {
   process.off("exit", keepCompiled);
-  holdEngine();
+  if (isStart) holdEngine();
   const body = script.createCachedData();
   keep(compiled, { id: idOf(body) }, body);
 }

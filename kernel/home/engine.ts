@@ -2,7 +2,6 @@
  * What V8 takes to be fast and an idle process would not give back: for what a start makes and keeps, a young generation of
  * 16 MB; for what it calls often and then never again, the optimizing compiler, of whose code 4 MB are read in.
  */
-import { setFlagsFromString } from "node:v8";
 
 const LOOK_MS = 500;
 /** Of processor time between two looks. An idle gateway needs a tenth of it. */
@@ -12,11 +11,15 @@ const builtins = ["crypto", "http", "https", "os", "perf_hooks", "worker_threads
 
 let watch: NodeJS.Timeout | undefined;
 
+function setFlags(...flags: string[]): void {
+  const { setFlagsFromString } = process.getBuiltinModule("node:v8"); // takes time to load, and commands do without
+  for (const flag of flags) setFlagsFromString(flag);
+}
+
 /** To be called before anything of ours is loaded: what the engine keeps of compiled code is good for one setting. */
 export function holdEngine(): void {
   for (const name of builtins) process.getBuiltinModule(name);
-  setFlagsFromString("--semi-space-growth-factor=1");
-  setFlagsFromString("--no-opt");
+  setFlags("--semi-space-growth-factor=1", "--no-opt");
   letEngineGoAtWork();
 }
 
@@ -29,8 +32,7 @@ export function letEngineGoAtWork(): void {
     const used = (user + system) / 1000;
     if (used - before > WORK_MS) {
       clearInterval(watch);
-      setFlagsFromString("--semi-space-growth-factor=2");
-      setFlagsFromString("--opt");
+      setFlags("--semi-space-growth-factor=2", "--opt");
     }
     before = used;
   }, LOOK_MS).unref();
