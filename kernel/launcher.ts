@@ -19,8 +19,7 @@ const program = join(here, "program.cjs");
 const isStart = process.argv[2] === "start";
 const compiled = join(here, isStart ? "start.v8" : "command.v8");
 
-// A command is over too soon for that. Before anything is compiled: what is kept is good for one setting.
-if (isStart) holdEngine();
+if (isStart) holdEngine(); // before anything is compiled: what is kept is good for one setting
 const code = readFileSync(program, "latin1");
 const hash = code.slice(0, code.indexOf("\n"));
 const kept = readKept<{ id: string }>(compiled);

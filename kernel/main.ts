@@ -15,7 +15,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
 
-const program = runProgram({
+void runProgram({
   argv: process.argv.slice(2),
   env: process.env,
   cwd: process.cwd(),
@@ -24,7 +24,6 @@ const program = runProgram({
   stdout: process.stdout,
   stderr: process.stderr,
   loaderFor,
-});
-void program.then((code) => {
+}).then((code) => {
   process.exitCode = code;
 });

@@ -14,15 +14,11 @@ import type { Paths } from "./types.ts";
  * `.build/cache`, those of users in the home. Source maps cost time at each load: only what users write (and edit) has them.
  */
 export function loaderFor({ package: packageDir, state }: Pick<Paths, "package" | "state">): Loader {
-  const ownCache = join(packageDir, ".build", "cache");
   const isOwn = (entry: string) => isInside(entry, packageDir);
   return createLoader({
     builtIn: (entry) => builtIn.get(relative(packageDir, entry)),
     host: (id) => hostModule(id, packageDir),
-    cacheFile: (entry) =>
-      isOwn(entry)
-        ? join(ownCache, cacheName(entry, relative(packageDir, entry)))
-        : join(state, "cache", cacheName(entry, entry)),
+    cacheFile: (entry) => join(isOwn(entry) ? join(packageDir, ".build") : state, "cache", cacheName(entry)),
     isOwn,
   });
 }
@@ -40,7 +36,7 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   return import(pathToFileURL(file).href);
 }
 
-/** Readable, and different for each key. */
-export function cacheName(entry: string, key: string): string {
-  return `${basename(dirname(entry))}-${sha(key).slice(0, 12)}.cjs`;
+/** Readable, and different for each entry. */
+export function cacheName(entry: string): string {
+  return `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;
 }

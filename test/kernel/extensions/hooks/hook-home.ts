@@ -107,7 +107,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     memberNames: () => ["kv", "chat"],
     loader: createLoader({
       host: async () => ({}),
-      cacheFile: (entry) => join(dir, "cache", cacheName(entry, entry)),
+      cacheFile: (entry) => join(dir, "cache", cacheName(entry)),
     }),
     settings: () => settings,
     lookup: (key) => config[key],

@@ -45,7 +45,7 @@ async function hostOf(plugins: Record<string, string>) {
     roots: () => ["bundled", "home"].map((name, rank) => ({ name, dir: join(dir, name), rank })),
     loader: createLoader({
       host: async () => ({}),
-      cacheFile: (entry) => join(home, "cache", cacheName(entry, entry)),
+      cacheFile: (entry) => join(home, "cache", cacheName(entry)),
     }),
     parts: {
       log,
