@@ -41,6 +41,7 @@ export async function request(method, path, { body, signal } = {}) {
 
 export const get = async (path, options) => (await request("GET", path, options)).json();
 export const post = async (path, body) => (await request("POST", path, { body })).json();
+export const patch = async (path, body) => (await request("PATCH", path, { body })).json();
 export const del = async (path) => (await request("DELETE", path)).json();
 
 /** The value, or the error: for pages of several parts, of which each may be missing. */

@@ -1,10 +1,17 @@
-/** `/kernel/config`: the configuration for who looks at it from elsewhere, secrets masked, and one key of it to write. */
+/** `/kernel/config`: the configuration for who looks at it from elsewhere, secrets masked; a key of it, or members of an object, to write. */
 import { compile, isPorticoError, type Management, MASK, type Mount, PorticoError, Type } from "portico";
 import { printable } from "../config/schema.ts";
 
 const change = compile(
   Type.Object(
     { key: Type.String({ minLength: 1 }), value: Type.Optional(Type.Unknown()) },
+    { additionalProperties: false },
+  ),
+);
+
+const membersChange = compile(
+  Type.Object(
+    { path: Type.Array(Type.String(), { minItems: 1 }), members: Type.Record(Type.String(), Type.Unknown()) },
     { additionalProperties: false },
   ),
 );
@@ -27,16 +34,43 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
     { ...owner, summary: "Writes one key of the configuration; without a value it is removed" },
     async (call) => {
       const { key, value } = await call.json(change);
-      // whoever saves what was masked would lose what stands there
-      if (JSON.stringify(value ?? null).includes(MASK))
-        throw new PorticoError("invalid_request_error", "The value is masked: give the secret itself.", {
-          param: "value",
-        });
-      await (value === undefined ? config.unset(key) : config.set(key, value)).catch((error: unknown) => {
-        if (!isPorticoError(error) || error.code !== "config_error") throw error;
-        throw new PorticoError("invalid_request_error", error.message, { param: "value", cause: error });
-      });
+      refuseMasked(value, "value");
+      await (value === undefined ? config.unset(key) : config.set(key, value)).catch(refusing("value"));
       return { ok: true, key };
     },
   );
+  mount.route(
+    "PATCH",
+    "/kernel/config",
+    { ...owner, summary: "Writes members of one object of the configuration, all or none; null removes one" },
+    async (call) => {
+      const { path, members } = await call.json(membersChange);
+      refuseMasked(members, "members");
+      let there: unknown = config.shown();
+      for (const step of path) there = isObject(there) && Object.hasOwn(there, step) ? there[step] : undefined;
+      // Of a member that is undefined the text stays as it is: what is shown of it is not what stands there.
+      const kept = isObject(there) ? Object.keys(there).map((name) => [name, undefined]) : [];
+      const removed = (name: string) => members[name] === null;
+      const next = Object.entries({ ...Object.fromEntries(kept), ...members }).filter(([name]) => !removed(name));
+      await config.set(path, Object.fromEntries(next)).catch(refusing("members"));
+      return { ok: true, path };
+    },
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whoever saves what was masked would lose what stands there. */
+function refuseMasked(value: unknown, param: string): void {
+  if (JSON.stringify(value ?? null).includes(MASK))
+    throw new PorticoError("invalid_request_error", "The value is masked: give the secret itself.", { param });
+}
+
+function refusing(param: string): (error: unknown) => never {
+  return (error) => {
+    if (!isPorticoError(error) || error.code !== "config_error") throw error;
+    throw new PorticoError("invalid_request_error", error.message, { param, cause: error });
+  };
 }

@@ -1,5 +1,5 @@
 /** One mapping of the webhooks: its words, tried on a request that was caught before they are saved. */
-import { attempt, get, post } from "../api.js";
+import { attempt, get, patch, post } from "../api.js";
 import { action, h, json, notice, problem, say } from "../dom.js";
 
 export const mapping = {
@@ -66,14 +66,11 @@ function page(name, config, kept, left) {
     const changes = Object.entries(values()).filter(
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key]),
     );
-    for (const [key, value] of changes) {
-      await post("/kernel/config", {
-        key: `webhooks.mappings[${JSON.stringify(name)}].${key}`,
-        value: value === "" ? undefined : value,
-      });
-      config[key] = value;
-    }
-    return changes.length === 0 ? "Nothing has changed" : `${changes.map(([key]) => key).join(", ")} of ${name}: saved`;
+    if (changes.length === 0) return "Nothing has changed";
+    const members = Object.fromEntries(changes.map(([key, value]) => [key, value === "" ? null : (value ?? null)]));
+    await patch("/kernel/config", { path: ["webhooks", "mappings", name], members });
+    Object.assign(config, Object.fromEntries(changes));
+    return `${changes.map(([key]) => key).join(", ")} of ${name}: saved`;
   }
 
   function insert(path) {
