@@ -48,7 +48,11 @@ export function createService(
 
   async function turn(turnId: string): Promise<TurnStatus | undefined> {
     const item = await agent.store().items.get(turnId);
-    return item?.kind === "turn" ? turnStatus(item as WorkItem<TurnBody>) : undefined;
+    if (item?.kind === "turn") return turnStatus(item as WorkItem<TurnBody>);
+    if (item === undefined || item.kind === WAKE || item.kind === WAKE_NOW) return undefined;
+    // what was collected with others is known by its own id, and has become a turn together with them
+    const next = (item.result as { became?: string } | undefined)?.became ?? item.drainedBy;
+    return next === undefined ? undefined : turn(next);
   }
 
   async function waitFor(

@@ -230,6 +230,12 @@ test("a burst with one key becomes one turn, in which every delivery stands", as
   assert.match((await gateway.ended(other.body.turnId)).result, /Change of b: 9/);
   const { messageCount } = await gateway.json("GET", `/sessions/${encodeURIComponent(answers[0]?.body.sessionId)}`);
   assert.is(messageCount, 2);
+  // as `portico turns show` asks, by the id that the sender of each was told
+  for (const { body } of [...answers, other]) {
+    const turn = await gateway.json("GET", `/turns/${body.turnId}`);
+    assert.is(turn.state, "done");
+    assert.is(turn.sessionId, body.sessionId);
+  }
 });
 
 const sign = (body: string, secret: string) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
