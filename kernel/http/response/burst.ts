@@ -6,22 +6,12 @@
 const MOST = 64;
 
 let waiting: (() => void)[] = [];
-let scheduled = false;
 
 /** Calls `write` before the next turn of the event loop. It must not throw. */
 export function inBurst(write: () => void): void {
-  if (waiting.push(write) >= MOST) {
-    flush();
-    return;
-  }
-  if (scheduled) return;
-  scheduled = true;
-  setImmediate(late);
-}
-
-function late(): void {
-  scheduled = false;
-  flush();
+  const count = waiting.push(write);
+  if (count === 1) setImmediate(flush);
+  else if (count >= MOST) flush();
 }
 
 function flush(): void {
