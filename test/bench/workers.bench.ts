@@ -1,7 +1,9 @@
 /**
  * Two workers beside one, at chats that keep the gateway's cores busy. Where there are four cores, load and upstream have
  * two of them for themselves, and requests a second are compared; elsewhere they would take them from the workers, and
- * only what a request costs is. Also what a further worker takes of the memory.
+ * only what a request costs is, beside two gateways that know nothing of each other and are loaded at once: two processes
+ * are in each other's way in the processor's caches, and that is not the workers' doing. Also what a further worker takes of
+ * the memory.
  */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -54,19 +56,20 @@ export default async function bench(): Promise<Bench> {
       if (isApart) for (const pid of familyOf(child.pid!)) pin(pid, `2-${cores - 1}`);
       return { name: `${workers}`, port: own, headers: `authorization: Bearer ${token}\r\n`, process: child };
     };
-    const subjects = [await start(1), await start(2)] as const;
+    const subjects = [[await start(1)], [await start(2)], [await start(1), await start(1)]] as const;
     // what a start leaves to be done is done
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-    const idle = memoryOf(subjects[1]);
-    const [one, two] = await inTurn(subjects);
+    const idle = memoryOf(subjects[1][0]);
+    const [one, two, pair] = await inTurn(subjects);
     const rate = ratios(
       two.map(({ perSecond }) => perSecond),
       one.map(({ perSecond }) => perSecond),
     );
-    const cost = ratios(
-      two.map(({ micros }) => micros),
-      one.map(({ micros }) => micros),
-    );
+    const costBeside = (others: readonly Reading[]) =>
+      ratios(
+        two.map(({ micros }) => micros),
+        others.map(({ micros }) => micros),
+      );
     return {
       name: `workers (${cores} cores${isApart ? ", two of them for load and upstream" : ": too few to tell them from the load"})`,
       figures: [
@@ -81,7 +84,8 @@ export default async function bench(): Promise<Bench> {
         },
         { what: "1 worker: CPU", value: median(one.map(({ micros }) => micros)), unit: "µs/req" },
         { what: "2 workers: CPU of all processes", value: median(two.map(({ micros }) => micros)), unit: "µs/req" },
-        { what: "2 workers: CPU, ratio", ...cost, unit: "×", ratioTo: "1 worker", limit: 1.1 },
+        { what: "2 workers: CPU, ratio", ...costBeside(one), unit: "×", ratioTo: "1 worker", limit: 1.1 },
+        { what: "2 workers: CPU, ratio", ...costBeside(pair), unit: "×", ratioTo: "2 gateways at once", limit: 1.1 },
         ...idle,
       ],
     };
@@ -108,34 +112,39 @@ function memoryOf({ process: { pid } }: Subject): Figure[] {
   ];
 }
 
+type Loaded = readonly [Subject, ...Subject[]];
+type Readings = [one: Reading[], two: Reading[], pair: Reading[]];
+
 /** Rounds in turn, over connections that are kept: to hand them out costs what it costs once. */
-async function inTurn(subjects: readonly [Subject, Subject]): Promise<[Reading[], Reading[]]> {
-  const seen: [Reading[], Reading[]] = [[], []];
-  const sockets = await Promise.all(
-    subjects.map((subject) =>
-      Promise.all(Array.from({ length: CONNECTIONS * Number(subject.name) }, () => open(subject))),
-    ),
-  );
-  for (const [at, subject] of subjects.entries())
-    await load(subject, sockets[at] as Socket[], WARM_UP * Number(subject.name));
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [at, subject] of subjects.entries())
-      seen[at]?.push(await load(subject, sockets[at] as Socket[], REQUESTS));
+async function inTurn(subjects: readonly [Loaded, Loaded, Loaded]): Promise<Readings> {
+  const seen: Readings = [[], [], []];
+  const sockets = new Map<Subject, Socket[]>();
+  for (const subject of subjects.flat()) {
+    const count = CONNECTIONS * Number(subject.name);
+    sockets.set(subject, await Promise.all(Array.from({ length: count }, () => open(subject))));
+    await load([subject], sockets, WARM_UP * Number(subject.name));
   }
-  for (const socket of sockets.flat()) socket.destroy();
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [at, loaded] of subjects.entries()) seen[at]?.push(await load(loaded, sockets, REQUESTS));
+  }
+  for (const socket of [...sockets.values()].flat()) socket.destroy();
   return seen;
 }
 
-async function load(subject: Subject, sockets: readonly Socket[], count: number): Promise<Reading> {
-  const request = requestOf(subject, { messages: MESSAGES });
-  const processes = familyOf(subject.process.pid!);
+/** So many requests, in equal parts to all at once. */
+async function load(loaded: Loaded, sockets: ReadonlyMap<Subject, Socket[]>, count: number): Promise<Reading> {
+  const processes = loaded.flatMap(({ process: { pid } }) => familyOf(pid!));
   const used = () => processes.reduce((sum, pid) => sum + cpuMicros(pid), 0);
-  let left = count;
   const cpu = used();
   const began = performance.now();
   await Promise.all(
-    sockets.map(async (socket) => {
-      while (left-- > 0) await exchange(socket, request);
+    loaded.map(async (subject) => {
+      const request = requestOf(subject, { messages: MESSAGES });
+      let left = count / loaded.length;
+      const ask = async (socket: Socket) => {
+        while (left-- > 0) await exchange(socket, request);
+      };
+      await Promise.all((sockets.get(subject) ?? []).map(ask));
     }),
   );
   const perSecond = count / ((performance.now() - began) / 1000);
