@@ -3,9 +3,9 @@
  * 16 MB; for what it calls often and then never again, the optimizing compiler, of whose code 4 MB are read in.
  */
 
-const LOOK_MS = 500;
-/** Of processor time between two looks. An idle gateway needs a tenth of it. */
-const WORK_MS = 25;
+const LOOK_MS = 100;
+/** Of processor time between two looks: a few requests. An idle gateway needs a twentieth of it. */
+const WORK_MS = 10;
 /** Both halves of the young generation: twice of it saves no processor time at 50 streams, half of it costs as much again. */
 const YOUNG_BYTES = 16 * 1024 * 1024;
 /** Node's own modules bring compiled code that is good for the engine's defaults alone: these are loaded before. */
