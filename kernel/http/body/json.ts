@@ -28,7 +28,7 @@ export function checkJsonType(req: IncomingMessage): void {
  * Throws `invalid_json`; the message tells the place, never the text around it, which may be a secret.
  * `latin1`: the bytes as a text, a character each, where that is there already.
  */
-export function parseJson(bytes: Buffer, latin1?: string): unknown {
+export function parseJson(bytes: Buffer, { latin1 }: { latin1?: string } = {}): unknown {
   if (bytes.length === 0) throw invalid("The request body is empty. Send a JSON value.");
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
   let value: unknown;

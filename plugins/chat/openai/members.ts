@@ -20,7 +20,7 @@ export async function jsonBody(call: Call): Promise<unknown> {
 /** The value of a body. Throws as `jsonBody` does. */
 export function parseBody(bytes: Buffer, raw: RawBody = bytes): unknown {
   if (bytes.length >= LARGE_BYTES) checkWidth(latin1Of(raw));
-  return parseJson(bytes, typeof raw === "string" ? raw : undefined);
+  return parseJson(bytes, typeof raw === "string" ? { latin1: raw } : {});
 }
 
 /** A caller's own bytes; short ones as a text with a character for each, which is quicker to search, cut and send. */

@@ -19,7 +19,8 @@ function refuse(error: unknown): never {
 
 /** The same for a body that has been read already. */
 export async function readBytes(bytes: Buffer, type: string | undefined): Promise<unknown> {
-  return (readerOf(type) ?? parseJson)(bytes, type ?? "");
+  const read = readerOf(type);
+  return read ? read(bytes, type ?? "") : parseJson(bytes);
 }
 
 /** True where the bytes are more than a text, so that the value is kept instead. */
