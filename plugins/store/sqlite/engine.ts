@@ -151,9 +151,10 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   /** What is in the journal alone is in the tables after this, as far as they can be written. */
   async function gathered(): Promise<void> {
-    if (!journal.isWaiting || problem !== undefined || maintenance.held) return;
-    await flush(true);
-    await writing;
+    for (let tries = 0; tries < 5 && journal.isWaiting && problem === undefined && !maintenance.held; tries++) {
+      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, 20)); // the file was busy
+      await flush(true).then(() => writing);
+    }
   }
 
   async function accept(connection: Connection, batch: readonly Waiting[], texts: readonly string[]): Promise<void> {
