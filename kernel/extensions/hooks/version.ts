@@ -93,7 +93,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     candidate,
     meta,
     handler,
-    traced: mayLeave || (isUsers && handler.length > 1),
+    traced: mayLeave || (isUsers && handler.length !== 1),
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
     loops,
     loadMs: performance.now() - began,

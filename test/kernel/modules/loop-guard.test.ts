@@ -149,6 +149,8 @@ test("tells which code may leave something to run later", () => {
     "const later = require; module.exports = () => later('node:timers');",
     "module.exports = function () { arguments[1].emit('a:b', {}); };",
     "module.exports = (event, ...rest) => {};",
+    "module.exports = (event, ctx = {}) => { ctx.emit('a:b', {}); };",
+    "module.exports = (event, { kv: { set } } = {}) => { set('a', 1); };",
   ];
   for (const body of something) assert.ok(mayRunLater(wrapped(body)), body);
 });
