@@ -292,7 +292,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       await opening?.catch(() => {});
       await checkpoints.stop();
       clearTimeout(gathering);
-      journal.close(current);
+      await journal.close(current);
       current?.close();
       current = undefined;
     },

@@ -24,6 +24,8 @@ test.after.each(async () => {
 
 const journalOf = (file: string) => `${file}-accepted`;
 const bytesOf = (file: string) => readFileSync(journalOf(file));
+/** It has an entry: not while it is being made. */
+const isUsed = (file: string) => existsSync(journalOf(file)) && bytesOf(file).some((byte) => byte !== 0);
 const limit = { key: "l", max: 1000, windowMs: 60_000 };
 
 function wake(store: Store, id: string, key = id) {
@@ -40,7 +42,7 @@ async function warmUp(store: Store, file: string): Promise<number> {
   let n = 0;
   await until("the journal is used", async () => {
     await wake(store, `w${n++}`);
-    return existsSync(journalOf(file)) && bytesOf(file)[0] !== 0;
+    return isUsed(file);
   });
   return n;
 }
@@ -195,7 +197,7 @@ test("a second process may open the store whose first one was killed with a jour
   await first.ask("open");
   await until("its journal is used", async () => {
     await first.ask("enqueue", `f${Math.random()}`);
-    return existsSync(journalOf(t.file)) && bytesOf(t.file)[0] !== 0;
+    return isUsed(t.file);
   });
   await first.ask("enqueue", "last");
   const second = openInChild(t.file);
@@ -242,6 +244,15 @@ test("closed in order, it leaves no journal; all of it is the user's own", async
   for (const end of ["-accepted", "-accepted-lock"]) assert.is(statSync(t.file + end).mode & 0o777, 0o600);
   await t.store.close();
   assert.not.ok(existsSync(journalOf(t.file)));
+});
+
+test("closed while its journal is being made, it leaves none either", async () => {
+  await wake(t.store, "first");
+  await t.store.close();
+  assert.not.ok(existsSync(journalOf(t.file)));
+  const again = await reopened(t.file);
+  await expectAll(again, ["first"]);
+  await again.close();
 });
 
 test.run();

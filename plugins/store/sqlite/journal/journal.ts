@@ -43,6 +43,7 @@ export class Journal {
   readonly #options: JournalOptions;
   readonly #path: string;
   #state: "unopened" | "opening" | "open" | "off";
+  #opening: Promise<void> | undefined;
   #isStarted = false;
   #isClosed = false;
   #hasFailed = false;
@@ -119,7 +120,7 @@ export class Journal {
   textsOf(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): string[] | undefined {
     if (this.#state === "off" || writes.length > MOST_AT_ONCE) return undefined;
     if (!writes.every(({ again }) => again && !again.kinds.some(isAwaited))) return undefined;
-    if (this.#state === "unopened") void this.#open();
+    if (this.#state === "unopened") this.#opening = this.#open();
     if (!this.#file) return undefined;
     try {
       const texts = writes.map(({ again }) => JSON.stringify(again?.entry));
@@ -136,7 +137,6 @@ export class Journal {
     } catch (error) {
       this.#options.log.debug({ err: error }, "store: it goes without its journal");
     }
-    if (this.#isClosed) return this.close(undefined);
     if (this.#state === "opening") this.#state = this.#file ? "open" : "off";
   }
 
@@ -246,6 +246,7 @@ export class Journal {
   ): Promise<void> {
     this.#state = "off";
     try {
+      await this.#opening;
       await gathered();
       while (!this.#isClosed && !(await use((connection) => this.#remove(connection)))) {
         await new Promise((resolve) => setTimeout(resolve, HAND_OVER_AGAIN_MS).unref());
@@ -258,9 +259,10 @@ export class Journal {
   }
 
   /** What could not be brought into the tables stays in the file, for the next start. */
-  close(connection: Connection | undefined): void {
+  async close(connection: Connection | undefined): Promise<void> {
     this.#isClosed = true;
     this.#state = "off";
+    await this.#opening;
     if (!this.#remove(connection)) this.#file?.close();
     this.#file = undefined;
     this.#use?.end();
