@@ -105,9 +105,7 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
         ({ method, route, tally }) => [...tally].map(([status, count]) => ({ method, route, status, count })),
       ),
     routes: (): RouteInfo[] =>
-      routes
-        .list()
-        .map(({ method, path, route: { access, summary, body } }) => ({ method, path, access, summary, body })),
+      routes.list().map(({ method, path, route: { handler, tally, ...options } }) => ({ method, path, ...options })),
   };
 }
 

@@ -65,8 +65,9 @@ export interface RouteOptions {
   maxBodyBytes?: number;
   /** One line for listings. */
   summary?: string;
-  /** The schema of its JSON body, for listings: the handler checks it by itself. */
-  body?: TSchema;
+  /** What its query and its JSON body hold, for listings (a function is called then): the handler checks by itself. */
+  query?: TSchema | (() => Promise<TSchema>);
+  body?: TSchema | (() => Promise<TSchema>);
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -124,7 +125,7 @@ export interface ServerRoutes {
 }
 
 /** One route as it was mounted. `path` is in polka's syntax. */
-export interface RouteInfo extends Pick<RouteOptions, "access" | "summary" | "body"> {
+export interface RouteInfo extends RouteOptions {
   method: string;
   path: string;
 }

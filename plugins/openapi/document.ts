@@ -1,5 +1,5 @@
 /** An OpenAPI 3.1 document of routes (https://spec.openapis.org/oas/v3.1.0). */
-import type { RouteInfo, ServerRoutes } from "portico";
+import type { RouteInfo, ServerRoutes, TSchema } from "portico";
 
 type Operation = Record<string, unknown>;
 
@@ -13,7 +13,7 @@ const security: Record<RouteInfo["access"], readonly object[]> = {
 };
 
 /** The document. Paths that several servers have are described once each, with the server's address. */
-export function describeRoutes(servers: readonly ServerRoutes[], version: string): Record<string, unknown> {
+export async function describeRoutes(servers: readonly ServerRoutes[], version: string): Promise<object> {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const { server, url, routes } of servers) {
     for (const route of routes) {
@@ -23,7 +23,7 @@ export function describeRoutes(servers: readonly ServerRoutes[], version: string
       const item = (paths[path] ??= {});
       const method = route.method.toLowerCase();
       // The gateway's own come first, and keep the place.
-      item[method] ??= { ...operationOf(route, server), ...(server === "gateway" ? {} : { servers: [{ url }] }) };
+      item[method] ??= { ...(await operationOf(route, server)), servers: server === "gateway" ? undefined : [{ url }] };
     }
   }
   return {
@@ -35,20 +35,37 @@ export function describeRoutes(servers: readonly ServerRoutes[], version: string
   };
 }
 
-function operationOf({ method, path, access, summary, body }: RouteInfo, server: string): Operation {
-  const names = [...path.matchAll(/:(\w+)\??|\*/g)].map(([, name = "rest"]) => name);
+async function operationOf(
+  { method, path, access, summary, query, body }: RouteInfo,
+  server: string,
+): Promise<Operation> {
+  const takesBody = method !== "GET" && method !== "DELETE";
   return {
     operationId: idOf(method, path, server),
     summary,
     tags: [server === "gateway" ? (path.split("/")[1] ?? "") : server],
     security: security[access],
-    parameters: names.map((name) => ({ name, in: "path", required: true, schema: { type: "string" } })),
-    requestBody:
-      method === "GET" || method === "DELETE"
-        ? undefined
-        : { content: { "application/json": { schema: body ?? { type: "object" } } } },
+    parameters: parametersOf(path, await loaded(query)),
+    requestBody: takesBody
+      ? { content: { "application/json": { schema: (await loaded(body)) ?? { type: "object" } } } }
+      : undefined,
     responses: { "200": { description: "The response." }, default: { $ref: "#/components/responses/error" } },
   };
+}
+
+const loaded = (schema: RouteInfo["query"]) => (typeof schema === "function" ? schema() : schema);
+
+/** Those of the path, then those of the query; a schema of the query's that has a name of the path's is that one's. */
+function parametersOf(path: string, query: TSchema | undefined): object[] {
+  const names = [...path.matchAll(/:(\w+)\??|\*/g)].map(([, name = "rest"]) => name);
+  const fields: Record<string, TSchema> = query?.["properties"] ?? {};
+  const needed: readonly string[] = query?.["required"] ?? [];
+  return [
+    ...names.map((name) => ({ name, in: "path", required: true, schema: fields[name] ?? { type: "string" } })),
+    ...Object.entries(fields)
+      .filter(([name]) => !names.includes(name))
+      .map(([name, schema]) => ({ name, in: "query", required: needed.includes(name), schema })),
+  ];
 }
 
 /** `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`; with the server's name where it is not the gateway's own. */

@@ -5,7 +5,10 @@ import type { Targets } from "../targets/targets.ts";
 
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
   for (const [method, path] of PATHS) {
-    server.route(method, path, { access: "control" }, (call) => answer(call, method, path, targets));
+    const described = async () => (await import("./described.ts")).describeInput(method, path);
+    const query = async () => (await described()).query;
+    const body = method === "POST" ? async () => (await described()).body : undefined;
+    server.route(method, path, { access: "control", query, body }, (call) => answer(call, method, path, targets));
   }
 }
 

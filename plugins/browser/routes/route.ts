@@ -17,7 +17,7 @@ export interface Route {
 }
 
 /** Fields of every route. */
-const COMMON = {
+export const COMMON = {
   profile: Type.Optional(Type.String({ minLength: 1 })),
   targetId: Type.Optional(Type.String({ minLength: 1 })),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),

@@ -57,4 +57,41 @@ test("every route of every server is described, a user's plugin's too", async ()
   }
 });
 
+test("what the browser's routes take is described by the declarations that requests are checked by", async () => {
+  const gateway = await startGateway();
+  try {
+    const { paths } = await gateway.json("GET", "/openapi.json");
+    const fields = (path: string, method: string, place: string) =>
+      Object.fromEntries(
+        paths[path][method].parameters.filter((one: any) => one.in === place).map((one: any) => [one.name, one]),
+      );
+    const asked = fields("/snapshot", "get", "query");
+    for (const name of ["format", "mode", "interactive", "compact", "depth", "selector", "frame", "labels", "limit"])
+      assert.is(asked[name]?.required, false, name);
+    assert.equal(asked.depth.schema.type, "integer");
+    assert.equal(
+      asked.format.schema.anyOf.map(({ const: one }: any) => one),
+      ["ai", "aria"],
+    );
+    assert.ok(fields("/requests", "get", "query").filter);
+    // every route takes the profile there; a parameter of the path is none of the query
+    const { servers } = await gateway.json("GET", "/kernel/status");
+    for (const [path, item] of Object.entries<any>(paths))
+      for (const [method, operation] of Object.entries<any>(item))
+        if (operation.servers?.[0].url === servers.browser && !path.startsWith("/extension"))
+          assert.ok(fields(path, method, "query").profile, `${method} ${path}`);
+    assert.equal(Object.keys(fields("/storage/{kind}", "get", "query")).includes("kind"), false);
+    assert.ok(fields("/storage/{kind}", "get", "path").kind.schema.anyOf);
+    const bodyOf = (path: string) => paths[path].post.requestBody.content["application/json"].schema;
+    assert.equal(bodyOf("/storage/{kind}/set").required, ["key", "value"]);
+    const kinds = Object.fromEntries(
+      bodyOf("/act").anyOf.map(({ properties, required }: any) => [properties.kind.const, required]),
+    );
+    assert.equal(kinds.click, ["kind", "ref"]);
+    assert.equal(kinds.resize, ["kind", "width", "height"]);
+  } finally {
+    await gateway.stop();
+  }
+});
+
 test.run();

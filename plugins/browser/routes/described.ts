@@ -1,0 +1,34 @@
+/** What the routes take, as listings show it: made of the declarations that requests are checked by. */
+import { type Method, type TSchema, Type } from "portico";
+import { KINDS } from "../actions/kinds.ts";
+import { ROUTES } from "../browser-control.ts";
+import { COMMON } from "./route.ts";
+
+interface Described {
+  query: TSchema;
+  /** Of a POST. */
+  body: TSchema;
+}
+
+/** A parameter of the path stands with the query. What every route takes may be in the query beside a body. */
+export function describeInput(method: Method, path: string): Described {
+  const { properties } = ROUTES.find((route) => route.method === method && route.path === path)!.schema;
+  if (method !== "POST") return { query: Type.Object(properties), body: Type.Object({}) };
+  const isOutside = (name: string): boolean => path.includes(`:${name}`);
+  const split = (keep: (name: string) => boolean) =>
+    Type.Object(Object.fromEntries(Object.entries(properties).filter(([name]) => keep(name))));
+  const body = split((name) => !isOutside(name));
+  return {
+    query: split((name) => isOutside(name) || name in COMMON),
+    body: path === "/act" ? actions(body.properties) : body,
+  };
+}
+
+/** Each kind of action has fields of its own. */
+function actions(shared: Record<string, TSchema>): TSchema {
+  return Type.Union(
+    Object.entries(KINDS).map(([kind, { schema }]) =>
+      Type.Object({ ...shared, kind: Type.Literal(kind), ...(schema["properties"] as Record<string, TSchema>) }),
+    ),
+  );
+}
