@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { createBrotliDecompress, createUnzip } from "node:zlib";
+import { createBrotliDecompress, createInflateRaw, createUnzip } from "node:zlib";
 import { egressError } from "./errors.ts";
 
 const tooLarge = (maxBytes: number) =>
@@ -8,11 +9,11 @@ const tooLarge = (maxBytes: number) =>
 
 /** The whole body, decoded. One that ends before its length, its last chunk or its compression does is an error. */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const source = decoded(message);
-  if (source === message && Number(message.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
+    const source = await decoded(message);
+    if (source === message && Number(message.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
     for await (const chunk of source as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > maxBytes) throw tooLarge(maxBytes);
@@ -27,7 +28,7 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
   return Buffer.concat(chunks, size);
 }
 
-function decoded(message: IncomingMessage): Readable {
+async function decoded(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
   const known = encoding === "br" || ["gzip", "x-gzip", "deflate"].includes(encoding);
@@ -37,7 +38,17 @@ function decoded(message: IncomingMessage): Readable {
       `The response's content encoding ${JSON.stringify(encoding)} is not understood.`,
     );
   }
-  const decoder = encoding === "br" ? createBrotliDecompress() : createUnzip();
+  const isRaw = encoding === "deflate" && (await isRawDeflate(message));
+  const decoder = encoding === "br" ? createBrotliDecompress() : isRaw ? createInflateRaw() : createUnzip();
   message.on("error", (error) => decoder.destroy(error));
   return message.pipe(decoder);
+}
+
+/** Some servers take `deflate` at its word and leave out zlib's wrapping, whose first byte ends in 8. */
+async function isRawDeflate(message: IncomingMessage): Promise<boolean> {
+  await once(message, "readable");
+  const first: Buffer | null = message.read(1);
+  if (first === null) return false;
+  message.unshift(first);
+  return (first[0]! & 0x0f) !== 8;
 }

@@ -46,6 +46,10 @@ function checkSource(source: Source): void {
   if (source.kind !== "file" && source.url === undefined) throw needs("url", source.kind);
   const unusable = ["headers", "method", "body"].find((key) => source.browser && source[key as "body"] !== undefined);
   if (unusable !== undefined) throw invalid(`A page in the browser takes no ${unusable}.`, `source.${unusable}`);
+  for (const [name, value] of Object.entries(source.headers ?? {})) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw invalid("This is no header that can be sent.", `source.headers.${name}`);
+  }
   if (source.method === "GET" && source.body !== undefined) throw invalid("A GET has no body.", "source.body");
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);

@@ -12,9 +12,7 @@ export const Source = Type.Object(
     ]),
     url: Type.Optional(Type.String({ minLength: 1, maxLength: 4_000 })),
     path: Type.Optional(Type.String({ minLength: 1, description: "file: below the workspace or one of polls.roots" })),
-    headers: Type.Optional(
-      Type.Record(Type.String({ pattern: "^[A-Za-z0-9-]+$" }), Type.String({ pattern: "^[^\\r\\n]*$" })),
-    ),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     method: Type.Optional(
       Type.Union(
         ["GET", "POST", "PUT", "QUERY"].map((method) => Type.Literal(method)),

@@ -1,4 +1,4 @@
-/** Bytes to text: byte order mark, then what the sender said, then what the document says of itself. */
+/** Bytes to text: byte order mark or the zeros of UTF-16, then what the sender said, then what the document says of itself. */
 
 function decoder(label: string, fatal: boolean) {
   try {
@@ -12,15 +12,19 @@ function markOf(bytes: Buffer): string | undefined {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf-8";
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
+  // every document begins with a character of ASCII: half of it is zero
+  if (bytes.length > 3 && bytes[0] === 0 && bytes[1] !== 0 && bytes[2] === 0) return "utf-16be";
+  if (bytes.length > 3 && bytes[0] !== 0 && bytes[1] === 0 && bytes[3] === 0) return "utf-16le";
   return undefined;
 }
 
+/** What could be read byte by byte is no UTF-16, whatever it says. */
 function declaredIn(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, 1_024).toString("latin1");
-  return (
+  const said =
     /^\s*<\?xml[^>]*\bencoding\s*=\s*["']([\w.:-]+)["']/i.exec(head)?.[1] ??
-    /<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)/i.exec(head)?.[1]
-  );
+    /<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)/i.exec(head)?.[1];
+  return said && /^utf-?16/i.test(said) ? "utf-8" : said;
 }
 
 /** Text in whatever encoding it is said to be in; what is no valid UTF-8 though nothing else is said is read as Windows-1252. */

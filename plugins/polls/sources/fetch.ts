@@ -60,7 +60,7 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   const response = await guardedFetch(guard, url, { ...wanted, timeoutMs, maxBytes, signal });
   const { status, headers, body } = response;
   if (status === 304) {
-    if (known === undefined)
+    if (!("if-none-match" in wanted.headers || "if-modified-since" in wanted.headers))
       throw new CheckFailed("The server answered 304 to a request without a condition.", { status });
     return "unchanged";
   }

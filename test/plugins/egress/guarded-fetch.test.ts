@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer as createTcpServer } from "node:net";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { guardedFetch } from "../../../plugins/egress/fetch.ts";
@@ -55,10 +55,13 @@ test("fetches, once resolved and with the URL's host", async () => {
   assert.is(asked, 1, "the connection asked no resolver of its own");
 });
 
-test("decodes gzip and brotli, and counts the decoded size", async () => {
+test("decodes gzip, deflate in both its forms and brotli, and counts the decoded size", async () => {
   const text = "x".repeat(200_000);
   for (const [encoding, encode] of [
     ["gzip", gzipSync],
+    ["x-gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["deflate", deflateRawSync],
     ["br", brotliCompressSync],
   ] as const) {
     handler = (_req, res) => res.setHeader("content-encoding", encoding).end(encode(text));

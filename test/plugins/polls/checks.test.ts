@@ -169,6 +169,11 @@ test("requests are conditional; a 304 costs nothing, one without a condition is 
   assert.is(hits[0]!.headers["if-modified-since"], "Fri, 01 May 2026 10:00:00 GMT");
   assert.is((await gateway.json("GET", `/polls/${p.id}/runs`)).runs[0].httpStatus, 304);
   assert.is(((await p.state())["cursor"] as { etag: string }).etag, '"1"');
+  const plain = await poll({ source: { kind: "json", url: `${at}/plain`, items: "items" } });
+  answer(rows(1));
+  assert.is((await plain.run()).status, "baseline");
+  answer("", {}, 304);
+  assert.match((await plain.run()).error!, "304", "it had nothing that a condition could be made of");
 });
 
 test("more than maxItems: the first ones and a summary that names the rest", async () => {
@@ -333,6 +338,10 @@ test("bad definitions are refused with the field", async () => {
     [{ source: { kind: "http", url }, schedule: "0 0 31 2 *" }, "schedule.expr"],
     [{ source: { kind: "http", url }, payload: { kind: "agentTurn" } }, "payload.message"],
     [{ source: { kind: "http", url: "no url" } }, "url"],
+    [{ source: { kind: "http", url, headers: { "bad name": "x" } } }, "source.headers.bad name"],
+    [{ source: { kind: "http", url, headers: { "x-a:": 5 } } }, "source.headers.x-a:"],
+    [{ source: { kind: "http", url, headers: { "x-a": "half \u{1f600}" } } }, "source.headers.x-a"],
+    [{ source: { kind: "http", url, headers: { "x-a": "a\r\nb: c" } } }, "source.headers.x-a"],
     [{}, "source"],
   ];
   for (const [body, param] of bad) {

@@ -150,6 +150,19 @@ test("encodings: the declaration, the header, the byte order mark, and none that
   assert.is(title(Buffer.from(xml("x-nonsense"), "utf8")), "Grüße");
 });
 
+test("UTF-16: without a byte order mark it shows in the bytes, and what is not of it only says so", () => {
+  const xml = (before = "") => `${before}<rss><channel><item><title>Grüße</title></item></channel></rss>`;
+  const title = (bytes: Buffer, type = ""): string => values(decodeText(bytes, type))[0]!.title!;
+  for (const declaration of ['<?xml version="1.0" encoding="utf-16"?>', '<?xml version="1.0"?>', ""]) {
+    const wide = Buffer.from(xml(declaration), "utf16le");
+    assert.is(title(wide), "Grüße");
+    assert.is(title(Buffer.from(wide).swap16()), "Grüße");
+    assert.is(title(Buffer.from(wide).swap16(), "text/xml; charset=utf-16"), "Grüße");
+    assert.is(title(Buffer.from(xml(declaration), "utf8")), "Grüße", declaration);
+  }
+  assert.is(title(Buffer.from(xml('<?xml version="1.0" encoding="UTF-16LE"?>'), "utf8")), "Grüße");
+});
+
 test("entities are decoded once, and only where they end", () => {
   const [item] = values(
     "<rss><channel><item><title>&amp;lt; &#233; &#xe9; &unknown; &eacute;</title><link>http://x/?a=1&copy=2</link></item></channel></rss>",
