@@ -6,8 +6,13 @@ export default definePlugin({
   name: "openapi",
   description: "Describes every HTTP route at /openapi.json",
   setup(ctx) {
+    const describe = () => describeRoutes(ctx.use("gateway").routes(), ctx.version);
+    // One of several workers has the servers that a machine has once, such as the browser's: it knows all routes.
+    const workers = ctx.find("workers");
+    const isFirst = workers === undefined || workers.index === 0;
+    if (workers && isFirst) ctx.defer(workers.on("openapi", describe));
     ctx.route("GET", "/openapi.json", { access: "gateway", summary: "Every HTTP route, as OpenAPI 3.1" }, () =>
-      describeRoutes(ctx.use("gateway").routes(), ctx.version),
+      isFirst ? describe() : workers.ask<object>(0, "openapi"),
     );
   },
 });

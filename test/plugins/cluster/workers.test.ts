@@ -113,6 +113,14 @@ test("a hook that is switched off and on is so in both", async () => {
   );
 });
 
+test("each of them describes the routes of both, also of servers that only one has", async () => {
+  const documents = await times(4, async () => (await ask(gateway, "GET", "/openapi.json")).json);
+  for (const { paths } of documents) {
+    assert.ok(paths["/snapshot"]?.get, "the browser's");
+    assert.equal(Object.keys(paths), Object.keys(documents[0].paths));
+  }
+});
+
 test("status, metrics, log and runs of hooks count over both", async () => {
   const [one, other] = await times(2, async () => (await ask(gateway, "GET", "/kernel/status")).json);
   for (const status of [one, other]) {
