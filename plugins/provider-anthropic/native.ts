@@ -9,7 +9,7 @@ import {
   type NativeRequest,
   notJson,
   originOf,
-  parseObject,
+  parseResponse,
   postJson,
   type StreamDecoder,
   type Target,
@@ -66,7 +66,7 @@ function decoder(): StreamDecoder {
 
   const parser = createSseParser((data, name) => {
     if (done || failure !== undefined) return;
-    const event = parseObject(data) as Event | undefined;
+    const event = parseResponse(data) as Event | undefined;
     const type = event?.type ?? name;
     if (event === undefined) {
       failure = notJson();

@@ -3,7 +3,7 @@ import {
   collectBlocks,
   completionFrom,
   errorInResponse,
-  parseObject,
+  parseResponse,
   type Target,
   tokenUsage,
   type Usage,
@@ -43,7 +43,7 @@ export interface MessageUsage {
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const message = parseObject(body) as Message | undefined;
+  const message = parseResponse(body) as Message | undefined;
   if (message === undefined || message.type === "error" || !Array.isArray(message.content)) {
     throw errorInResponse(readProblem(200, body));
   }

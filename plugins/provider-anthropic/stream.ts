@@ -9,7 +9,7 @@ import {
   cutShort,
   errorInResponse,
   notJson,
-  parseObject,
+  parseResponse,
   type StreamDecoder,
   type Target,
   type Usage,
@@ -54,7 +54,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onEvent(data: Buffer, name: string): void {
     if (done || failure !== undefined || name === "ping") return;
-    const event = parseObject(data) as Event | undefined;
+    const event = parseResponse(data) as Event | undefined;
     if (event === undefined) {
       failure = notJson();
       return;

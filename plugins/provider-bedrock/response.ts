@@ -3,7 +3,7 @@ import {
   collectBlocks,
   completionFrom,
   errorInResponse,
-  parseObject,
+  parseResponse,
   type Target,
   tokenUsage,
   upstreamError,
@@ -34,7 +34,7 @@ export interface TokenUsage {
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const response = parseObject(body) as Converse | undefined;
+  const response = parseResponse(body) as Converse | undefined;
   const content = response?.output?.message?.content;
   if (response === undefined || !Array.isArray(content)) throw errorInResponse(readException(undefined, body));
   const blocks = collectBlocks(sent.state as Sent);

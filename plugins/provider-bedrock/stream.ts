@@ -6,7 +6,7 @@ import {
   cutShort,
   errorInResponse,
   notJson,
-  parseObject,
+  parseResponse,
   type StreamDecoder,
   type Target,
   type Usage,
@@ -50,7 +50,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       failure = errorInResponse({ ...problem, message: frame.headers[":error-message"] ?? problem.message });
       return;
     }
-    const payload = parseObject(frame.payload) as Payload | undefined;
+    const payload = parseResponse(frame.payload) as Payload | undefined;
     if (payload === undefined) {
       failure = notJson();
       return;

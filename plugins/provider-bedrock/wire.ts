@@ -1,4 +1,4 @@
-import { parseObject, type WireProvider } from "portico/chat";
+import { parseResponse, type WireProvider } from "portico/chat";
 import type { Surroundings } from "./address.ts";
 import { createAwsCredential } from "./aws-credentials.ts";
 import { authorize, listUrl } from "./address.ts";
@@ -26,7 +26,7 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
 }
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = parseObject(body) as { modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[] };
+  const parsed = parseResponse(body) as { modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[] };
   return (parsed?.modelSummaries ?? []).flatMap((one) => {
     const writes = !Array.isArray(one.outputModalities) || one.outputModalities.includes("TEXT");
     return typeof one.modelId === "string" && writes ? [one.modelId] : [];

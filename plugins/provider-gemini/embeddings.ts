@@ -1,6 +1,6 @@
 import {
   errorInResponse,
-  parseObject,
+  parseResponse,
   postJson,
   refused,
   type Target,
@@ -27,7 +27,7 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
 }
 
 function decode(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
-  const response = parseObject(body) as { embeddings?: { values?: number[] }[] } | undefined;
+  const response = parseResponse(body) as { embeddings?: { values?: number[] }[] } | undefined;
   if (!Array.isArray(response?.embeddings)) throw errorInResponse(readProblem(200, body));
   const data = response.embeddings.map(({ values = [] }, index) => ({
     object: "embedding",

@@ -8,7 +8,7 @@ import {
   completionFrom,
   errorInResponse,
   filled,
-  parseObject,
+  parseResponse,
   type Target,
   tokenUsage,
   type ToolCallPart,
@@ -55,7 +55,7 @@ export interface UsageMetadata {
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const response = parseObject(body) as Generated | undefined;
+  const response = parseResponse(body) as Generated | undefined;
   if (response === undefined || response.error !== undefined) throw errorInResponse(readProblem(200, body));
   const options = sent.state as Sent;
   const choices = (response.candidates ?? []).map((candidate) => readCandidate(candidate, options));

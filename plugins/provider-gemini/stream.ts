@@ -7,7 +7,7 @@ import {
   createFastPath,
   errorInResponse,
   notJson,
-  parseObject,
+  parseResponse,
   type StreamDecoder,
   type Target,
   upstreamError,
@@ -34,7 +34,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onEvent(data: Buffer): void {
     if (failure !== undefined) return;
-    const event = parseObject(data) as Generated | undefined;
+    const event = parseResponse(data) as Generated | undefined;
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
       if (data.toString("latin1").trim() !== "[DONE]") failure = notJson();
@@ -106,7 +106,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
     const unread = fastPath.takeLast();
-    if (unread !== undefined) usage = (parseObject(unread) as Generated | undefined)?.usageMetadata ?? usage;
+    if (unread !== undefined) usage = (parseResponse(unread) as Generated | undefined)?.usageMetadata ?? usage;
     return usage === undefined ? undefined : readUsage(usage);
   }
 

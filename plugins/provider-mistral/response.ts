@@ -4,7 +4,7 @@ import {
   clientCallId,
   completionFrom,
   errorInResponse,
-  parseObject,
+  parseResponse,
   type Target,
   tokenUsage,
   type ToolCallPart,
@@ -60,7 +60,7 @@ interface MistralUsage {
 
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const response = parseObject(body) as ChatResponse | undefined;
+  const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(200, body));
   const { names } = sent.state as Sent;
   return completionFrom(target, {

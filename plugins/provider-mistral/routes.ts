@@ -3,7 +3,7 @@ import {
   bearerHeaders,
   errorInResponse,
   forwardRoutes,
-  parseObject,
+  parseResponse,
   postJson,
   type RouteForm,
   type WireProvider,
@@ -18,7 +18,7 @@ const completions: RouteForm = {
     return postJson(`${target.baseUrl}/v1/fim/completions`, bearerHeaders(target), body, { dropped });
   },
   decode(body, _sent, target) {
-    const response = parseObject(body);
+    const response = parseResponse(body);
     const choices = response?.choices as { index?: number; message?: { content?: unknown }; finish_reason?: string }[];
     if (!Array.isArray(choices)) throw errorInResponse(readProblem(200, body));
     return {
@@ -42,7 +42,7 @@ const moderations: RouteForm = {
   encode: ({ model, input }, target) =>
     postJson(`${target.baseUrl}/v1/moderations`, bearerHeaders(target), { model, input }),
   decode(body) {
-    const response = parseObject(body);
+    const response = parseResponse(body);
     const results = response?.results as { categories?: Record<string, unknown> }[] | undefined;
     if (!Array.isArray(results)) throw errorInResponse(readProblem(200, body));
     const flagged = results.map((one) => ({ flagged: Object.values(one.categories ?? {}).includes(true), ...one }));

@@ -7,7 +7,7 @@ import {
   createSseParser,
   createFastPath,
   errorInResponse,
-  parseObject,
+  parseResponse,
   type StreamDecoder,
   type Target,
   upstreamError,
@@ -44,7 +44,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       close();
       return;
     }
-    const event = parseObject(data) as ChatResponse | undefined;
+    const event = parseResponse(data) as ChatResponse | undefined;
     if (!Array.isArray(event?.choices)) {
       if (event === undefined || event.error !== undefined || event.object === "error" || "message" in event) {
         failure = errorInResponse(readProblem(0, data));

@@ -1,7 +1,7 @@
 import {
   bearerHeaders,
   errorInResponse,
-  parseObject,
+  parseResponse,
   postJson,
   readModelList,
   type Target,
@@ -42,7 +42,7 @@ function encodeEmbeddings(request: Record<string, unknown>, target: Target): Wir
 }
 
 function decodeEmbeddings(body: Buffer): Record<string, unknown> {
-  const response = parseObject(body);
+  const response = parseResponse(body);
   if (!Array.isArray(response?.data)) throw errorInResponse(readProblem(200, body));
   return response;
 }

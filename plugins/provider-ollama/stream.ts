@@ -7,7 +7,7 @@ import {
   createLineParser,
   cutShort,
   notJson,
-  parseObject,
+  parseResponse,
   type StreamDecoder,
   type Target,
   type Usage,
@@ -28,7 +28,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onLine(line: Buffer): void {
     if (failure !== undefined || finish !== undefined) return;
-    const response = parseObject(line) as ChatResponse | undefined;
+    const response = parseResponse(line) as ChatResponse | undefined;
     if (response === undefined || response.error !== undefined) {
       failure = response === undefined ? notJson() : failureIn(line, 0);
       return;

@@ -1,7 +1,7 @@
 import {
   bearerHeaders,
   forwardRoutes,
-  parseObject,
+  parseResponse,
   postJson,
   readOpenAiProblem,
   refused,
@@ -37,7 +37,7 @@ export const ollama: WireProvider = {
 };
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = parseObject(body) as { models?: { name?: unknown }[] } | undefined;
+  const parsed = parseResponse(body) as { models?: { name?: unknown }[] } | undefined;
   return (parsed?.models ?? []).flatMap((one) => (typeof one.name === "string" ? [one.name] : []));
 }
 
@@ -57,7 +57,7 @@ function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequ
 }
 
 function decodeEmbed(body: Buffer, _sent: WireRequest, target: Target): Record<string, unknown> {
-  const response = parseObject(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
+  const response = parseResponse(body) as { embeddings?: number[][]; prompt_eval_count?: number } | undefined;
   if (!Array.isArray(response?.embeddings)) {
     throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
   }

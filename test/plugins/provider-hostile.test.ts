@@ -238,4 +238,119 @@ test("items and blocks in any number; what was made up is no failure", () => {
     );
 });
 
+const ARGS = { city: "P", none: null };
+/** What each upstream says whole, and in events. */
+const said: Record<string, { whole: object; events: object[]; encode(events: object[]): Buffer; members: string }> = {
+  anthropic: {
+    whole: {
+      type: "message",
+      content: [
+        { type: "text", text: "Hi" },
+        { type: "tool_use", id: "t", name: "f", input: ARGS },
+      ],
+      stop_reason: "tool_use",
+      usage: { input_tokens: 1, output_tokens: 2 },
+    },
+    events: [
+      { type: "message_start", message: { content: [], usage: { input_tokens: 1 } } },
+      { type: "content_block_start", index: 0, content_block: { type: "text", text: "Hi" } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+      { type: "message_stop" },
+    ],
+    encode: (events) => Buffer.from(events.map(data).join("")),
+    members: "error message delta usage text thinking signature data id name content_block output_tokens_details",
+  },
+  bedrock: {
+    whole: {
+      output: { message: { content: [{ text: "Hi" }, { toolUse: { toolUseId: "t", name: "f", input: ARGS } }] } },
+      stopReason: "tool_use",
+      usage: { inputTokens: 1, outputTokens: 2 },
+    },
+    events: [
+      { type: "contentBlockStart", contentBlockIndex: 0, start: {} },
+      { type: "contentBlockDelta", contentBlockIndex: 0, delta: { text: "Hi" } },
+      { type: "contentBlockStart", contentBlockIndex: 1, start: { toolUse: { toolUseId: "t", name: "f" } } },
+      { type: "messageStop", stopReason: "tool_use" },
+      { type: "metadata", usage: { inputTokens: 1, outputTokens: 2 } },
+    ],
+    encode: (events) => Buffer.concat(events.map((one) => event((one as { type: string }).type, { ...one }))),
+    members: "text toolUse reasoningContent reasoningText redactedContent usage start delta cacheReadInputTokens",
+  },
+  gemini: {
+    whole: {
+      candidates: [
+        { content: { parts: [{ text: "Hi" }, { functionCall: { name: "f", args: ARGS } }] }, finishReason: "STOP" },
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2 },
+    },
+    events: [
+      { candidates: [{ content: { parts: [{ text: "Hi" }] } }] },
+      { candidates: [{ content: { parts: [{ functionCall: { name: "f", args: ARGS } }] }, finishReason: "STOP" }] },
+    ],
+    encode: (events) => Buffer.from(events.map(data).join("")),
+    members:
+      "error candidates promptFeedback usageMetadata content parts finishReason finishMessage text thought functionCall inlineData id index",
+  },
+  mistral: {
+    whole: {
+      choices: [
+        {
+          message: { content: "Hi", tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }] },
+          finish_reason: "tool_calls",
+        },
+      ],
+      usage: { prompt_tokens: 1, completion_tokens: 2 },
+    },
+    events: [
+      { choices: [{ delta: { content: "Hi" } }] },
+      { choices: [{ delta: { tool_calls: [{ id: "t", function: { name: "f", arguments: ARGS } }] } }] },
+      { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
+    ],
+    encode: (events) => Buffer.from(`${events.map(data).join("")}data: [DONE]\n\n`),
+    members: "error object message index content tool_calls finish_reason usage prompt_tokens_details",
+  },
+  ollama: {
+    whole: { message: { content: "Hi" }, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
+    events: [
+      { message: { content: "Hi" } },
+      { message: { tool_calls: [{ function: { name: "f", arguments: ARGS } }] } },
+      { done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
+    ],
+    encode: (events) => Buffer.from(events.map((one) => `${JSON.stringify(one)}\n`).join("")),
+    members: "error message content thinking tool_calls done done_reason eval_count prompt_eval_count",
+  },
+};
+
+/** Each object has the member, null where it had none; but what a model wrote stays as it is. */
+function withNull(value: unknown, member: string): unknown {
+  if (value === ARGS || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => withNull(one, member));
+  const members = Object.entries(value).map(([key, one]) => [key, withNull(one, member)]);
+  return { [member]: null, ...Object.fromEntries(members) };
+}
+
+/** Ids that are made here differ from call to call. */
+const withoutIds = (text: string) => text.replace(/"call_[^"]*"/g, '"call"');
+
+for (const [name, wire, model] of providers) {
+  test(`${name}: a member that is null says nothing, whole and in streams`, async () => {
+    const { whole, events, encode, members } = said[name]!;
+    const target = makeTarget({ model });
+    const sent = await wire.encode(asking({}), target);
+    const decoded = (value: unknown) =>
+      withoutIds(JSON.stringify(wire.decode!(Buffer.from(JSON.stringify(value)), sent, target)));
+    const streamed = (list: object[]) => {
+      const decoder = wire.decoder!(sent, target);
+      const out = [decoder.push(encode(list)), decoder.end()].map((bytes) => bytes?.toString() ?? "").join("");
+      assert.is(decoder.failure, undefined, String(decoder.failure));
+      return withoutIds(out);
+    };
+    for (const member of members.split(" ")) {
+      assert.is(decoded(withNull(whole, member)), decoded(whole), `whole, ${member}`);
+      assert.is(streamed(withNull(events, member) as object[]), streamed(events), `stream, ${member}`);
+    }
+    if (name !== "ollama") assert.ok(decoded(whole).includes("none"), "a null that a model wrote stays");
+  });
+}
+
 test.run();

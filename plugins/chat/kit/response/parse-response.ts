@@ -1,0 +1,27 @@
+import { parseObject } from "../request/parse-object.ts";
+
+const NULL = Buffer.from("null");
+/** What a model wrote itself: a null in it is meant. */
+const WRITTEN = new Set(["arguments", "args", "input"]);
+
+/**
+ * A JSON object of an upstream, response or event, without the members that are null: servers and proxies between write
+ * every member of their types, and null says what leaving it out says.
+ */
+export function parseResponse(body: Buffer): Record<string, unknown> | undefined {
+  const value = parseObject(body);
+  if (value !== undefined && body.includes(NULL)) dropNulls(value);
+  return value;
+}
+
+function dropNulls(root: object): void {
+  const open: object[] = [root];
+  for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
+    const members = holder as Record<string, unknown>;
+    for (const key of Object.keys(members)) {
+      const member = members[key];
+      if (member === null && !Array.isArray(holder)) delete members[key];
+      else if (typeof member === "object" && member !== null && !WRITTEN.has(key)) open.push(member);
+    }
+  }
+}
