@@ -112,6 +112,7 @@ export { cutShort, errorInResponse, notJson } from "./kit/response/errors-in-res
 export {
   isUpstreamError,
   kindOfStatus,
+  namedKind,
   readOpenAiProblem,
   UpstreamError,
   upstreamError,

@@ -1,4 +1,4 @@
-import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
   invalid_request_error: "request",
@@ -18,7 +18,6 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
 export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const type = plain.type;
-  // Anthropic's types say more than a status that a proxy between may have changed.
-  const kind = (type === undefined ? undefined : KINDS[type]) ?? kindOfStatus(status);
+  const kind = namedKind(type === undefined ? undefined : KINDS[type], status);
   return { message: plain.message, kind, code: type };
 }

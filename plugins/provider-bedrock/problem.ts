@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 /** By the name of the exception, without its `Exception`, in lower case. */
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
@@ -39,7 +39,7 @@ function named(type: string | undefined, status: number, body: Buffer): Upstream
   const name = type?.replace(/^.*#/, "").split(":")[0];
   const message = textIn(body, "message") ?? textIn(body, "Message") ?? readOpenAiProblem(status, body).message;
   const key = name?.replace(/Exception$/, "").toLowerCase() ?? "";
-  const kind = KINDS[key] ?? kindOfStatus(status);
+  const kind = namedKind(KINDS[key], status);
   return { message, kind, code: name || undefined };
 }
 

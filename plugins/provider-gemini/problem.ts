@@ -1,10 +1,10 @@
-import { kindOfStatus, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
+import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/chat";
 
 interface GoogleError {
   code?: number;
   message?: string;
   status?: string;
-  details?: { "@type"?: string; retryDelay?: string; reason?: string }[];
+  details?: unknown;
 }
 
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
@@ -30,7 +30,7 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const error = googleError(body);
   if (error === undefined) return plain;
   const message = typeof error.message === "string" && error.message !== "" ? error.message : plain.message;
-  const retryAfter = seconds(error.details?.find((one) => one.retryDelay !== undefined)?.retryDelay);
+  const retryAfter = seconds(detail(error, "retryDelay"));
   return {
     message,
     kind: kindOf(error, status, message),
@@ -41,10 +41,16 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
 
 function kindOf(error: GoogleError, status: number, message: string): UpstreamProblem["kind"] {
   // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) tell it from a bad request.
-  const badKey = error.details?.some((one) => one.reason?.startsWith("API_KEY_"));
+  const badKey = detail(error, "reason")?.startsWith("API_KEY_");
   if (badKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
   const known = error.status === undefined ? undefined : KINDS[error.status];
-  return known ?? kindOfStatus(status >= 400 ? status : (error.code ?? 0));
+  return namedKind(known, status >= 400 ? status : (error.code ?? 0));
+}
+
+/** The first of the details that says this. */
+function detail({ details }: GoogleError, name: string): string | undefined {
+  if (!Array.isArray(details)) return undefined;
+  return details.map((one: Record<string, unknown> | null) => one?.[name]).find((one) => typeof one === "string");
 }
 
 function googleError(body: Buffer): GoogleError | undefined {

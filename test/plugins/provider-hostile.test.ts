@@ -329,6 +329,37 @@ function withNull(value: unknown, member: string): unknown {
   return { [member]: null, ...Object.fromEntries(members) };
 }
 
+test("errors of odd shapes; a body's general words do not gainsay the status", () => {
+  const words: Record<string, object> = {
+    anthropic: { type: "invalid_request_error", message: "no" },
+    bedrock: {},
+    gemini: { status: "INVALID_ARGUMENT", message: "no" },
+    mistral: { type: "invalid_request_error", message: "no" },
+    ollama: { message: "no" },
+  };
+  const aws = { "x-amzn-errortype": "ValidationException" };
+  const kinds = {
+    400: "request",
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    404: "request",
+    408: "timeout",
+    422: "request",
+  };
+  const failures = { 429: "rate_limit", 500: "upstream", 502: "upstream", 503: "overloaded", 504: "timeout" };
+  for (const [name, wire] of providers) {
+    for (const [status, kind] of Object.entries({ ...kinds, ...failures })) {
+      for (const details of [undefined, null, "x", [null], [{ reason: 7, retryDelay: 5 }], {}]) {
+        const body = Buffer.from(JSON.stringify({ error: { ...words[name], details }, message: "no" }));
+        const problem = wire.error!(Number(status), name === "bedrock" ? aws : {}, body);
+        assert.is(problem.kind, kind, `${name}, ${status}, ${JSON.stringify(details)}`);
+        assert.is(problem.message, "no");
+      }
+    }
+  }
+});
+
 /** Ids that are made here differ from call to call. */
 const withoutIds = (text: string) => text.replace(/"call_[^"]*"/g, '"call"');
 

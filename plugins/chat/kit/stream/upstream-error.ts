@@ -82,6 +82,17 @@ export function kindOfStatus(status: number): UpstreamKind {
 }
 
 /**
+ * The kind that a body names. Its general words ("bad request", "error") count only where the status has none of its own:
+ * a 401 is about our key and a 500 the upstream's fault, whatever the body calls them.
+ */
+export function namedKind(named: UpstreamKind | undefined, status: number): UpstreamKind {
+  const byStatus = kindOfStatus(status);
+  const exact = named !== undefined && named !== "request" && named !== "upstream";
+  if (exact || (named !== undefined && byStatus === "upstream" && status < 500)) return named;
+  return byStatus;
+}
+
+/**
  * The error for a problem. `status` is the upstream's (0 or 200 for an error inside a response). `request` problems keep
  * status and code; a refused key is 502 `upstream_auth`, a timeout 504 `upstream_timeout`, overload 503 and every other
  * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
