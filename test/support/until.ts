@@ -1,5 +1,5 @@
 /** Waits for a condition that has no event of its own; fails loudly instead of hanging. */
-export async function until<T>(what: string, probe: () => T | Promise<T>, timeoutMs = 30_000): Promise<NonNullable<T>> {
+export async function until<T>(what: string, probe: () => T | Promise<T>, timeoutMs = 60_000): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   let failure: unknown;
   for (;;) {

@@ -19,6 +19,9 @@ export function createLink({ hello, answer, wanted, onState }) {
   let queued = [];
   let downSince = Date.now();
 
+  /** One that is still closing is none. */
+  const isOpen = () => socket?.readyState === WebSocket.OPEN;
+
   async function open() {
     const settings = await readSettings();
     await checkPairing(settings);
@@ -74,7 +77,7 @@ export function createLink({ hello, answer, wanted, onState }) {
 
   /** Opens the socket, or joins an opening that is under way. Rejects with words for the person. */
   async function connect() {
-    if (socket !== undefined) return;
+    if (isOpen()) return;
     opening ??= open()
       .catch((error) => {
         onState(false, error.message);
@@ -94,11 +97,11 @@ export function createLink({ hello, answer, wanted, onState }) {
       return socket === undefined ? Date.now() - downSince : 0;
     },
     get isOpen() {
-      return socket !== undefined;
+      return isOpen();
     },
     send(message) {
       const text = JSON.stringify(message);
-      if (socket?.readyState === WebSocket.OPEN) socket.send(text);
+      if (isOpen()) socket.send(text);
       else if (wanted()) queued = queued.length < MOST_QUEUED ? [...queued, text] : queued;
     },
     close() {

@@ -42,7 +42,7 @@ test.before.each((context) => {
   };
   context.after = (act) =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("nothing was told")), 30_000);
+      const timer = setTimeout(() => reject(new Error("nothing was told")), 60_000);
       waiting = (dirs) => {
         clearTimeout(timer);
         waiting = undefined;
@@ -51,7 +51,7 @@ test.before.each((context) => {
       act();
     });
   context.until = async (act, dir) => {
-    const end = Date.now() + 30_000;
+    const end = Date.now() + 60_000;
     for (;;) {
       const dirs = await context.after(act);
       if (dirs.length === 1 && dirs[0] === dir) return;

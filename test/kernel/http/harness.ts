@@ -110,7 +110,7 @@ export function collect(socket: Socket): Promise<string> {
     const timer = setTimeout(() => {
       socket.destroy();
       reject(new Error(`the server did not close the connection; so far: ${text}`));
-    }, 15_000);
+    }, 60_000);
     socket.on("data", (chunk) => (text += chunk.toString("latin1")));
     socket.on("error", () => {});
     socket.resume();

@@ -75,7 +75,7 @@ test("turns, hooks and automation ask the first model of the highest channel", a
   }
   await g.json("POST", "/cron/jobs", {
     name: "event",
-    schedule: { kind: "at", at: new Date(Date.now() + 50).toISOString() },
+    schedule: "in 50ms",
     payload: { kind: "systemEvent", text: "by an event" },
   });
   await until("the event", async () => JSON.stringify(await g.json("GET", "/heartbeat")).includes("by an event"));

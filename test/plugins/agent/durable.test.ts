@@ -1,22 +1,29 @@
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { TurnStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 
-/** A provider that thinks for as long as the message says: `wait 200`. */
+const home = makeHome();
+/** What waits for the gate goes on once this file is there. */
+const gate = join(home, "gate");
+
+/** A provider that thinks for as long as the message says: `wait 200`, `wait for the gate`. */
 const SLOW = `import { definePlugin } from "portico";
+import { existsSync } from "node:fs";
 export default definePlugin({ name: "slow", setup(ctx) {
   ctx.add("provider", { name: "slow", builtinChannel: "slow", async complete(request) {
     const text = request.messages.at(-1).content;
-    const ms = Number(/wait (\\d+)/.exec(text)?.[1] ?? 0);
-    await new Promise((resolve) => setTimeout(resolve, ms));
+    const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    await pause(Number(/wait (\\d+)/.exec(text)?.[1] ?? 0));
+    while (text.includes("the gate") && !existsSync(${JSON.stringify(gate)})) await pause(10);
     return "answer to " + text;
   }, models: () => ["slow"] });
 } });`;
 
-const home = makeHome();
 const options = {
   home,
   config: { agents: { defaults: { model: "slow", maxConcurrentTurns: 8 } } },
@@ -33,8 +40,9 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
     const started = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
         const session = `s${n % 3}`;
+        // However long the machine takes: some run when it is killed.
         const { turnId } = await g.json<{ turnId: string }>("POST", "/agent", {
-          message: `r${round} n${n} wait 150`,
+          message: `r${round} n${n} wait ${n % 3 === 0 ? "for the gate" : 150}`,
           session,
         });
         return { turnId, session };
@@ -45,6 +53,7 @@ test("a turn cut off by kill -9 is taken up again, and everything acknowledged e
     await g.kill("SIGKILL");
     g = await spawnGateway({ home });
   }
+  writeFileSync(gate, "");
   let repeats = 0;
   for (const { turnId } of ids) {
     const turn = await until(`the end of ${turnId}`, async () => {

@@ -15,7 +15,7 @@ export default definePlugin({ name: "peek", needs: ["agent"], setup(ctx) {
 let g: ScriptedGateway;
 const agent = () => (globalThis as unknown as Record<symbol, () => AgentService>)[Symbol.for("portico.test.agent")]!();
 const beat = () => g.json<{ turnId: string | null }>("POST", "/heartbeat");
-const ended = (turnId: string) => agent().waitFor(turnId, { timeoutMs: 10_000 });
+const ended = (turnId: string) => agent().waitFor(turnId, { timeoutMs: 60_000 });
 
 const COOLDOWN_MS = 500;
 

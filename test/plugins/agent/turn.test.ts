@@ -176,6 +176,7 @@ test("a failing upstream is tried again with back-off, then the turn is dead and
   const answer = await ask("go");
   assert.is(answer.result, "made it");
   assert.is(answer.attempts, 3);
+  await until("both events", () => failures.length === 2);
   assert.equal(
     failures.map(({ willRetry }) => willRetry),
     [true, true],
@@ -460,6 +461,8 @@ test("sessions are listed, shown and removed, and their end is told", async () =
   assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 200);
   assert.is((await g.request("GET", `/sessions/${session}`)).status, 404);
   assert.is((await g.request("DELETE", `/sessions/${session}`)).status, 404);
+  // Nobody waits for it; others, who remove the session's files, are told first.
+  await until("the event", () => deleted.length > 0);
   assert.equal(deleted, [session]);
   await quiet();
 });

@@ -2,6 +2,7 @@
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 import { completion, hello, json, startUpstream, stream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("alias");
@@ -108,8 +109,11 @@ test("latency: the faster channel first, once both are known", async () => {
     else json(res, completion("quick"));
   };
   for (let i = 0; i < 3; i++) await (await ask({ model: "one/a" })).text();
-  for (let i = 0; i < 20; i++) await (await ask({ model: "two/b" })).text();
-  assert.is((await ask({ model: "fast" })).headers.get("x-portico-channel"), "two");
+  // A machine that is busy may make one of the quick ones slow as well.
+  await until("the quick one to be the faster", async () => {
+    for (let i = 0; i < 5; i++) await (await ask({ model: "two/b" })).text();
+    return (await ask({ model: "fast" })).headers.get("x-portico-channel") === "two";
+  });
 });
 
 test("a channel over its own limit is passed over; where all are, 429 says when to come again", async () => {

@@ -216,21 +216,28 @@ test("a client that leaves cuts the upstream, streaming or not, before and after
 });
 
 test("a slow first byte and a silent stream are time-outs", async () => {
-  const slow = await startUpstream((_, res, count) => {
-    if (count === 1) return;
+  const slow = await startUpstream(({ body }, res) => {
+    if (!body.stream) return;
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]! + hello[1]!);
   });
   const other = await startGateway({
     config: {
-      channels: { slow: { provider: "openai", baseUrl: slow.url, timeoutMs: 60, idleTimeoutMs: 60, maxRetries: 0 } },
+      channels: {
+        slow: { provider: "openai", baseUrl: slow.url, timeoutMs: 60, maxRetries: 0 },
+        silent: { provider: "openai", baseUrl: slow.url, idleTimeoutMs: 60, maxRetries: 0 },
+      },
     },
   });
   try {
     const first = await other.request("POST", "/v1/chat/completions", { model: "slow/x", messages: hi });
     assert.is(first.status, 504);
     assert.is(((await first.json()) as { error: { code: string } }).error.code, "upstream_timeout");
-    const second = await other.request("POST", "/v1/chat/completions", { model: "slow/x", messages: hi, stream: true });
+    const second = await other.request("POST", "/v1/chat/completions", {
+      model: "silent/x",
+      messages: hi,
+      stream: true,
+    });
     const events = eventsOf(await second.text());
     assert.is(events.at(-2).error.code, "upstream_timeout");
     assert.is(events.at(-1), "[DONE]");

@@ -3,6 +3,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { checkEmbeddings } from "../../../plugins/chat/serving/embeddings.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
 import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 
 const test = suite("embeddings");
@@ -182,6 +183,7 @@ test("the end is reported as chat:response, with the usage", async () => {
   const seen: any[] = [];
   const undo = gateway.gateway.bus.on("chat:response", (event) => void seen.push(event.context), { owner: "test" });
   await gateway.json("POST", "/v1/embeddings", { model: "main/embed-x", input: "a" });
+  await until("the event", () => seen.length > 0);
   await undo();
   assert.equal(seen[0].usage, { prompt_tokens: 7, completion_tokens: 0, total_tokens: 7 });
   assert.equal([seen[0].channel, seen[0].model, seen[0].status], ["main", "embed-x", 200]);

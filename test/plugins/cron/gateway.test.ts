@@ -74,12 +74,13 @@ test("an interval starts turns, and the history tells of them", async () => {
 });
 
 test("one-shot jobs fire at their time and stay, disabled", async () => {
-  const at = new Date(Date.now() + 300).toISOString();
-  await gateway.json("POST", "/cron/jobs", {
-    name: "once",
-    schedule: { kind: "at", at },
-    payload: { kind: "systemEvent", text: "x" },
-  });
+  const { at } = (
+    await gateway.json("POST", "/cron/jobs", {
+      name: "once",
+      schedule: "in 300ms",
+      payload: { kind: "systemEvent", text: "x" },
+    })
+  ).schedule;
   const job = await until("the run", async () => {
     const found = await gateway.json("GET", "/cron/jobs/once");
     return found.status === "disabled" ? found : undefined;

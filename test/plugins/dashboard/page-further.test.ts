@@ -28,13 +28,13 @@ test("the browser's tabs, with a live picture", async () => {
   await openSection(visitor, "Browser");
   await page.getByText("The browser is not running.").waitFor();
   await page.getByRole("button", { name: "Start" }).click();
-  await page.locator(".tabs button").first().waitFor({ timeout: 20_000 });
+  await page.locator(".tabs button").first().waitFor();
   const shown = page.getByRole("img", { name: "What the tab shows" });
-  await shown.waitFor({ timeout: 20_000 });
+  await shown.waitFor();
   await until("the picture", () => page.evaluate("document.querySelector('.picture').naturalWidth > 100"));
   await picture(page, "browser");
   await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("The browser is not running.").waitFor({ timeout: 20_000 });
+  await page.getByText("The browser is not running.").waitFor();
   assert.equal(visitor.complaints, []);
   await page.context().close();
 });

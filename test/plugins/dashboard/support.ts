@@ -71,7 +71,7 @@ export function openBrowser(): Promise<Browser> {
 export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(8000);
+  page.setDefaultTimeout(60_000);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (line) => {

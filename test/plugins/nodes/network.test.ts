@@ -78,7 +78,6 @@ test("the node's network is the browser's, and a cut cable is found out and mend
     await until(
       "the node to come back",
       async () => (await browser.gateway.json("GET", "/nodes")).nodes[0].state === "connected",
-      20_000,
     );
     assert.is((await browser.get("/tabs")).body.running, true, "its browser ran on");
   } finally {

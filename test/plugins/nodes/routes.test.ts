@@ -6,6 +6,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { type Answer, type BrowserGateway, type Site, startBrowser, startSite } from "../browser/support.ts";
+import { until } from "../../support/until.ts";
 import { type NodeProcess, spawnNode } from "./support.ts";
 
 const PAGE = `<!doctype html><title>Form</title>
@@ -23,6 +24,8 @@ const PAGE = `<!doctype html><title>Form</title>
     setTimeout(() => { throw new Error("an error"); }, 0);
   </script>`;
 
+/** Of this process: others of this machine have the same directories. */
+const own = (name: string): string => `${process.pid}-${name}`;
 const used = new Set<string>();
 const root = join(tmpdir(), "portico");
 let site: Site;
@@ -123,54 +126,54 @@ test("pictures come over the connection and lie on the gateway", async () => {
 test("downloads and traces lie under the gateway's roots, under the caller's names", async () => {
   await browser.visit(site.url);
   const ref = await browser.ref("Get it");
-  const { download } = await post("/download", { ref, path: "through-node/mine.txt" });
-  assert.is(download.path, join(root, "downloads/through-node/mine.txt"));
+  const { download } = await post("/download", { ref, path: `${own("through-node")}/mine.txt` });
+  assert.is(download.path, join(root, "downloads", own("through-node"), "mine.txt"));
   assert.is(readFileSync(download.path, "utf8"), "figures ".repeat(100_000));
   const escaping = await browser.post("/download", { ref, path: "../../elsewhere" });
   assert.is(escaping.status, 400);
   assert.is(escaping.body.error.param, "path");
-  const waiting = post("/wait/download", { path: "through-node/second.txt" });
+  const waiting = post("/wait/download", { path: `${own("through-node")}/second.txt` });
   await post("/act", { kind: "click", ref });
-  assert.is((await waiting).download.path, join(root, "downloads/through-node/second.txt"));
+  assert.is((await waiting).download.path, join(root, "downloads", own("through-node"), "second.txt"));
   await post("/trace/start");
   await post("/act", { kind: "press", key: "Tab" });
-  const trace = await post("/trace/stop", { path: "through-node.zip" });
-  assert.is(trace.path, join(root, "through-node.zip"));
+  const trace = await post("/trace/stop", { path: own("through-node.zip") });
+  assert.is(trace.path, join(root, own("through-node.zip")));
   assert.is(readFileSync(trace.path).subarray(0, 2).toString(), "PK");
   rmSync(trace.path);
-  rmSync(join(root, "downloads/through-node"), { recursive: true });
+  rmSync(join(root, "downloads", own("through-node")), { recursive: true });
 });
 
 test("uploads go the other way", async () => {
   await browser.visit(site.url);
   const title = async (): Promise<string> => (await browser.act("evaluate", { fn: "document.title" })).body.result;
   const arrived = (text: string) => post("/act", { kind: "wait", fn: `document.title === ${JSON.stringify(text)}` });
-  const paths = [upload("to-node.txt", "carried")];
+  const paths = [upload(own("to-node.txt"), "carried")];
   await post("/act", { kind: "upload", ref: await browser.ref("File"), paths });
-  await arrived("to-node.txt:carried");
-  await post("/hooks/file-chooser", { paths: [upload("armed.txt", "and chosen")] });
+  await arrived(`${own("to-node.txt")}:carried`);
+  await post("/hooks/file-chooser", { paths: [upload(own("armed.txt"), "and chosen")] });
   await post("/act", { kind: "click", ref: await browser.ref("Choose") });
-  await arrived("armed.txt:and chosen");
+  await arrived(`${own("armed.txt")}:and chosen`);
   const nested = {
     kind: "upload",
     ref: await browser.ref("File"),
-    paths: [upload("batch.txt", "x".repeat(3_000_000))],
+    paths: [upload(own("batch.txt"), "x".repeat(3_000_000))],
   };
   await post("/act", { kind: "batch", actions: [nested] });
-  await arrived(`batch.txt:${"x".repeat(3_000_000)}`);
+  await arrived(`${own("batch.txt")}:${"x".repeat(3_000_000)}`);
   const outside = await browser.post("/hooks/file-chooser", { paths: ["/etc/passwd"] });
   assert.is(outside.status, 400);
   assert.is(outside.body.error.param, "paths[0]");
-  assert.is(await title(), `batch.txt:${"x".repeat(3_000_000)}`);
-  for (const name of ["to-node.txt", "armed.txt", "batch.txt"]) rmSync(join(root, "uploads", name));
+  assert.is(await title(), `${own("batch.txt")}:${"x".repeat(3_000_000)}`);
+  for (const name of ["to-node.txt", "armed.txt", "batch.txt"]) rmSync(join(root, "uploads", own(name)));
 });
 
 test("what a page said, cookies, storage, dialogs", async () => {
   await browser.visit(site.url);
   const { messages } = await get("/console", { level: "warning" });
   assert.ok(messages.length > 0);
-  assert.ok((await get("/errors")).errors.length > 0);
-  assert.ok((await get("/requests", { filter: "data.json" })).requests.length > 0);
+  await until("the error", async () => (await get("/errors")).errors.length > 0);
+  await until("the request", async () => (await get("/requests", { filter: "data.json" })).requests.length > 0);
   assert.is((await post("/response/body", { url: "**/data.json" })).response.body, '{"n":1}');
   await post("/cookies/set", { cookie: { name: "a", value: "1", url: site.url } });
   assert.is((await get("/cookies")).cookies[0].value, "1");
@@ -188,11 +191,11 @@ test("what a page said, cookies, storage, dialogs", async () => {
 test("states are kept on the gateway", async () => {
   await browser.visit(site.url);
   await post("/cookies/set", { cookie: { name: "kept", value: "1", url: site.url } });
-  const saved = await post("/state/save", { path: "through-node.json" });
-  assert.is(saved.path, join(root, "through-node.json"));
+  const saved = await post("/state/save", { path: own("through-node.json") });
+  assert.is(saved.path, join(root, own("through-node.json")));
   assert.match(readFileSync(saved.path, "utf8"), "kept");
   await post("/cookies/clear");
-  await post("/state/load", { path: "through-node.json" });
+  await post("/state/load", { path: own("through-node.json") });
   assert.is((await get("/cookies")).cookies[0].name, "kept");
   await post("/cookies/clear");
   for (const path of ["/etc/passwd", "../x"])

@@ -58,7 +58,7 @@ test("kill -9 at any moment: what was acknowledged is there, what was finished s
   let added = 0;
   for (let round = 0; round < 8; round++) {
     const writer = startWriter(t.file, [`r${round}`, "16", "0", "queue"]);
-    await until("the first writes", () => writer.said("added").length > 20, 20_000);
+    await until("the first writes", () => writer.said("added").length > 20);
     await new Promise((resolve) => setTimeout(resolve, next() * 150));
     writer.child.kill("SIGKILL");
     await writer.ended;
@@ -147,10 +147,10 @@ test("a full disk refuses, loses nothing, and is forgotten when there is room ag
     ["f", "4", "0"],
     ["bash", "-c", 'ulimit -S -f 600; trap "" XFSZ; exec "$@"', "limited"],
   );
-  await until("the limit", () => writer.said("refused").length > 10, 20_000);
+  await until("the limit", () => writer.said("refused").length > 10);
   const before = writer.said("added").length;
   execFileSync("prlimit", ["--pid", String(writer.child.pid), "--fsize=unlimited:unlimited"]);
-  await until("writes after the limit", () => writer.said("added").length > before + 20, 20_000);
+  await until("writes after the limit", () => writer.said("added").length > before + 20);
   writer.child.kill("SIGKILL");
   await writer.ended;
   await expectAll(t.store, writer.said("added"));

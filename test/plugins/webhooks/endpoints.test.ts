@@ -243,6 +243,9 @@ test("message:received and webhook:received are emitted", async () => {
   const stop = gateway.gateway.bus.onAny(({ name, context }) => seen.push({ name, context: context as never }));
   const { body } = await gateway.send("/hooks/agent", { message: "seen by hooks" });
   await gateway.ended(body.turnId);
+  await until("both", () =>
+    ["webhook:received", "message:received"].every((each) => seen.some(({ name }) => name === each)),
+  );
   await stop();
   const webhook = seen.find(({ name }) => name === "webhook:received")?.context as Record<string, unknown>;
   assert.is(webhook["source"], "agent");

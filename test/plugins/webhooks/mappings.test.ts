@@ -35,7 +35,7 @@ const mappings = {
   absent: { transform: "no-such.ts" },
   burst: {
     message: "Change of {body.id}: {body.n}",
-    coalesce: { key: "{body.id}", windowMs: 250, maxWaitMs: 2000 },
+    coalesce: { key: "{body.id}", windowMs: 2_500, maxWaitMs: 20_000 },
   },
   signed: { verify: { scheme: "github", secret: ["new", "old"] }, match: { "body.signed": true }, message: "{body.x}" },
   slack: { verify: { scheme: "slack", secret: "slack-secret" }, message: "{body.event.text}" },

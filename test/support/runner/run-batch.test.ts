@@ -71,16 +71,15 @@ test("what ends the process, registers no test or cannot be loaded fails alone",
 });
 
 test("what goes on after its tests is waited for, and killed when it does not end", async () => {
-  const results = await run(
-    {
-      ends: `setTimeout(() => console.log("the end"), 50); ${good}`,
-      hangs: 'test("hangs", () => new Promise(() => setInterval(() => {}, 1000))); test.run();',
-      stays: `setInterval(() => {}, 1000); ${good}`,
-      last: good,
-    },
-    1500,
-  );
-  assert.equal(counts(results), { ends: "1 0", hangs: "0 1", stays: "1 1", last: "1 0" });
+  const hangs = 'test("hangs", () => new Promise(() => setInterval(() => {}, 1000))); test.run();';
+  const all = await Promise.all([
+    run({ ends: `setTimeout(() => console.log("the end"), 50); ${good}`, last: good }),
+    run({ hangs }, 500),
+    // Enough to come to its end where a process takes long to start.
+    run({ stays: `setInterval(() => {}, 1000); ${good}`, after: good }, 10_000),
+  ]);
+  const results = Object.assign({}, ...all);
+  assert.equal(counts(results), { ends: "1 0", last: "1 0", hangs: "0 1", stays: "1 1", after: "1 0" });
   assert.match(results["ends"]!.output, "the end");
   assert.match(results["hangs"]!.output, "still running");
   assert.match(results["stays"]!.output, "still running");

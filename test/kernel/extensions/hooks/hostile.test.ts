@@ -354,7 +354,7 @@ test("a hook that fails closed refuses its event while it fails, hangs, has trip
 }) => {
   const home = await make({
     files: {
-      "hooks/guard/HOOK.md": descriptor("failClosed: true\ntimeoutMs: 30"),
+      "hooks/guard/HOOK.md": descriptor("failClosed: true"),
       "hooks/guard/handler.ts": "export default () => {};",
       "hooks/low/HOOK.md": descriptor("priority: -1"),
       "hooks/low/handler.ts": answering("passed"),
@@ -368,7 +368,7 @@ test("a hook that fails closed refuses its event while it fails, hangs, has trip
   };
   const save = async (handler: string, more = "") => {
     home.write("hooks/guard/handler.ts", handler);
-    home.write("hooks/guard/HOOK.md", descriptor(`failClosed: true\ntimeoutMs: 30\n${more}`));
+    home.write("hooks/guard/HOOK.md", descriptor(`failClosed: true\n${more}`));
     await home.host.rescan();
   };
   await passes();
@@ -376,7 +376,7 @@ test("a hook that fails closed refuses its event while it fails, hangs, has trip
   for (let count = 0; count < 7; count++) await isRefused();
   assert.is(home.host.info("guard").state, "resting");
   await isRefused();
-  await save("export default () => new Promise(() => {});");
+  await save("export default () => new Promise(() => {});", "timeoutMs: 30");
   await isRefused();
   await save("export default () => {};");
   await passes();

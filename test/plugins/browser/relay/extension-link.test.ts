@@ -77,7 +77,9 @@ function startWorker(hello: () => Promise<object>) {
     send(text: string): void {
       if (this.readyState === 1) this.sent.push(JSON.parse(text));
     }
-    close(): void {}
+    close(): void {
+      this.readyState = 2;
+    }
     end(): void {
       this.readyState = 3;
       this.onclose?.({ reason: "" });
@@ -141,6 +143,27 @@ test("a socket that closes while the greeting is made is not kept", async () => 
     void worker.link.connect().catch(() => {});
     await new Promise<void>((resolve) => setImmediate(resolve));
     assert.is(worker.sockets.length, 2, "the next one is opened");
+  } finally {
+    worker.stop();
+  }
+});
+
+test("a socket that is still closing is none: who needs one again at once has a new one", async () => {
+  const worker = startWorker(async () => ({ tabs: [] }));
+  try {
+    await worker.link.connect();
+    worker.link.close();
+    assert.not.ok(worker.link.isOpen);
+    await worker.link.connect();
+    worker.link.send({ event: "attached" });
+    const [old, next] = worker.sockets;
+    old!.end();
+    assert.ok(worker.link.isOpen);
+    assert.equal(
+      next?.sent.map(({ event }) => event),
+      ["hello", "attached"],
+    );
+    assert.equal(worker.states, [true, true]);
   } finally {
     worker.stop();
   }

@@ -53,7 +53,7 @@ for (const [how, end] of [
     assert.is((await browser.get("/snapshot")).status, 200);
     const waiting = browser.act("wait", { text: "never", timeoutMs: 60_000 });
     await end();
-    await until("the tabs to be gone from the status", async () => (await attachedTabs()).length === 0, 15_000);
+    await until("the tabs to be gone from the status", async () => (await attachedTabs()).length === 0);
     const { profiles } = (await browser.get("/profiles")).body;
     assert.is(profiles.find(({ name }: { name: string }) => name === "relay").tabCount, 0);
     const ended = await waiting;

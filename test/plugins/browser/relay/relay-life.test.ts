@@ -106,7 +106,7 @@ test("a gateway that is restarted has its tabs back", async () => {
   await person.shows(page, "…");
   browser = await start();
   await person.shows(page, "ON");
-  assert.equal(await attachedTabs(), [`${site.url}/`]);
+  await until("the relay to hear it", async () => (await attachedTabs()).join() === `${site.url}/`);
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
   assert.is(await page.title(), "n 1");
 });
@@ -148,7 +148,7 @@ test("a tab is attached whether or not the page that keeps the worker awake can 
   });
   await person.clickIcon(page);
   await person.shows(page, "ON");
-  assert.equal(await attachedTabs(), [`${site.url}/`]);
+  await until("the relay to hear it", async () => (await attachedTabs()).join() === `${site.url}/`);
 });
 
 test("a debugger that was thrown out comes back by itself", async () => {
