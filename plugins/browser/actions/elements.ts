@@ -252,15 +252,11 @@ async function whyNot(
     look(locator, { ...needs, scroll: true }, 500).then((probe) => probe ?? "gone"),
     "silent",
   );
-  if (again === "silent") {
-    return new PorticoError(
-      "timeout",
-      `${what} did not end within ${timeoutMs} ms: the page does not answer.`,
-      options,
-    );
-  }
   if (again === "gone") return stale(tab, entry, trial.param ?? "ref");
-  const reason = hindrance(again, needs) ?? hindranceInLog(callLog(error));
+  const isSilent = again === "silent";
+  // A page that is too busy to say it now may have said it before.
+  const reason = (isSilent ? undefined : hindrance(again, needs)) ?? hindranceInLog(callLog(error));
   if (reason !== undefined) return new PorticoError("action_failed", `${what} failed: ${element} ${reason}.`, options);
-  return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
+  const late = isSilent ? `within ${timeoutMs} ms: the page does not answer.` : `in time: ${headline(error)}`;
+  return new PorticoError("timeout", `${what} did not end ${late}`, options);
 }

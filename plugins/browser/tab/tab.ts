@@ -42,8 +42,8 @@ function leaving(url: string, request: Request | undefined, since: number): Leav
   return { url, request, since, over, end };
 }
 
-/** A page that is not busy echoes within this. */
-const ECHO_MS = 150;
+/** A page that is not busy echoes within this, on a machine that is. */
+const ECHO_MS = 1_000;
 /** A navigation that a page asks for has begun by then, or does not come. */
 const WISH_MS = 1_000;
 /** How long a tab may be on its way to another page before what it shows now is used again. */

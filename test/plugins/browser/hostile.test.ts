@@ -54,14 +54,14 @@ test("an action that cannot be done says which: covered, disabled, not editable,
   const ref = (name: string): string =>
     Object.entries(body.refs as Record<string, { name?: string }>).find(([, info]) => info.name === name)![0];
   const answers = await Promise.all([
-    browser.act("click", { ref: ref("Disabled"), timeoutMs: 500 }),
-    browser.act("click", { ref: ref("Covered"), timeoutMs: 1500 }),
+    browser.act("click", { ref: ref("Disabled"), timeoutMs: 1500 }),
+    browser.act("click", { ref: ref("Covered"), timeoutMs: 4000 }),
   ]);
   failed(answers[0]!, 422, "action_failed", "is disabled");
   failed(answers[1]!, 422, "action_failed", /covered by <div id="veil" class="overlay">/);
   failed(await browser.act("type", { ref: ref("Read only"), text: "y" }), 422, "action_failed", "not editable");
   failed(
-    await browser.act("type", { ref: ref("In fieldset"), text: "y", timeoutMs: 400 }),
+    await browser.act("type", { ref: ref("In fieldset"), text: "y", timeoutMs: 1500 }),
     422,
     "action_failed",
     "disabled",
@@ -83,7 +83,7 @@ test("an action that cannot be done says which: covered, disabled, not editable,
     ).status,
     200,
   );
-  failed(await browser.act("click", { ref: ref("Tick"), timeoutMs: 300 }), 422, "action_failed", "not visible");
+  failed(await browser.act("click", { ref: ref("Tick"), timeoutMs: 1500 }), 422, "action_failed", "not visible");
 });
 
 test("what comes soon is waited for", async () => {

@@ -1,5 +1,5 @@
 /** Gateways of several processes, asked over a new connection each time, so that every worker has its turn. */
-import { request } from "node:http";
+import { type Agent, request } from "node:http";
 import type { SpawnedGateway } from "../../support/gateway.ts";
 
 export interface Response {
@@ -14,14 +14,14 @@ export function ask(
   method: string,
   path: string,
   body?: unknown,
-  token = gateway.token,
+  { token = gateway.token, agent = false }: { token?: string; agent?: Agent | false } = {},
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${token}`,
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     };
-    const req = request(gateway.url + path, { method, headers, agent: false }, (res) => {
+    const req = request(gateway.url + path, { method, headers, agent }, (res) => {
       let text = "";
       res.setEncoding("utf8");
       res.on("data", (chunk: string) => (text += chunk));
@@ -36,8 +36,13 @@ export function ask(
   });
 }
 
-export const chat = (gateway: Pick<SpawnedGateway, "url" | "token">, model: string, content = "hi", token?: string) =>
-  ask(gateway, "POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] }, token);
+export const chat = (
+  gateway: Pick<SpawnedGateway, "url" | "token">,
+  model: string,
+  content = "hi",
+  token?: string,
+  agent?: Agent,
+) => ask(gateway, "POST", "/v1/chat/completions", { model, messages: [{ role: "user", content }] }, { token, agent });
 
 export const times = <T>(n: number, work: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));
@@ -48,9 +53,10 @@ export function watch(
   method: string,
   path: string,
   body?: unknown,
+  agent: Agent | false = false,
 ) {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const req = request(url + path, { method, headers, agent: false });
+  const req = request(url + path, { method, headers, agent });
   let text = "";
   const opened = new Promise<void>((resolve, reject) => {
     req.on("response", () => resolve()).on("error", reject);

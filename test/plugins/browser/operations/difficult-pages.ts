@@ -22,7 +22,7 @@ const PAGES: Record<string, Page> = {
     "<title>Loop</title><button onclick='for(;;){}'>Freeze</button><button onclick='for(;;)alert(1)'>Nag</button>",
   "/hang": "<title>Hang</title><script>for(;;){}</script>",
   "/dialogs": `<title>Dialogs</title><button onclick="document.title=String(confirm('sure?'))">Confirm</button><button onclick="document.title=String(prompt('name?','dflt'))">Prompt</button>
-    <button onclick="onbeforeunload=(e)=>e.preventDefault()">Hold</button><button onclick="setTimeout(()=>alert('later'),150)">Later</button>`,
+    <button onclick="onbeforeunload=(e)=>e.preventDefault()">Hold</button><button onclick="setTimeout(()=>{alert('later');told=true},150)">Later</button>`,
   "/windows": `<title>Windows</title><button onclick="for(let i=0;i<200;i++)window.open('/two?'+i,'w'+i)">Many</button><button onclick="window.open('/two')">Popup</button>`,
   "/self": "<title>Self</title><button onclick='window.close()'>Close me</button>",
   "/open-self": `<title>Opener</title><button onclick="window.open('/self')">Open</button>`,

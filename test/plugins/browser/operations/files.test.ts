@@ -160,7 +160,7 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
   );
   await shows("b.txt=beta");
   failed(
-    await browser.act("upload", { ref: await browser.ref("No file"), paths: [name("a.txt")], timeoutMs: 800 }),
+    await browser.act("upload", { ref: await browser.ref("No file"), paths: [name("a.txt")], timeoutMs: 2500 }),
     422,
     "action_failed",
   );

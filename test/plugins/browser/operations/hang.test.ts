@@ -20,7 +20,7 @@ test("a page that hangs is 504 in time, and no other tab notices", async () => {
   const good = (await browser.post("/tabs/open", { url: site.url })).body.targetId;
   const bad = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body.targetId;
   const ref = await browser.ref("Freeze");
-  const freeze = browser.act("click", { ref, targetId: bad, timeoutMs: 600 });
+  const freeze = browser.act("click", { ref, targetId: bad, timeoutMs: 2000 });
   failed(await freeze, 504, "timeout");
   const hung = Promise.all([
     browser.get("/snapshot", { targetId: bad, timeoutMs: 700 }),
@@ -35,8 +35,10 @@ test("a page that hangs is 504 in time, and no other tab notices", async () => {
   for (const answer of await hung) failed(answer, 504, "timeout");
   assert.is((await browser.del(`/tabs/${bad}`)).status, 200);
   failed(await browser.post("/tabs/open", { url: `${site.url}/hang`, timeoutMs: 800 }), 504, "timeout");
-  const stuck = (await browser.get("/tabs")).body.tabs.find(({ url }: { url: string }) => url.endsWith("/hang"));
-  assert.is((await browser.del(`/tabs/${stuck.targetId}`)).status, 200);
+  const { targetId } = await until("its tab", async () =>
+    (await browser.get("/tabs")).body.tabs.find(({ url }: { url: string }) => url.endsWith("/hang")),
+  );
+  assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
   await browser.del(`/tabs/${good}`);
 });
 
@@ -61,8 +63,11 @@ test("dialogs: as armed, else dismissed and told; never in the way", async () =>
   await browser.post("/hooks/dialog", { accept: false });
   await browser.act("click", { ref: ref("Prompt") });
   assert.is(await title(), "null");
-  await browser.act("click", { ref: ref("Later") });
-  assert.is((await browser.act("wait", { timeMs: 300 })).body.dialogs?.[0].message, "later");
+  const actions = [
+    { kind: "click", ref: ref("Later") },
+    { kind: "wait", fn: "window.told" },
+  ];
+  assert.is((await browser.act("batch", { actions })).body.dialogs?.[0].message, "later");
   await browser.act("click", { ref: ref("Hold") });
   await browser.visit(site.url);
   for (const bad of [{}, { accept: "yes" }, { accept: true, promptText: 5 }])
@@ -71,7 +76,7 @@ test("dialogs: as armed, else dismissed and told; never in the way", async () =>
 
 test("a page that nags without end is 504, and its tab can be closed", async () => {
   const { targetId } = (await browser.post("/tabs/open", { url: `${site.url}/loop` })).body;
-  const answer = await browser.act("click", { ref: await browser.ref("Nag"), targetId, timeoutMs: 800 });
+  const answer = await browser.act("click", { ref: await browser.ref("Nag"), targetId, timeoutMs: 2000 });
   failed(answer, 504, "timeout");
   assert.is(answer.body.error.dialogs[0].type, "alert");
   assert.is((await browser.del(`/tabs/${targetId}`)).status, 200);
@@ -81,7 +86,10 @@ test("200 windows: no more than the limit, and one at a time is fine", async () 
   await browser.visit(`${site.url}/windows`);
   const { targetId } = (await browser.get("/snapshot")).body;
   const one = await browser.act("click", { ref: await browser.ref("Popup") });
-  assert.ok(one.body.newTabs.some(({ url }: { url: string }) => url.endsWith("/two")));
+  assert.is(one.body.newTabs.length, 1);
+  await until("its page", async () =>
+    (await browser.get("/tabs")).body.tabs.some(({ url }: { url: string }) => url.endsWith("/two")),
+  );
   assert.is(
     (await browser.get("/snapshot")).body.targetId,
     targetId,
