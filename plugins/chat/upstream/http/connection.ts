@@ -29,6 +29,7 @@ export class Connection implements ResponseEvents {
   readonly #events: ConnectionEvents;
   readonly #reader: ResponseReader = new ResponseReader(this);
   #taker: Taker | undefined;
+  #keepAlive: string | undefined;
   #error: Error | undefined;
   /** A body that is not held is on its way. */
   #pouring = false;
@@ -48,6 +49,12 @@ export class Connection implements ResponseEvents {
       this.#events.gone(this);
       this.#fail(this.#error ?? closedError());
     });
+  }
+
+  /** How long the other side keeps it while it is idle, as it said with its last response, in seconds (RFC 2068, 19.7.1). */
+  get keptIdleS(): number {
+    const said = /\btimeout=(\d+)/i.exec(this.#keepAlive ?? "")?.[1];
+    return said === undefined ? Number.POSITIVE_INFINITY : Number(said);
   }
 
   /** `head`: the request's lines up to the empty one, which is left to `send`. */
@@ -122,6 +129,7 @@ export class Connection implements ResponseEvents {
   // ------------------------------------------------------------------------------------- from the reader
 
   head(status: number, headers: IncomingHttpHeaders): void {
+    this.#keepAlive = headers["keep-alive"] as string | undefined;
     this.#taker?.head(status, headers);
   }
 

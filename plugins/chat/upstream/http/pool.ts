@@ -8,8 +8,10 @@ import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SWEEP_MS = 1000;
-/** Shorter than common servers keep an idle connection, so that seldom one closes under a request. */
+/** Unless the other side says that it closes sooner: seldom one is to close under a request. */
 const MOST_SWEEPS = 15;
+/** What a sweep and a slow network may cost. */
+const MARGIN_SWEEPS = 2;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
@@ -67,10 +69,11 @@ export class Pool implements ConnectionEvents {
   }
 
   #sweep(): void {
-    let tooOld = 0;
-    for (const connection of this.#idle) if (++connection.sweeps > MOST_SWEEPS) tooOld++;
-    // The first are those that have waited longest.
-    for (const connection of this.#idle.splice(0, tooOld)) connection.destroy();
+    for (const connection of [...this.#idle]) {
+      if (++connection.sweeps <= Math.min(MOST_SWEEPS, connection.keptIdleS - MARGIN_SWEEPS)) continue;
+      this.gone(connection);
+      connection.destroy();
+    }
     if (this.#idle.length > 0) return;
     clearInterval(this.#sweeper);
     this.#sweeper = undefined;
