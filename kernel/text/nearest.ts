@@ -1,3 +1,5 @@
+import distance from "damerau-levenshtein"; // neighbours that changed places count as one edit
+
 /**
  * The candidate that was probably meant by a mistyped word, or undefined where none is near enough.
  * Case is ignored; about one slip in three letters is forgiven, and a candidate that the word begins counts as near.
@@ -11,7 +13,7 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
     if (Math.abs(known.length - typed.length) < bestDistance) {
-      const found = distance(typed, known);
+      const found = distance(typed, known).steps;
       if (found < bestDistance) {
         best = candidate;
         bestDistance = found;
@@ -20,23 +22,4 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
     if (prefix === undefined && typed.length >= 3 && known.startsWith(typed)) prefix = candidate;
   }
   return best ?? prefix;
-}
-
-// Edits between two words, where two neighbours that changed places count as one (optimal string alignment).
-function distance(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let cost = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        cost = Math.min(cost, beforeLast[j - 2]! + 1);
-      row.push(cost);
-    }
-    beforeLast = last;
-    last = row;
-  }
-  return last[b.length]!;
 }

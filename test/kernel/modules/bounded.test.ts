@@ -38,6 +38,25 @@ test("ends a loop that nothing inside can end", () => {
   );
 });
 
+test("ends a regular expression that backtracks for ever", () => {
+  const wait = () => runBounded(() => /^(a+)+b$/.test("a".repeat(60)), 30);
+  assert.throws(wait, (error: Error) => error instanceof Interrupted);
+});
+
+test("limits of any length: V8's timers take the short ones, a thread the long ones", () => {
+  for (const limitMs of [0.2, 10_000, 10_001, 600_000]) {
+    assert.is(
+      runBounded(() => limitMs, limitMs + 1000),
+      limitMs,
+    );
+    const fail = () =>
+      runBounded(() => {
+        throw new TypeError("mine");
+      }, limitMs + 1000);
+    assert.throws(fail, (error: Error) => error instanceof TypeError);
+  }
+});
+
 test("may be nested", () => {
   const outer = runBounded(() => {
     assert.throws(
