@@ -1,4 +1,4 @@
-import { type CommandIO, defineCommand } from "portico/command-line";
+import { type Command, type CommandIO, defineCommand } from "portico/command-line";
 import { shortIds } from "portico/store";
 
 interface DeliveryView {
@@ -41,43 +41,48 @@ function details(one: DeliveryView): string[] {
   ];
 }
 
+const list: Command = {
+  name: "list",
+  summary: "Newest first",
+  options: {
+    state: {
+      type: "string",
+      choices: ["queued", "running", "done", "dead", "cancelled"],
+      description: "Only those in this state",
+    },
+    limit: { type: "number", value: "N", description: "How many; default 50" },
+  },
+  run: async (io) =>
+    io.show(
+      await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/deliveries", undefined, {
+        query: io.options as Record<string, string | number | undefined>,
+      }),
+      ({ deliveries }) => {
+        const ids = shortIds(deliveries.map(({ id }) => id));
+        return io.table(
+          ["ID", "MADE", "STATE", "TRIES", "TO", ""],
+          deliveries.map((one, index) => [
+            ids[index],
+            one.createdAt,
+            one.state,
+            `${one.attempts}/${one.maxAttempts}`,
+            one.url,
+            one.error?.message ?? "",
+          ]),
+        );
+      },
+    ),
+};
+
 export default defineCommand({
   name: "deliveries",
   summary: "Results that are posted to URLs: what went out, what did not",
+  // Without a further word it lists them.
+  options: list.options,
+  run: list.run,
   examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],
   commands: [
-    {
-      name: "list",
-      summary: "Newest first",
-      options: {
-        state: {
-          type: "string",
-          choices: ["queued", "running", "done", "dead", "cancelled"],
-          description: "Only those in this state",
-        },
-        limit: { type: "number", value: "N", description: "How many; default 50" },
-      },
-      run: async (io) =>
-        io.show(
-          await io.gateway.request<{ deliveries: DeliveryView[] }>("GET", "/deliveries", undefined, {
-            query: io.options as Record<string, string | number | undefined>,
-          }),
-          ({ deliveries }) => {
-            const ids = shortIds(deliveries.map(({ id }) => id));
-            return io.table(
-              ["ID", "MADE", "STATE", "TRIES", "TO", ""],
-              deliveries.map((one, index) => [
-                ids[index],
-                one.createdAt,
-                one.state,
-                `${one.attempts}/${one.maxAttempts}`,
-                one.url,
-                one.error?.message ?? "",
-              ]),
-            );
-          },
-        ),
-    },
+    list,
     {
       name: "show",
       summary: "One delivery with its message, secrets masked",

@@ -20,7 +20,7 @@ export const echo: ChatProvider = {
   name: "echo",
   description: "Answers with the last user message; needs no key",
   builtinChannel: "echo",
-  models: () => [],
+  models: () => ["echo"],
 
   async complete(request, target): Promise<ChatCompletion> {
     const said = say(request, target, await valueMaker(request));

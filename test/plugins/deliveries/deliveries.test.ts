@@ -193,6 +193,9 @@ test("the command line lists, shows and replays, by a short id", async () => {
   assert.is(list.code, 0, list.stderr);
   const [, short = ""] = /^dlv_(\w+) .*done/m.exec(list.stdout) ?? [];
   assert.ok(short.length < 20 && turnId.endsWith(short), list.stdout);
+  const bare = await porticoHere(gateway.home, ["deliveries", "--state", "done", "--limit", "3"]);
+  assert.is(bare.stdout, list.stdout, "without a further word it lists them too");
+  assert.is((await porticoHere(gateway.home, ["deliveries", "lsit"])).code, 2);
   const show = await porticoHere(gateway.home, ["deliveries", "show", short]);
   assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
   const replay = await porticoHere(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);

@@ -22,6 +22,16 @@ const tool = (name: string, parameters?: object) => ({
 });
 const callOf = (answer: ReturnType<typeof JSON.parse>) => answer.choices[0].message.tool_calls?.[0]?.function;
 
+test("a channel of echo's lists its model, which is then what the agent asks", async () => {
+  const ids = (await gateway.json("GET", "/v1/models")).data.map(({ id }: { id: string }) => id);
+  assert.equal(
+    ids.filter((id: string) => id.includes("echo")),
+    ["slow/echo", "echo"],
+  );
+  const turn = await gateway.json("POST", "/agent", { message: "Hello", wait: true });
+  assert.is(turn.result, "Hello");
+});
+
 test("answers with the last user message, exactly", async () => {
   for (const text of ["Hello", "  two  spaces\n\nand lines ", "é😀", ""]) {
     const messages = [...user("before"), { role: "assistant", content: "a" }, ...user(text)];
@@ -190,7 +200,7 @@ test("smallest: references, alternatives, merged schemas, schemas without a type
 
 test("a channel of echo's is tested like any other", async () => {
   const tested = await gateway.json("POST", "/channels/slow/test", {});
-  assert.equal([tested.ok, tested.error, tested.model], [true, undefined, "slow"]);
+  assert.equal([tested.ok, tested.error, tested.model], [true, undefined, "echo"]);
 });
 
 test.run();
