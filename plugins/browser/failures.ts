@@ -96,6 +96,9 @@ export function failure(error: unknown, what: string): PorticoError {
     );
   }
   if (isDiskFull(error)) return diskFull(error);
+  // The system's words about a file: `EACCES: permission denied, open '/home/…'`; where it lies is nobody's business.
+  if ((error as NodeJS.ErrnoException)?.path !== undefined)
+    return new PorticoError("action_failed", `${what} failed: ${headline(error).split(",")[0]}.`, options);
   if (isTimeout(error)) return new PorticoError("timeout", `${what} did not end in time: ${headline(error)}`, options);
   const text = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(text)) {

@@ -13,6 +13,7 @@ const FORMS: Readonly<Record<string, string>> = {
   date: "2026-01-31",
   "datetime-local": "2026-01-31T12:30",
   month: "2026-01",
+  number: "a number",
   range: "a number within its bounds and steps",
   time: "12:30",
   week: "2026-W05",

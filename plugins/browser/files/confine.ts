@@ -18,11 +18,18 @@ function isInside(root: string, path: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 }
 
+/** What file systems hold; of a path with room for what stands before it. */
+const LONGEST_NAME = 255;
+const LONGEST_PATH = 3000;
+
 /** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
 function spelledInside(rootPath: string, userPath: string): string {
   const root = resolve(rootPath);
   if (userPath === "" || userPath.includes("\0")) throw refusal("The path is empty or holds a NUL character.");
-  if (userPath.split(/[/\\]/).includes("..")) throw refusal("The path must not hold '..'.");
+  const parts = userPath.split(/[/\\]/);
+  if (parts.includes("..")) throw refusal("The path must not hold '..'.");
+  if (parts.some((part) => Buffer.byteLength(part) > LONGEST_NAME) || Buffer.byteLength(userPath) > LONGEST_PATH)
+    throw refusal(`A name in the path may have ${LONGEST_NAME} bytes, and the path ${LONGEST_PATH}.`);
   const full = resolve(root, userPath);
   if (full === root || !isInside(root, full)) {
     throw refusal(

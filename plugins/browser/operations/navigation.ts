@@ -4,6 +4,7 @@ import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
+import { endScript } from "../tab/runaway.ts";
 import type { Tab } from "../tab/tab.ts";
 import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
 
@@ -184,7 +185,10 @@ export async function navigate(op: Op, input: NavigateInput): Promise<object> {
     open.length === 0 && input.targetId === undefined && context !== undefined
       ? await op.session.tabs.open()
       : await op.session.tabs.get(input.targetId);
-  if (!tab.crashed) return load(op, tab, input);
+  if (!tab.crashed) {
+    await endScript(tab.cdp);
+    return load(op, tab, input);
+  }
   // Nothing brings a crashed tab back: a new one takes its place.
   await attempt(2000, tab.page.close(), undefined);
   return load(op, await op.session.tabs.open(), input);

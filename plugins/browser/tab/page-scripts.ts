@@ -63,9 +63,10 @@ const ENTRY = `
   const label = element.closest && element.closest("label");
   const field = element.tagName === "INPUT" ? element : (label && label.control) || element;
   const wanted = text.trim();
-  if (field.tagName !== "INPUT" || !/^(color|date|datetime-local|month|range|time|week)$/.test(field.type)) return "typed";
+  if (field.tagName !== "INPUT" || !/^(color|date|datetime-local|month|number|range|time|week)$/.test(field.type)) return "typed";
   const trial = field.cloneNode();
   trial.value = wanted;
+  if (field.type === "number") return wanted === "" || trial.value !== "" ? "typed" : "number";
   if (wanted === "") return "set";
   if (field.type === "range") return Number(trial.value) === Number(wanted) ? "set" : field.type;
   if (field.type === "color") return trial.value !== "#000000" || /^(#0+|black|rgb.*)$/i.test(wanted) ? "set" : field.type;

@@ -7,7 +7,7 @@ import { test } from "../../support/suite.ts";
 import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
 import { endOrphan, endRecorded, gatewayName, startOf } from "../../../plugins/browser/drivers/process-record.ts";
-import { headline, plainText } from "../../../plugins/browser/failures.ts";
+import { failure, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/operations/url-match.ts";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { shownUrl } from "../../../plugins/browser/session/profiles.ts";
@@ -19,11 +19,20 @@ import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { render, type View } from "../../../plugins/browser/snapshot/render.ts";
 import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFile as writeFileAsync } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const AI: View = { style: "ai", interactive: false, compact: false, maxChars: 80_000 };
 const view = (more: Partial<View>): View => ({ ...AI, style: "role", ...more });
+
+test("what the system says about a file is told without the place where it lies", async () => {
+  for (const path of ["/nowhere/of/this/host", "/nowhere, really/x"]) {
+    const error = await writeFileAsync(path, "").catch((caught: unknown) => caught);
+    const { code, message } = failure(error, "The trace");
+    assert.equal([code, message], ["action_failed", "The trace failed: ENOENT: no such file or directory."]);
+  }
+});
 
 test("the list of paths is the list of routes", () => {
   const named = (method: string, path: string): string => `${method} ${path}`;

@@ -55,6 +55,13 @@ test("a path may be relative to the root or absolute inside it", async ({ root }
   assert.equal(readdirSync(root).sort(), ["a.txt", "deep"], "no temporary file stays");
 });
 
+test("a name or path that no file system holds is refused, by bytes", async ({ root }) => {
+  assert.is(await writeConfined(root, "ü".repeat(127), "1"), join(root, "ü".repeat(127)));
+  for (const path of ["x".repeat(256), "ü".repeat(128), `${"y".repeat(300)}/a`, "deep/".repeat(2000)])
+    assert.match(await refused(writeConfined(root, path, "1")), "bytes");
+  assert.equal(readdirSync(root), ["ü".repeat(127)]);
+});
+
 test("what lies outside is refused", async ({ root, outside }) => {
   for (const path of [
     "../x",

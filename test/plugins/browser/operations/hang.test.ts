@@ -42,6 +42,19 @@ test("a page that hangs is 504 in time, and no other tab notices", async () => {
   await browser.del(`/tabs/${good}`);
 });
 
+test("a page that hangs can be left: by navigating, and after an evaluation without end", async () => {
+  const freezes = [
+    async () => browser.act("click", { ref: await browser.ref("Freeze"), timeoutMs: 600 }),
+    () => browser.act("evaluate", { fn: "() => { for (;;); }", timeoutMs: 600 }),
+  ];
+  for (const freeze of freezes) {
+    await browser.visit(`${site.url}/loop`);
+    failed(await freeze(), 504, "timeout");
+    assert.is((await browser.post("/navigate", { url: site.url })).status, 200);
+    assert.is((await browser.act("evaluate", { fn: "6 * 7" })).body.result, 42);
+  }
+});
+
 test("dialogs: as armed, else dismissed and told; never in the way", async () => {
   await browser.visit(`${site.url}/dialogs`);
   const { body } = await browser.get("/snapshot");

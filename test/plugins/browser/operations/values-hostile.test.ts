@@ -11,6 +11,7 @@ test.before(async () => {
   site = await startSite({
     "/": `<title>One</title><input type="date" aria-label="Date"><input type="time" aria-label="Time">
       <input type="color" aria-label="Color"><input type="range" min="0" max="10" aria-label="Range">
+      <input type="number" aria-label="Number">
       <select aria-label="List"><option value="a">Apple</option><option value="c" disabled>Cherry</option></select>
       <div draggable="true" role="button" tabindex="0">Start</div>
       <div style="position:relative"><button>Goal</button><div class="veil" style="position:absolute;inset:0"></div></div>
@@ -37,6 +38,7 @@ test("a field with a picker takes what it can hold, and keeps what it had where 
     ["Time", " 12:30 ", "12:30", "noon"],
     ["Color", "#00FF00", "#00ff00", "no colour"],
     ["Range", "7", "7", "99"],
+    ["Number", "12.5", "12.5", "a dozen"],
   ] as const) {
     const ref = await browser.ref(name);
     for (const slowly of [false, true]) {
