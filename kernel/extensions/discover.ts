@@ -1,6 +1,7 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
 import { readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../files/listing.ts";
 import type { Root } from "./roots.ts";
 import { whyUnsafe } from "./safety.ts";
 
@@ -28,14 +29,8 @@ export function discover(roots: readonly Root[], entryNames: readonly string[], 
 }
 
 function discoverRoot(root: Root, entryNames: readonly string[], only: string | undefined): Found[] {
-  let names: string[];
-  try {
-    names = readdirSync(root.dir).sort();
-  } catch {
-    return [];
-  }
   const found: Found[] = [];
-  for (const name of names) {
+  for (const name of namesIn(root.dir)) {
     if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only)) continue;
     const dir = join(root.dir, name);
     try {

@@ -1,6 +1,7 @@
 /** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
-import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { filesBelow } from "../files/listing.ts";
 import { isInside, whyNotOwn } from "../files/own.ts";
 import type { Root } from "./roots.ts";
 
@@ -36,16 +37,8 @@ export function whyInputsUnsafe(root: Root, realDir: string, inputs: readonly st
 }
 
 function linkThatLeaves(dir: string, root: string): string | undefined {
-  for (const entry of readdirSync(dir, { withFileTypes: true })) {
-    if (entry.name === "node_modules" || entry.name === ".git") continue;
-    const path = join(dir, entry.name);
-    if (entry.isSymbolicLink() && existsSync(path) && !isInside(realpathSync.native(path), root)) {
-      return `the real path of ${entry.name} leaves its root`;
-    }
-    if (entry.isDirectory()) {
-      const below = linkThatLeaves(path, root);
-      if (below) return below;
-    }
-  }
-  return undefined;
+  const leaves = (file: string) => existsSync(file) && !isInside(realpathSync.native(file), root);
+  const links = filesBelow(dir, "node_modules", ".git").filter(({ entry }) => entry.isSymbolicLink());
+  const found = links.find(({ path }) => leaves(join(dir, path)));
+  return found && `the real path of ${found.path} leaves its root`;
 }

@@ -3,8 +3,9 @@
  * changed: the caller rescans and compares contents, and a rescan comes every 30 s in any case.
  * The only importer of chokidar, which is loaded after the start because nobody needs it before.
  */
-import { existsSync, type FSWatcher, readdirSync, statSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { namesIn } from "../files/listing.ts";
 import type { Logger } from "../types.ts";
 
 export interface WatchOptions {
@@ -82,9 +83,9 @@ function watchRoot(root: string, add: Add, log: Logger) {
     const dir = nearestExisting(dirname(root));
     const own = identityOf(root);
     seen = `${own} ${dir} ${identityOf(dir)}`;
-    const exchanged = entriesOf(root).filter((path) => {
-      const [was, is] = [entries.get(path), identityOf(path)];
-      if (is !== undefined) entries.set(path, is);
+    const exchanged = namesIn(root).filter((name) => {
+      const [was, is] = [entries.get(name), identityOf(join(root, name))];
+      if (is !== undefined) entries.set(name, is);
       return was !== undefined && is !== undefined && was !== is;
     });
     if (seen === before && exchanged.length === 0) return ready;
@@ -146,14 +147,6 @@ function watchRoot(root: string, add: Add, log: Logger) {
   }
 
   return { verify, close };
-}
-
-function entriesOf(root: string): string[] {
-  try {
-    return readdirSync(root).map((name) => join(root, name));
-  } catch {
-    return []; // it is not there
-  }
 }
 
 /**

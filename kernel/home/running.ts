@@ -1,6 +1,7 @@
 /** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readJson } from "../files/listing.ts";
 import type { Logger } from "../types.ts";
 
 export interface RunningGateway {
@@ -27,12 +28,8 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
 
 /** Undefined where none runs. */
 export function readRunning(stateDir: string): RunningGateway | undefined {
-  try {
-    const running = JSON.parse(readFileSync(fileIn(stateDir), "utf8")) as RunningGateway;
-    return isAlive(running.pid) ? running : undefined;
-  } catch {
-    return undefined;
-  }
+  const running = readJson<RunningGateway>(fileIn(stateDir));
+  return running && isAlive(running.pid) ? running : undefined;
 }
 
 function isAlive(pid: number): boolean {

@@ -2,9 +2,10 @@
  * Bundles a module with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
  * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
  */
-import { readFileSync, statSync } from "node:fs";
-import { dirname, extname, relative, resolve } from "node:path";
+import { readFileSync, readlinkSync, statSync } from "node:fs";
+import { dirname, extname, join, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
+import { filesBelow } from "../files/listing.ts";
 import { sha } from "../files/sha.ts";
 import { keep, readKept } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
@@ -40,20 +41,29 @@ export interface BundleOptions {
 }
 
 /** Raised when the form of kept bundles changes. */
-const cacheVersion = 11;
+const cacheVersion = 12;
 
 /** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
 export async function openBundle(file: string, entry: string, options: BundleOptions): Promise<Bundle> {
-  const kept = readKept<{ version: number } & Omit<Bundle, "code">>(file);
-  if (kept?.head.version === cacheVersion) {
+  const kept = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
+  const layout = options.isOwn ? "" : layoutOf(dirname(entry));
+  if (kept?.head.version === cacheVersion && kept.head.layout === layout) {
     const { inputs, codeHash, host } = kept.head;
     const isIntact = () => options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
     if (inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)) && isIntact())
       return { code: kept.body.toString(), codeHash, host, inputs };
   }
   const { code, ...head } = await build(entry, options);
-  keep(file, { version: cacheVersion, ...head }, code);
+  keep(file, { version: cacheVersion, layout, ...head }, code);
   return { code, ...head };
+}
+
+/** Names, and where links lead: what imports find depends on these too. */
+function layoutOf(dir: string): string {
+  const files = filesBelow(dir, "node_modules", ".git");
+  return sha(
+    files.map(({ path, entry }) => (entry.isSymbolicLink() ? readlinkSync(join(dir, path)) : path)).join("\n"),
+  );
 }
 
 function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {

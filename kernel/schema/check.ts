@@ -38,9 +38,8 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
       if (check.Check(value)) return value as Static<S>;
       const [problem] = problemsIn(check.Errors(value), value);
       if (!problem) throw new PorticoError("invalid_request_error", "The value does not fit.");
-      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, {
-        ...(problem.path.length > 0 ? { param: formatKeyPath(problem.path) } : {}),
-      });
+      const param = problem.path.length > 0 ? formatKeyPath(problem.path) : undefined;
+      throw new PorticoError("invalid_request_error", `${sentence(problem, "The input")}.`, { param });
     },
   };
 }

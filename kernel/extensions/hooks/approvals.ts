@@ -1,18 +1,13 @@
 /** Which contents of workspace hooks their owner has approved: where `hooks.trust` is `approved`, others do not run. */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { join, relative } from "node:path";
+import { readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
+import { filesBelow, readJson } from "../../files/listing.ts";
 import { writeWhole } from "../../files/write-whole.ts";
 
-/** Approvals are kept in a file of the state directory, by the hook's directory. */
+/** Approvals are kept in a file of the state directory, by the hook's directory; without a readable one there are none. */
 export function openApprovals(file: string) {
-  const read = (): Record<string, { hash: string; at: string }> => {
-    try {
-      return JSON.parse(readFileSync(file, "utf8"));
-    } catch {
-      return {}; // none yet, or unreadable: then nothing is approved
-    }
-  };
+  const read = () => readJson<Record<string, { hash: string; at: string }>>(file) ?? {};
   return {
     isApproved: (dir: string, hash: string | undefined): boolean => hash !== undefined && read()[dir]?.hash === hash,
     approve(dir: string, hash: string): void {
@@ -25,10 +20,7 @@ export function openApprovals(file: string) {
 /** A fingerprint of every file below a directory: its `node_modules` too, `.git` not. */
 export function fingerprint(dir: string): string {
   const hash = createHash("sha256");
-  const files = readdirSync(dir, { recursive: true, withFileTypes: true })
-    .map((entry) => ({ entry, path: relative(dir, join(entry.parentPath, entry.name)) }))
-    .filter(({ entry, path }) => !entry.isDirectory() && !/(^|\/)\.git\//.test(path))
-    .sort((a, b) => (a.path < b.path ? -1 : 1));
+  const files = filesBelow(dir, ".git").sort((a, b) => (a.path < b.path ? -1 : 1));
   for (const { entry, path } of files) {
     const file = join(dir, path);
     if (!entry.isSymbolicLink() && !entry.isFile()) continue;

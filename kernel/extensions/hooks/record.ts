@@ -37,14 +37,11 @@ export function describeHook(
     /** False where its content waits for its approval: nothing of it may be evaluated. */
     isApproved: () => permission.mayRun(candidate),
     /** Loads its code off to the side, and ends it; what is wrong with it. */
-    async load(): Promise<Problem | undefined> {
-      try {
-        await endVersion(await loadHook(candidate, loader));
-        return undefined;
-      } catch (thrown) {
-        return problemOf(thrown, realDir, handler);
-      }
-    },
+    load: (): Promise<Problem | undefined> =>
+      loadHook(candidate, loader)
+        .then(endVersion)
+        .then(() => undefined)
+        .catch((thrown) => problemOf(thrown, realDir, handler)),
   });
 }
 /** What the host knows of a hook: how it is shown is somebody else's. */

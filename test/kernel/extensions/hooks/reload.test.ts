@@ -77,6 +77,45 @@ test("what the handler imports from its own directory reloads too", async ({ hom
   await replies(home, "second");
 });
 
+test("what an import leads to may change without any of the files: a link, a file that comes before another", async ({
+  home,
+}) => {
+  const says = (word: string) => `export const word: string = ${JSON.stringify(word)};`;
+  const at = (path: string) => join(home.dir, "hooks/a", path);
+  const link = (target: string, path: string) => {
+    symlinkSync(target, at("next"));
+    renameSync(at("next"), at(path));
+  };
+  for (const [dir, word] of ["one", "two", "three", "four"].entries())
+    home.write(`hooks/a/v${dir}/word.ts`, says(word));
+  home.write("hooks/a/first.ts", 'import { word } from "./lib/word";\nexport default () => ({ reply: word });');
+  home.write("hooks/a/second.ts", answering("second"));
+  link("v0", "lib");
+  link("first.ts", "handler.ts");
+  await replies(home, "one");
+  link("v1", "lib");
+  await replies(home, "two");
+  link("second.ts", "handler.ts");
+  await replies(home, "second");
+  link("first.ts", "handler.ts");
+  await replies(home, "two");
+  home.write("hooks/a/v1/word.tsx", says("before it"));
+  await replies(home, "before it");
+  rmSync(at("v1/word.tsx"));
+  await replies(home, "two");
+  rmSync(at("lib"));
+  renameSync(at("v2"), at("lib"));
+  await replies(home, "three");
+  renameSync(at("lib"), at("v2"));
+  renameSync(at("v3"), at("lib"));
+  await replies(home, "four");
+  const generation = home.host.info("a").loaded?.generation;
+  home.write("hooks/a/notes.txt", "nothing of it");
+  home.write("hooks/a/handler.ts~", "export default (");
+  await home.host.rescan();
+  assert.is(home.host.info("a").loaded?.generation, generation, "what nothing leads to changes nothing");
+});
+
 test("a broken save keeps the old version and shows file and line; mending loads it", async ({ home }) => {
   home.write("hooks/a/handler.ts", "export default () => {\n  return { reply: ;\n};\n");
   const stale = await state(home, "stale");
