@@ -12,6 +12,8 @@ const SWEEP_MS = 1000;
 const MOST_SWEEPS = 15;
 /** What a sweep and a slow network may cost. */
 const MARGIN_SWEEPS = 2;
+/** A sweep that comes so late tells that the process stood still. */
+const STOOD_STILL_MS = 2 * SWEEP_MS;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
@@ -25,6 +27,7 @@ export class Pool implements ConnectionEvents {
   readonly #idle: Connection[] = [];
   #session: Buffer | undefined;
   #sweeper: NodeJS.Timeout | undefined;
+  #sweptAt = 0;
   #closed = false;
 
   /** `origin`: scheme, host and port. */
@@ -60,7 +63,9 @@ export class Pool implements ConnectionEvents {
     }
     connection.sweeps = 0;
     this.#idle.push(connection);
-    this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
+    if (this.#sweeper !== undefined) return;
+    this.#sweptAt = Date.now();
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
   gone(connection: Connection): void {
@@ -69,8 +74,13 @@ export class Pool implements ConnectionEvents {
   }
 
   #sweep(): void {
+    const now = Date.now();
+    // A blocked loop, or a machine that slept: what servers have closed meanwhile has not been heard of yet.
+    const stoodStill = now - this.#sweptAt > STOOD_STILL_MS;
+    this.#sweptAt = now;
     for (const connection of [...this.#idle]) {
-      if (++connection.sweeps <= Math.min(MOST_SWEEPS, connection.keptIdleS - MARGIN_SWEEPS)) continue;
+      const most = stoodStill ? 0 : Math.min(MOST_SWEEPS, connection.keptIdleS - MARGIN_SWEEPS);
+      if (++connection.sweeps <= most) continue;
       this.gone(connection);
       connection.destroy();
     }

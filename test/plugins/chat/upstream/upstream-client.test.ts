@@ -164,6 +164,20 @@ test("a connection that is closed, or says more than its answer, is not used aga
   assert.is(talking.connections(), 2);
 });
 
+test("after the process has stood still no connection is used again: it may have been closed meanwhile", async () => {
+  const { url, connections } = await start((socket) => {
+    socket.write(ok("x"));
+    setTimeout(() => socket.destroy(), 1100);
+  });
+  await ask({ url });
+  // Due after the server's, before anything is read.
+  const late = new Promise((resolve) => setTimeout(resolve, 1200));
+  // As a machine that slept, or work that kept everything else waiting.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);
+  await late;
+  assert.equal([await ask({ url }), connections()], [{ status: 200, body: "x" }, 2]);
+});
+
 test("an answer that comes before its request has gone out leaves the connection unfit", async () => {
   const server = createServer((socket) => {
     socket.on("error", () => {});
