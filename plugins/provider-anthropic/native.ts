@@ -76,7 +76,8 @@ function decoder(): StreamDecoder {
       failure = errorInResponse(readProblem(0, data));
       return;
     }
-    out.push(`event: ${type}\ndata: ${data.toString("utf8")}\n\n`);
+    // JSON may stand over several lines of data; between its tokens a line end is but a space.
+    out.push(`event: ${type}\ndata: ${data.toString("utf8").replace(/[\r\n]/g, " ")}\n\n`);
     if (type === "message_start") usage = event.message?.usage;
     else if (type === "content_block_start") {
       called ||= event.content_block?.type === "tool_use";

@@ -25,4 +25,17 @@ test("an error event is the upstream's failure, whatever it says of the request"
   assert.throws(push, (error: unknown) => isUpstreamError(error) && error.status === 502);
 });
 
+test("an event over several lines of data stays one event", () => {
+  const target = makeTarget({});
+  const start = JSON.stringify({ type: "message_start", message: { id: "msg_1", content: [] } }, null, 1);
+  for (const end of ["\n", "\r\n", "\r"]) {
+    const stream = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+    const out = stream.push(Buffer.from(start.replace(/^/gm, "data: ").replaceAll("\n", end) + end + end));
+    const [name, data, ...rest] = String(out).split("\n");
+    assert.is(name, "event: message_start");
+    assert.equal(JSON.parse(data!.slice("data: ".length)), JSON.parse(start));
+    assert.equal(rest, ["", ""]);
+  }
+});
+
 test.run();
