@@ -53,9 +53,15 @@ export interface UsageMetadata {
   totalTokenCount?: number;
 }
 
+/** Errors come in a list too. */
+export function readGenerated(body: Buffer): Generated | undefined {
+  const value: unknown = parseResponse(body);
+  return (Array.isArray(value) ? value[0] : value) as Generated | undefined;
+}
+
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
-  const response = parseResponse(body) as Generated | undefined;
+  const response = readGenerated(body);
   if (response === undefined || response.error !== undefined) throw errorInResponse(readProblem(200, body));
   const options = sent.state as Sent;
   const choices = (response.candidates ?? []).map((candidate) => readCandidate(candidate, options));

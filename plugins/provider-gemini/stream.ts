@@ -7,7 +7,6 @@ import {
   createFastPath,
   errorInResponse,
   notJson,
-  parseResponse,
   type StreamDecoder,
   type Target,
   upstreamError,
@@ -15,7 +14,7 @@ import {
   type WireRequest,
 } from "portico/chat";
 import type { Candidate, Generated, UsageMetadata } from "./response.ts";
-import { finishReason, imagePart, readCall, readUsage } from "./response.ts";
+import { finishReason, imagePart, readCall, readGenerated, readUsage } from "./response.ts";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
@@ -34,7 +33,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
 
   function onEvent(data: Buffer): void {
     if (failure !== undefined) return;
-    const event = parseResponse(data) as Generated | undefined;
+    const event = readGenerated(data);
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
       if (data.toString("latin1").trim() !== "[DONE]") failure = notJson();
@@ -106,7 +105,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
     const unread = fastPath.takeLast();
-    if (unread !== undefined) usage = (parseResponse(unread) as Generated | undefined)?.usageMetadata ?? usage;
+    if (unread !== undefined) usage = readGenerated(unread)?.usageMetadata ?? usage;
     return usage === undefined ? undefined : readUsage(usage);
   }
 

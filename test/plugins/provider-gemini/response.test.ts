@@ -9,7 +9,7 @@ const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "
 const sent = await gemini.encode(request, target);
 const streamed = await gemini.encode({ ...request, stream: true, stream_options: { include_usage: true } }, target);
 const decoder = () => gemini.decoder!(streamed, target);
-const decode = (answer: Record<string, unknown>) =>
+const decode = (answer: object) =>
   asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
 
 const meta = { modelVersion: "gemini-real", responseId: "r1" };
@@ -100,6 +100,7 @@ test("a blocked prompt, several candidates, nothing at all", () => {
     ],
   );
   assert.throws(() => decode({ usageMetadata }), isUpstreamError);
+  assert.throws(() => decode([{ error: { code: 500, message: "listed" } }]), /listed/);
   assert.throws(() => decode({ error: { code: 500, message: "x", status: "INTERNAL" } }), isUpstreamError);
 });
 
@@ -230,6 +231,13 @@ test("blocked, failed, unfinished and empty streams", () => {
   const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
   const busy = (thrown: unknown) => isUpstreamError(thrown) && thrown.status === 503 && thrown.message === "busy";
   assert.throws(() => decoder().push(sse([error])), busy);
+  for (const form of [`data: [${JSON.stringify(error)}]\n\n`, JSON.stringify(error), JSON.stringify(error, null, 2)]) {
+    const bare = decoder();
+    assert.throws(() => {
+      bare.push(Buffer.concat([sse([piece([{ text: "x" }])]), Buffer.from(form)]));
+      bare.end();
+    }, busy);
+  }
   const late = decoder();
   assert.match(late.push(sse([piece([{ text: "x" }]), error]))!.toString(), '"content":"x"');
   assert.throws(() => late.end(), busy);

@@ -4,6 +4,7 @@ const LF = 10;
 const CR = 13;
 const COLON = 58;
 const SPACE = 32;
+const BRACE = 123;
 
 /**
  * Gets each event's `data` (several `data` lines joined by `\n`) and its `event` name (`message` where none was given).
@@ -19,7 +20,8 @@ export interface SseParser {
 }
 
 /**
- * An incremental parser: LF, CRLF and CR line ends, comments, a byte order mark, several `data` lines. Work is linear in
+ * An incremental parser: LF, CRLF and CR line ends, comments, a byte order mark, several `data` lines. A JSON object that
+ * stands among the events without a field's name counts as data: some servers write their errors so. Work is linear in
  * the bytes however they are cut; memory holds one event. Errors thrown by the handler come out of `push`.
  */
 export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffer) => void): SseParser {
@@ -28,10 +30,19 @@ export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffe
   let data: Buffer | undefined;
   let more: Buffer[] | undefined;
   let name = "";
+  /** Lines of a bare object are being read. */
+  let bare = false;
   let skipLf = false;
   let first = true;
 
+  function add(value: Buffer): void {
+    if (data === undefined) data = value;
+    else if (more === undefined) more = [data, NEWLINE, value];
+    else more.push(NEWLINE, value);
+  }
+
   function dispatch(): void {
+    bare = false;
     if (data !== undefined) {
       const whole = more === undefined ? data : Buffer.concat(more);
       const event = name === "" ? "message" : name;
@@ -62,14 +73,14 @@ export function createSseParser(onEvent: SseHandler, onComment?: (comment: Buffe
       bytes[start + 2] === 116 &&
       bytes[start + 3] === 97
     ) {
-      const value = bytes.subarray(valueStart(bytes, start + 4, end), end);
-      if (data === undefined) data = value;
-      else if (more === undefined) more = [data, NEWLINE, value];
-      else more.push(NEWLINE, value);
+      add(bytes.subarray(valueStart(bytes, start + 4, end), end));
       return;
     }
     if (c0 === 101 && isField(bytes, start, end, 5) && bytes.toString("latin1", start, start + 5) === "event") {
       name = bytes.toString("utf8", valueStart(bytes, start + 5, end), end);
+    } else if (bare || (c0 === BRACE && data === undefined)) {
+      bare = true;
+      add(bytes.subarray(start, end));
     }
   }
 

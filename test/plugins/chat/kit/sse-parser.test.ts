@@ -66,4 +66,13 @@ test("an event of 10 MB in small pieces is copied once, not again with each piec
   assert.is(copied, big.length - "\n\n".length);
 });
 
+test("an object without a field's name is data, on one line or several, cut anywhere", () => {
+  for (const nl of Object.values(endings)) {
+    const text = ["data: a", "", '{"error":{"code":1}}', "", ": x", "{", ' "error": 2', "}", "", "x{", "", ""].join(nl);
+    const expected = ["message|a", 'message|{"error":{"code":1}}', 'message|{\n "error": 2\n}'];
+    for (let size = 1; size <= text.length; size++) assert.equal(parse(text, size), expected, `cut at ${size}`);
+  }
+  assert.equal(parse('data: {"a":1\n{"b":2}\n\n', 5), ['message|{"a":1']);
+});
+
 test.run();

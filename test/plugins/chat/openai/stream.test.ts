@@ -245,6 +245,16 @@ test("errors inside: OpenAI's, vLLM's, OpenRouter's, an error event; what came b
   }
 });
 
+test("an error that stands bare among the events", () => {
+  const error = { error: { message: "boom", code: 500 } };
+  for (const form of [JSON.stringify(error), JSON.stringify(error, null, 2)]) {
+    const broken = everyCut(`${chunk({ content: "a" })}${form}\n\n`);
+    assert.is(broken.error, "boom");
+    assert.is(contentOf(broken.text), "a");
+    assert.is(everyCut(`${chunk({ content: "a" })}${form}`).error, "boom");
+  }
+});
+
 test("an event of 10 MB", () => {
   const big = chunk({ content: "y".repeat(10 * 1024 * 1024) });
   const input = hello[0] + big + hello.slice(3).join("");
