@@ -9,8 +9,7 @@ const request: ChatRequest = { model: "x", messages: [{ role: "user", content: "
 const sent = await gemini.encode(request, target);
 const streamed = await gemini.encode({ ...request, stream: true, stream_options: { include_usage: true } }, target);
 const decoder = () => gemini.decoder!(streamed, target);
-const decode = (answer: object) =>
-  asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
+const decode = (answer: object) => asJson(gemini.decode!(Buffer.from(JSON.stringify(answer)), sent, target));
 
 const meta = { modelVersion: "gemini-real", responseId: "r1" };
 const usageMetadata = {
