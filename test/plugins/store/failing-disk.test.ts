@@ -1,6 +1,6 @@
 /** A disk that fails under the journal: what was not synced is acknowledged to nobody, what was accepted is there for all. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, statSync } from "node:fs";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import { killCallers, openInChild } from "./caller.ts";
-import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { journalIsUsed, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 let t: TemporaryStore;
 const { fdatasync, fdatasyncSync } = fs;
@@ -23,8 +23,6 @@ test.after.each(async () => {
   killCallers();
   await t.remove();
 });
-
-const isUsed = (file: string) => existsSync(`${file}-accepted`) && readFileSync(`${file}-accepted`)[0] !== 0;
 
 function wake(store: Store, id: string): Promise<unknown> {
   return store.enqueue({
@@ -79,7 +77,7 @@ for (const atOnce of [1, 3])
     await until("the journal is used", async () => {
       earlier.push(`w${earlier.length}`);
       await wake(t.store, `w${earlier.length - 1}`);
-      return isUsed(t.file);
+      return journalIsUsed(t.file);
     });
     const tried = failSyncs();
     const lost = Array.from({ length: atOnce }, (_, n) => `lost${n}`);
@@ -108,7 +106,7 @@ test("a disk that is full: what is accepted already is there for whoever reads, 
   await child.ask("open");
   await until("the journal is used", async () => {
     await child.ask("enqueue", `w${Math.random()}`);
-    return isUsed(t.file);
+    return journalIsUsed(t.file);
   });
   await child.ask("known", "nobody");
   // no further page finds room in the log of the tables; the journal is as long as it will ever be

@@ -11,7 +11,7 @@ import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 import { killCallers, openInChild } from "./caller.ts";
-import { type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { journalIsUsed, journalOf, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 let t: TemporaryStore;
 test.before.each(() => {
@@ -22,10 +22,7 @@ test.after.each(async () => {
   await t.remove();
 });
 
-const journalOf = (file: string) => `${file}-accepted`;
 const bytesOf = (file: string) => readFileSync(journalOf(file));
-/** It has an entry: not while it is being made. */
-const isUsed = (file: string) => existsSync(journalOf(file)) && bytesOf(file).some((byte) => byte !== 0);
 const limit = { key: "l", max: 1000, windowMs: 60_000 };
 
 function wake(store: Store, id: string, key = id) {
@@ -42,7 +39,7 @@ async function warmUp(store: Store, file: string): Promise<number> {
   let n = 0;
   await until("the journal is used", async () => {
     await wake(store, `w${n++}`);
-    return isUsed(file);
+    return journalIsUsed(file);
   });
   return n;
 }
@@ -197,7 +194,7 @@ test("a second process may open the store whose first one was killed with a jour
   await first.ask("open");
   await until("its journal is used", async () => {
     await first.ask("enqueue", `f${Math.random()}`);
-    return isUsed(t.file);
+    return journalIsUsed(t.file);
   });
   await first.ask("enqueue", "last");
   const second = openInChild(t.file);

@@ -1,5 +1,5 @@
 /** Stores for tests: a directory of their own, a clock that tests turn, a log that keeps its lines. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../../../plugins/store/open.ts";
@@ -53,6 +53,13 @@ export function temporaryStore(start = 1_800_000_000_000): TemporaryStore {
       rmSync(dir, { recursive: true, force: true });
     },
   };
+}
+
+export const journalOf = (file: string) => `${file}-accepted`;
+
+/** It has an entry: not while it is being made. */
+export function journalIsUsed(file: string): boolean {
+  return existsSync(journalOf(file)) && readFileSync(journalOf(file)).some((byte) => byte !== 0);
 }
 
 /** The same numbers for the same seed. */
