@@ -2,6 +2,7 @@
 import { PorticoError } from "portico";
 import type { ChatMessage, ChatOptions, ChatRequest, ChatService, ToolCallPart, Usage } from "portico/chat";
 import type { Listen } from "../queue/progress.ts";
+import { inPieces } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
 
 export interface ModelResponse {
@@ -40,26 +41,33 @@ async function askStreaming(
   let usage: Usage | undefined;
   const calls: ToolCallPart[] = [];
   let spoken = "";
-  const tell = async (text: string, final: boolean) => {
-    spoken += text;
-    const edited = edit === undefined ? text : await edit(text, final);
-    content += edited;
-    if (edited !== "") onDelta(edited);
+  const tell = (text: string) => {
+    content += text;
+    if (text !== "") onDelta(text);
   };
+  const pieces = edit && inPieces(edit, tell);
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
-  for await (const chunk of chat.stream(streamed, options)) {
-    model = chunk.model || model;
-    usage = chunk.usage ?? usage;
-    const choice = chunk.choices[0];
-    if (!choice) continue;
-    finishReason = choice.finish_reason ?? finishReason;
-    const { delta } = choice;
-    if (typeof delta.content === "string" && delta.content !== "") await tell(delta.content, false);
-    if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
-    for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
+  try {
+    for await (const chunk of chat.stream(streamed, options)) {
+      model = chunk.model || model;
+      usage = chunk.usage ?? usage;
+      const choice = chunk.choices[0];
+      if (!choice) continue;
+      finishReason = choice.finish_reason ?? finishReason;
+      const { delta } = choice;
+      if (typeof delta.content === "string" && delta.content !== "") {
+        spoken += delta.content;
+        if (pieces) await pieces.say(delta.content);
+        else tell(delta.content);
+      }
+      if (typeof delta.reasoning_content === "string") reasoning += delta.reasoning_content;
+      for (const part of delta.tool_calls ?? []) mergeCall(calls, part);
+    }
+  } finally {
+    await pieces?.caughtUp();
   }
   // what handlers hold back
-  if (spoken !== "" && edit !== undefined) await tell("", true);
+  if (spoken !== "" && edit !== undefined) tell(await edit("", true));
   const message: ChatMessage = { role: "assistant", content: content === "" && calls.length > 0 ? null : content };
   if (calls.length > 0) message.tool_calls = calls.map(({ index: _index, ...call }) => call);
   // the thoughts behind an answer that was changed say what that was not to say
