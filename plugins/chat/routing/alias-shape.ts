@@ -34,17 +34,31 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
 
 function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
   const out: Record<string, unknown> = { ...request };
-  for (const [name, value] of Object.entries(params?.default ?? {})) if (!OURS.includes(name)) out[name] ??= value;
-  for (const [name, value] of Object.entries(params?.force ?? {})) if (!OURS.includes(name)) out[name] = value;
+  for (const [name, value] of settable(params?.default)) {
+    if (namesOf(name).every((one) => out[one] == null)) out[name] = value;
+  }
+  for (const [name, value] of settable(params?.force)) {
+    for (const one of namesOf(name)) delete out[one];
+    out[name] = value;
+  }
   for (const [name, most] of Object.entries(params?.max ?? {})) limit(out, name, most);
   const instruction: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
 }
 
-/** A ceiling of tokens holds for both names of it, and for requests that name none. */
+const settable = (params: Record<string, unknown> = {}) =>
+  Object.entries(params).filter(([name]) => !OURS.includes(name));
+
+const TOKENS = ["max_tokens", "max_completion_tokens"];
+
+/** All names under which a request may say the same. */
+function namesOf(name: string): string[] {
+  return TOKENS.includes(name) ? TOKENS : [name];
+}
+
+/** A ceiling of tokens holds for requests that name none, too. */
 function limit(out: Record<string, unknown>, name: string, most: number): void {
-  const tokens = name === "max_tokens" || name === "max_completion_tokens";
-  const names = tokens ? ["max_tokens", "max_completion_tokens"] : [name];
+  const names = namesOf(name);
   for (const one of names) if (typeof out[one] === "number" && out[one] > most) out[one] = most;
-  if (tokens && names.every((one) => out[one] == null)) out[name] = most;
+  if (names === TOKENS && names.every((one) => out[one] == null)) out[name] = most;
 }

@@ -32,6 +32,9 @@ test.before(async () => {
           },
         },
         nested: "shaped",
+        forced: { targets: ["one/a"], params: { force: { max_tokens: 33 } } },
+        forcedNew: { targets: ["one/a"], params: { force: { max_completion_tokens: 33 } } },
+        usual: { targets: ["one/a"], params: { default: { max_tokens: 33 } } },
         mixed: { targets: ["shaped", "two/b"] },
         long: { targets: ["one/a", "two/b"], fallbackOn: ["context_length", "content_filter"] },
         plain: { targets: ["one/a", "two/b"] },
@@ -69,6 +72,23 @@ test("defaults, forced settings, ceilings and a system text", async () => {
   );
   await (await ask({ model: "shaped", max_tokens: 5 })).text();
   assert.is(sent().max_tokens, 5);
+});
+
+test("max_tokens and max_completion_tokens are one setting", async () => {
+  const limits = async (route: string, body: object) => {
+    assert.is((await gateway.request("POST", `/v1/${route}`, body)).status, 200);
+    return [sent().max_tokens, sent().max_completion_tokens];
+  };
+  for (const given of [{}, { max_tokens: 5 }, { max_completion_tokens: 500 }, { max_completion_tokens: null }]) {
+    assert.equal(await limits("chat/completions", { model: "forced", messages, ...given }), [33, undefined]);
+    assert.equal(await limits("chat/completions", { model: "forcedNew", messages, ...given }), [undefined, 33]);
+  }
+  assert.equal(await limits("responses", { model: "forced", input: "hi", max_output_tokens: 500 }), [33, undefined]);
+  assert.equal(await limits("messages", { model: "forcedNew", messages, max_tokens: 500 }), [undefined, 33]);
+  const usual = (given: object) => limits("chat/completions", { model: "usual", messages, ...given });
+  assert.equal(await usual({}), [33, undefined]);
+  assert.equal(await usual({ max_completion_tokens: 5 }), [undefined, 5]);
+  assert.equal(await usual({ max_completion_tokens: null }), [33, null]);
 });
 
 test("one target's shape does not reach the next", async () => {
