@@ -73,9 +73,9 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
   function handle(route: Route, call: RequestContext, client: Client): void {
     call.client = client;
     const result = route.handler(call);
-    if (!isThenable(result)) finish(call, result);
+    if (!(result instanceof Object && "then" in result)) finish(call, result);
     else
-      result.then(
+      Promise.resolve(result).then(
         (value) => finish(call, value),
         (error) => fail(call, error),
       );
@@ -125,10 +125,6 @@ function noMatch({ path, method }: RequestContext, methodsOf: (path: string) => 
       message += ` Write ${place.slice(base.length)}: the path has its ${base} twice.`;
   }
   return new PorticoError("not_found", message, { type });
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
 }
 
 /** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */

@@ -69,9 +69,7 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
   const unread = mustClose(req);
   if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
   const length = isBodiless(status) ? undefined : typeof body === "string" ? Buffer.byteLength(body) : body.length;
-  const lines: (string | readonly string[])[] = call.dressed
-    ? []
-    : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
+  const lines: unknown[] = call.dressed ? [] : ["x-request-id", call.id, "x-content-type-options", "nosniff"];
   for (const name in headers) {
     const value = headers[name]!;
     lines.push(name, typeof value === "number" ? String(value) : value);
@@ -93,7 +91,7 @@ const ONE_WRITE_BYTES = 16 * 1024;
  * Head and body leave in one plain write: `res.end(body)` alone would write an empty part behind them, and so take the
  * dearer way for several parts.
  */
-function end(res: ServerResponse, body: string | Uint8Array): void {
+function end(res: ServerResponse, body: string | Buffer): void {
   if (body.length === 0) {
     res.end();
     return;
@@ -101,13 +99,7 @@ function end(res: ServerResponse, body: string | Uint8Array): void {
   const { socket } = res;
   socket?.cork(); // else `write` does, and asks for a call of `uncork` in the next tick
   if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.write(body);
-  else res.write(latin1(body), "latin1");
+  else res.write(body.toString("latin1"), "latin1");
   socket?.uncork();
   res.end();
-}
-
-/** The bytes as they are, in a string. */
-function latin1(bytes: Uint8Array): string {
-  const buffer = bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  return buffer.toString("latin1");
 }
