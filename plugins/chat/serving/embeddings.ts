@@ -9,6 +9,8 @@ import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
+import { unsupported } from "./forward.ts";
+import { withNearest } from "./model-routes.ts";
 import { markFailure, traceOf, traceparentOf } from "./open.ts";
 
 type Fields = Record<string, unknown>;
@@ -41,7 +43,8 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   let response: Fields;
   let firstByteMs: number;
   try {
-    const asked = await converse({ ...engine, provider: (name) => embedder(engine.provider(name)) }, job);
+    const refuse = (channel: string) => unsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
+    const asked = await converse({ ...engine, provider: (name) => embedder(engine.provider(name), refuse) }, job);
     response = asked.completion as unknown as Fields;
     ({ firstByteMs } = asked);
   } catch (error) {
@@ -49,7 +52,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     const status = statusOf(error, job);
     await meter?.({ status });
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
-    throw error;
+    throw await withNearest(endpoint, call.client, error);
   }
   const usage = usageOf(response["usage"]);
   await meter?.({ status: 200, firstByteMs, usage: response["usage"] == null ? undefined : usage });
@@ -64,11 +67,11 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
 }
 
 /** The provider as one that is asked for embeddings where chat would be asked. */
-function embedder(provider: ChatProvider | undefined): ChatProvider | undefined {
+function embedder(provider: ChatProvider | undefined, refuse: (channel: string) => never): ChatProvider | undefined {
   if (provider === undefined) return undefined;
   const { name, wire } = provider;
   const own = wire?.embeddings;
-  if (wire === undefined || own === undefined) return { name, complete: (_, { channel }) => refuse(name, channel) };
+  if (wire === undefined || own === undefined) return { name, complete: async (_, { channel }) => refuse(channel) };
   return {
     name,
     defaultBaseUrl: provider.defaultBaseUrl,
@@ -95,14 +98,6 @@ function withVectors(response: Fields, body: Buffer): Fields {
 
 function hasVector({ embedding }: Fields): boolean {
   return typeof embedding === "string" || (Array.isArray(embedding) && embedding.every(Number.isFinite));
-}
-
-async function refuse(provider: string, channel: string): Promise<never> {
-  throw new PorticoError(
-    "invalid_request_error",
-    `The channel \`${channel}\` has no embeddings: its provider \`${provider}\` does not offer them.`,
-    { param: "model" },
-  );
 }
 
 type Decode = NonNullable<NonNullable<ChatProvider["wire"]>["decode"]>;

@@ -54,8 +54,9 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
     ? (told: Parameters<typeof reportResponse>[2]) => reportResponse(events, job, { ...told, content: undefined })
     : undefined;
   const text = changedText(job, request);
-  const provider = (name: string) =>
-    forwarder(engine.provider(name), request, text, () => ableTo(endpoint, request.route));
+  const { route } = request;
+  const refuse = (channel: string) => unsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
+  const provider = (name: string) => forwarder(engine.provider(name), request, text, refuse);
   try {
     const talk = () => converse({ ...engine, provider }, job);
     const judged = judgesRoute(events, request.route);
@@ -82,13 +83,12 @@ function forwarder(
   provider: ChatProvider | undefined,
   request: ForwardRequest,
   text: string | undefined,
-  able: () => string[],
+  refuse: (channel: string) => never,
 ): ChatProvider | undefined {
   if (provider === undefined) return undefined;
   const { name, defaultBaseUrl, wire } = provider;
   const form = wire?.routes?.[request.route];
-  if (wire === undefined || form === undefined)
-    return { name, complete: async (_, { channel }) => unsupported(request.route, channel, able()) };
+  if (wire === undefined || form === undefined) return { name, complete: async (_, { channel }) => refuse(channel) };
   const error: typeof wire.error = (status, headers, body) => wire.error(status, headers, body);
   const { credential } = wire;
   if ("forward" in form) {
@@ -122,13 +122,18 @@ function forwarder(
   };
 }
 
-/** Channels whose provider has the route. */
-function ableTo({ engine }: Endpoint, route: ApiRoute): string[] {
-  const able = (channel: Channel) => engine.provider(channel.config.provider)?.wire?.routes?.[route] !== undefined;
-  return [...engine.routing.channels().values()].filter((one) => one.enabled && able(one)).map((one) => one.name);
-}
-
-function unsupported(route: ApiRoute, channel: string, able: readonly string[]): never {
+/** The error of a channel that has no such route; it names those whose provider does. */
+export function unsupported(
+  { engine }: Endpoint,
+  route: ApiRoute | "embeddings",
+  channel: string,
+  has: (provider: ChatProvider) => unknown,
+): never {
+  const isAble = (one: Channel) => {
+    const provider = engine.provider(one.config.provider);
+    return one.enabled && provider !== undefined && has(provider) !== undefined;
+  };
+  const able = [...engine.routing.channels().values()].filter(isAble).map((one) => one.name);
   const where =
     able.length === 0 ? "No channel that is configured has it" : `These channels have it: ${able.join(", ")}`;
   throw new PorticoError("unsupported_endpoint", `The channel \`${channel}\` has no /v1/${route}. ${where}.`, {

@@ -113,17 +113,23 @@ test("what holds no vectors is the upstream's failure, whoever it is", async () 
 test("errors: no embeddings here, the upstream's refusal, a chat answer, an unknown model, no token", async () => {
   const error = async (body: object, token?: null) => {
     const got = await gateway.request("POST", "/v1/embeddings", body, token === null ? { token } : {});
-    return [got.status, ((await got.json()) as { error: { code: string; param: string | null } }).error] as const;
+    const said = (await got.json()) as { error: { code: string; message: string; param: string | null } };
+    return [got.status, said.error] as const;
   };
   for (const model of ["echo", "claude/x"]) {
     const [status, problem] = await error({ model, input: "a" });
-    assert.equal([status, problem.code, problem.param], [400, "invalid_request_error", "model"]);
+    assert.equal([status, problem.code, problem.param], [400, "unsupported_endpoint", "model"]);
+    assert.match(problem.message, /These channels have it: .*main/);
   }
   up.answer = (_, res) => json(res, { error: { message: "too long", code: "context" } }, 400);
   assert.equal((await error({ model: "main/embed-x", input: "a" }))[1].code, "context");
   up.answer = (_, res) => json(res, { choices: [] });
   assert.is((await error({ model: "main/embed-x", input: "a" }))[0], 502);
-  assert.is((await error({ model: "nobody", input: "a" }))[1].code, "model_not_found");
+  for (const model of ["mian/embed-x", "nobody"]) {
+    const [status, problem] = await error({ model, input: "a" });
+    assert.equal([status, problem.code], [404, "model_not_found"]);
+    assert.equal(Object.keys(problem), ["message", "type", "param", "code"]);
+  }
   assert.is((await error({ model: "main/embed-x", input: "a" }, null))[0], 401);
 });
 
