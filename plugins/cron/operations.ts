@@ -36,7 +36,7 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
       return { ok: true, id: row.id, name: row.name };
     },
     run: async (id: string) => ({ ok: true, ...(await runner.runNow(() => jobs.find(id))) }),
-    runs: async (id: string, limit: string | null) => ({ runs: await jobs.history(id, limit, viewRun) }),
+    runs: async (id: string, limit = 20) => ({ runs: await jobs.history(id, limit, viewRun) }),
   };
 }
 export type Operations = ReturnType<typeof createOperations>;

@@ -34,7 +34,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (args.action === "enable") return jobs.switch(id, "enabled");
       if (args.action === "disable") return jobs.switch(id, "disabled");
       if (args.action === "run") return jobs.run(id);
-      if (args.action === "runs") return jobs.runs(id, null);
+      if (args.action === "runs") return jobs.runs(id);
       return jobs.remove(id);
     },
   });

@@ -1,5 +1,6 @@
 /** What is going out: listing, single deliveries, replays. */
 import { isSecretHeader, MASK, maskAddress, type PluginContext, PorticoError } from "portico";
+import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import { DELIVERY, type DeliveryBody, deliveryItem } from "./message.ts";
 
@@ -12,11 +13,12 @@ export function mountRoutes(ctx: PluginContext): void {
   const { items, enqueue } = lazyStore(ctx);
 
   ctx.route("GET", "/deliveries", { ...owner, summary: "Results that are posted to URLs" }, async ({ query }) => {
-    const state = STATES.find((one) => one === query.get("state"));
-    if (query.has("state") && !state)
-      throw new PorticoError("invalid_request_error", `state must be one of ${STATES.join(", ")}.`, { param: "state" });
-    const before = Number(query.get("before")) || undefined;
-    const found = await items().list({ kind: DELIVERY, state, before, limit: Number(query.get("limit")) || 50 });
+    const found = await items().list({
+      kind: DELIVERY,
+      state: choiceIn(query, "state", STATES),
+      before: numberIn(query, "before"),
+      limit: limitIn(query, 50),
+    });
     return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
   });
 

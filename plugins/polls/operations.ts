@@ -84,7 +84,7 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
       const { validators: _, ...unconditional } = cursor ?? {};
       return dryRun(row.name ?? row.id, body, cursor ? (unconditional as Cursor) : undefined);
     },
-    runs: async (id: string, limit: string | null) => ({ runs: await entries.history(id, limit, viewCheck) }),
+    runs: async (id: string, limit = 20) => ({ runs: await entries.history(id, limit, viewCheck) }),
   };
 }
 export type Operations = ReturnType<typeof createOperations>;

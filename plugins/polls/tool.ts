@@ -49,7 +49,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (action === "disable") return polls.switch(id, "disabled");
       if (action === "run") return polls.run(id);
       if (action === "test") return polls.testExisting(id);
-      if (action === "runs") return polls.runs(id, null);
+      if (action === "runs") return polls.runs(id);
       return polls.remove(id);
     },
   });

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { type CommandIO, defineCommand } from "portico/command-line";
 import { shortIds } from "portico/store";
+import { OUTCOMES } from "./outcomes.ts";
 
 interface Listing {
   enabled: boolean;
@@ -131,7 +132,7 @@ export default defineCommand({
         source: { type: "string", value: "NAME", description: "Only of wake, agent, or this mapping" },
         outcome: {
           type: "string",
-          choices: ["accepted", "duplicate", "skipped", "challenge", "refused", "unauthorized", "limited", "failed"],
+          choices: OUTCOMES,
           description: "Only those that ended so",
         },
         before: { type: "string", value: "DATE", description: "Only older ones" },

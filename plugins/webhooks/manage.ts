@@ -1,6 +1,6 @@
 /** The owner's side: what is set up, what has come in, replays, and dry runs. */
 import { type Call, compile, maskAddress, type PluginContext, PorticoError } from "portico";
-import { maskNamed } from "portico/strings";
+import { choiceIn, limitIn, maskNamed, timeIn } from "portico/strings";
 import { openSse } from "portico/event-stream";
 import { newId } from "portico/agent";
 import type {} from "portico/cluster";
@@ -10,6 +10,7 @@ import { readBytes } from "./bodies/read.ts";
 import { maskPayload } from "./log/mask.ts";
 import { newestDeliveries } from "./log/newest.ts";
 import type { Job } from "./jobs.ts";
+import { OUTCOMES } from "./outcomes.ts";
 import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
 import { finished } from "./mappings/respond.ts";
@@ -39,9 +40,9 @@ export function mountManagement({ ctx, settings, log, planner, samples }: Manage
 
   ctx.route("GET", "/webhooks/deliveries", { ...owner, summary: "What has come in" }, async ({ query }) => {
     await log.flush();
-    const [source, outcome, before] = ["source", "outcome", "before"].map((name) => query.get(name) ?? undefined);
-    const at = before === undefined ? Number.NaN : /^\d+$/.test(before) ? Number(before) : Date.parse(before);
-    const filter = { limit: Number(query.get("limit")) || 50, source, before: Number.isNaN(at) ? undefined : at };
+    const outcome = choiceIn(query, "outcome", OUTCOMES);
+    const source = query.get("source") ?? undefined;
+    const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
     const deliveries = await (outcome === undefined
       ? newestDeliveries(store(), filter)
       : store().deliveries.list({ ...filter, outcome }));

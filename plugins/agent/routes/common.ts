@@ -3,10 +3,6 @@ import { PorticoError } from "portico";
 
 export const owner = { access: "gateway" } as const;
 
-export function limitOf(query: URLSearchParams): number {
-  return Number(query.get("limit")) || 50;
-}
-
 export function notFound(what: string, id: string | undefined): never {
   throw new PorticoError("not_found", `There is no ${what} ${id ?? ""}.`);
 }

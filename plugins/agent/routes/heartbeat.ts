@@ -1,17 +1,18 @@
 /** The heartbeat: one now, and how it stands. */
 import type { AgentService } from "portico/agent";
+import { limitIn } from "portico/strings";
 import type { AgentContext } from "../context.ts";
 import { queuedEvents } from "../heartbeat/events.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { iso } from "../queue/status.ts";
-import { limitOf, owner } from "./common.ts";
+import { owner } from "./common.ts";
 
 export function mountHeartbeat(agent: AgentContext, service: AgentService, heartbeat: Heartbeat): void {
   const { ctx } = agent;
   ctx.route("GET", "/heartbeat", { ...owner, summary: "Queued events and the next beat" }, async ({ query }) => {
     const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
     const { activeHours } = agent.defaults().heartbeat;
-    const events = await queuedEvents(agent.store(), limitOf(query));
+    const events = await queuedEvents(agent.store(), limitIn(query, 50));
     return {
       nextAt: nextAt === undefined ? null : iso(nextAt),
       everyMs,

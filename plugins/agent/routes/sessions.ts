@@ -1,24 +1,23 @@
 /** Sessions and what was said in them. */
 import type { ChatMessage } from "portico/chat";
+import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { iso } from "../queue/status.ts";
-import { limitOf, notFound, owner } from "./common.ts";
+import { notFound, owner } from "./common.ts";
 
 export function mountSessions(agent: AgentContext): void {
   const { ctx } = agent;
   ctx.route("GET", "/sessions", owner, async ({ query }) => {
     const prefix = query.get("prefix");
-    const sessions = await agent.store().sessions.list({ limit: limitOf(query), prefix: prefix ?? undefined });
+    const sessions = await agent.store().sessions.list({ limit: limitIn(query, 50), prefix: prefix ?? undefined });
     return { sessions: sessions.map(shownSession) };
   });
   ctx.route("GET", "/sessions/:id", owner, async ({ params, query }) => {
     const id = params["id"] ?? "";
     const session = (await agent.store().sessions.get(id)) ?? notFound("session", id);
-    const last = query.get("last");
-    const transcript = await agent
-      .store()
-      .sessions.transcript(id, { last: last === null ? undefined : Number(last) || 50 });
+    const last = query.has("last") ? limitIn(query, 50, "last") : undefined;
+    const transcript = await agent.store().sessions.transcript(id, { last });
     return { ...shownSession(session), messages: transcript.map(shownMessage) };
   });
   ctx.route("DELETE", "/sessions/:id", owner, async ({ params }) => {

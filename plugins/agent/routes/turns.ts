@@ -1,23 +1,23 @@
 /** The queue of turns. */
 import { PorticoError } from "portico";
 import type { AgentService, TurnStatus } from "portico/agent";
+import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../queue/turn-body.ts";
-import { limitOf, notFound, owner } from "./common.ts";
+import { notFound, owner } from "./common.ts";
 
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
   ctx.route("GET", "/turns/:id", owner, async ({ params }) => find(params["id"] ?? ""));
   ctx.route("GET", "/turns", owner, async ({ query }) => {
-    const state = query.get("state");
     const session = query.get("session");
     const items = await agent.store().items.list({
       kind: "turn",
-      state: isState(state) ? state : undefined,
+      state: choiceIn(query, "state", STATES),
       lane: session ?? undefined,
-      limit: limitOf(query),
+      limit: limitIn(query, 50),
     });
     return { turns: items.map((item) => turnStatus(item as WorkItem<TurnBody>)) };
   });
@@ -44,6 +44,3 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
 const MOST_LOOKED_AT = 1000;
 
 const STATES = ["queued", "running", "held", "done", "dead", "cancelled"] as const;
-function isState(text: string | null): text is (typeof STATES)[number] {
-  return STATES.some((state) => state === text);
-}

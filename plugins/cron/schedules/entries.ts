@@ -199,18 +199,11 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   }
 
   /**
-   * The newest runs of one, by id or name, each as `view` shows it. `limit` as it stands in a query: 1 to 1000,
-   * default 20; throws 400 for another.
+   * The newest runs of one, by id or name, each as `view` shows it.
    */
-  async function history<V>(idOrName: string, limit: string | null, view: (run: Run, entry: E) => V): Promise<V[]> {
-    const most = limit === null ? 20 : Number(limit);
-    if (!Number.isInteger(most) || most < 1 || most > 1_000) {
-      throw new PorticoError("invalid_request_error", "limit must be a whole number from 1 to 1000.", {
-        param: "limit",
-      });
-    }
+  async function history<V>(idOrName: string, limit: number, view: (run: Run, entry: E) => V): Promise<V[]> {
     const entry = await find(idOrName);
-    const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit: most });
+    const runs = await store().runs.list({ owner: `${kind}:${entry.row.id}`, limit });
     return runs.map((run) => view(run, entry));
   }
 

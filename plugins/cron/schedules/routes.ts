@@ -1,4 +1,5 @@
 import type { Mount } from "portico";
+import { limitIn } from "portico/strings";
 
 /** What can be done with the schedules of one kind; answers are sent as JSON. */
 export interface ScheduleOperations {
@@ -9,8 +10,7 @@ export interface ScheduleOperations {
   switch(id: string, status: "enabled" | "disabled"): Promise<unknown>;
   remove(id: string): Promise<unknown>;
   run(id: string): Promise<unknown>;
-  /** `limit` as it stands in the query. */
-  runs(id: string, limit: string | null): Promise<unknown>;
+  runs(id: string, limit: number): Promise<unknown>;
 }
 
 /** `GET` and `POST` on `root`; `GET`, `PATCH` and `DELETE` on `root/:id`; `run`, `enable`, `disable`, `runs` below it. */
@@ -30,6 +30,6 @@ export function mountScheduleRoutes(mount: Mount, root: string, operations: () =
     (await operations()).switch(params["id"]!, "disabled"),
   );
   mount.route("GET", `${at}/runs`, access, async ({ params, query }) =>
-    (await operations()).runs(params["id"]!, query.get("limit")),
+    (await operations()).runs(params["id"]!, limitIn(query, 20)),
   );
 }

@@ -1,8 +1,8 @@
 /** The query of `GET /usage/requests`. */
+import { limitIn } from "portico/strings";
 import { type Range, readRange, refuse } from "../range.ts";
 
 const DEFAULT_LIMIT = 50;
-const MOST = 1000;
 
 /** Where a page ends: the time and the number of its last request. */
 export interface Place {
@@ -21,7 +21,7 @@ export function readRequestsQuery(query: URLSearchParams, now: number): Requests
   return {
     ...readRange(query, now),
     status: readStatus(query.get("status")),
-    limit: readLimit(query.get("limit")),
+    limit: limitIn(query, DEFAULT_LIMIT),
     before: readPlace(query.get("before")),
   };
 }
@@ -35,13 +35,6 @@ function readStatus(text: string | null): string | undefined {
   if (text === null) return undefined;
   if (!/^[1-5](\d\d|xx)$/.test(text)) refuse("`status` must be a status (429) or a class of them (4xx).", "status");
   return text;
-}
-
-function readLimit(text: string | null): number {
-  if (text === null) return DEFAULT_LIMIT;
-  const limit = /^\d+$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > MOST) refuse(`\`limit\` must be a whole number from 1 to ${MOST}.`, "limit");
-  return limit;
 }
 
 function readPlace(text: string | null): Place | undefined {

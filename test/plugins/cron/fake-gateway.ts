@@ -53,7 +53,7 @@ export function makeCron(from: string | number, options: { dir?: string; zone?: 
     },
     /** What fired, oldest first: ISO slots by job name. */
     async fired(name: string, status?: string): Promise<string[]> {
-      const { runs } = await operations.runs(name, "1000");
+      const { runs } = await operations.runs(name, 1000);
       const wanted = runs.filter((run) =>
         status === undefined ? !["missed", "skipped"].includes(run["status"] as string) : run["status"] === status,
       );

@@ -81,14 +81,14 @@ test("a turn's end ends the run; the next slot is skipped while it goes on", asy
   const cron = makeCron(START);
   await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api");
   await cron.walk("2026-05-01T08:10:00Z");
-  let [run] = (await cron.operations.runs("a", null)).runs;
+  let [run] = (await cron.operations.runs("a")).runs;
   assert.is(run!["status"], "running");
   assert.match(run!["turnId"] as string, /^turn_cron_/);
   await cron.walk("2026-05-01T09:10:00Z");
   assert.equal(await cron.fired("a", "skipped"), ["2026-05-01T09:00:00.000Z"]);
   const turnId = await cron.finishTurn("done");
   assert.is(turnId, run!["turnId"]);
-  run = (await cron.operations.runs("a", null)).runs[1];
+  run = (await cron.operations.runs("a")).runs[1];
   assert.is(run!["status"], "ok");
   assert.is(run!["durationMs"], 4_200_000);
   await cron.walk("2026-05-01T10:10:00Z");
@@ -167,7 +167,7 @@ test("run now leaves the slot where it is, also for a disabled job", async () =>
   await cron.operations.run("a");
   const job = await cron.operations.show("a");
   assert.is(job["status"], "disabled");
-  assert.is((await cron.operations.runs("a", null)).runs[0]!["trigger"], "manual");
+  assert.is((await cron.operations.runs("a")).runs[0]!["trigger"], "manual");
   await cron.close();
 });
 
@@ -229,7 +229,7 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
   const seen: unknown[] = [];
   const undo = cron.bus.on("report:daily" as never, (event: { context: unknown }) => void seen.push(event.context));
   await cron.operations.run("a");
-  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "ok");
+  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "ok");
   assert.is((seen[0] as { depth: number }).depth, 3);
   assert.is((seen[0] as { name: string }).name, "a");
   await undo();
@@ -238,8 +238,8 @@ test("a hook payload reaches handlers of an event of its own; a failing one fail
     throw new Error("no paper");
   });
   await cron.operations.run("a");
-  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
-  assert.match((await cron.operations.runs("a", null)).runs[0]!["error"] as string, "no paper");
+  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error");
+  assert.match((await cron.operations.runs("a")).runs[0]!["error"] as string, "no paper");
   const fired = cron.emitted.filter(({ name }) => name === "cron:fired");
   assert.is(fired.length, 2, "cron:fired comes beside it");
   const failures = cron.emitted.filter(({ name }) => name === "cron:failed").map(({ context }) => context);
@@ -260,11 +260,11 @@ test("what can never be delivered fails its run, and does not come again and aga
   };
   await cron.walk("2026-05-01T08:30:00Z");
   agent.turnItem = turnItem;
-  await until("the run's end", async () => (await cron.operations.runs("a", null)).runs[0]!["status"] === "error");
-  const [run] = (await cron.operations.runs("a", null)).runs;
+  await until("the run's end", async () => (await cron.operations.runs("a")).runs[0]!["status"] === "error");
+  const [run] = (await cron.operations.runs("a")).runs;
   assert.is(run!["error"], "There is no agent of that name.");
   await cron.walk("2026-05-01T09:30:00Z");
-  assert.is((await cron.operations.runs("a", null)).runs[0]!["status"], "running", "the next slot is its own");
+  assert.is((await cron.operations.runs("a")).runs[0]!["status"], "running", "the next slot is its own");
   await cron.close();
 });
 
@@ -278,10 +278,10 @@ test("a run that a crash cut off shows as interrupted, never as completed", asyn
   const data = { jobId: id, trigger: "schedule", slotAt: cron.now(), payload: "hook" };
   await cron.store.runs.put({ id: "run_lost", owner: `${KIND}:${id}`, at: cron.now(), status: "running", data });
   await cron.settler.sweep();
-  assert.is((await cron.operations.runs("a", null)).runs[0]!["status"], "running", "it may be another gateway's");
+  assert.is((await cron.operations.runs("a")).runs[0]!["status"], "running", "it may be another gateway's");
   cron.jump(cron.now() + 120_000);
   await cron.settler.sweep();
-  const [run] = (await cron.operations.runs("a", null)).runs;
+  const [run] = (await cron.operations.runs("a")).runs;
   assert.is(run!["status"], "interrupted");
   assert.match(run!["error"] as string, "stopped during the run");
   await cron.close();

@@ -1,0 +1,36 @@
+/** Values of a query: texts, whatever they stand for. One that is none is refused by its name, never passed over. */
+import { PorticoError } from "portico";
+
+function refuse(name: string, what: string): never {
+  throw new PorticoError("invalid_request_error", `${name} must be ${what}.`, { param: name });
+}
+
+/** A whole number from 1 to 1000: how many of something are asked for. */
+export function limitIn(query: URLSearchParams, otherwise: number, name = "limit"): number {
+  const text = query.get(name);
+  if (text === null) return otherwise;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  return limit >= 1 && limit <= 1000 ? limit : refuse(name, "a whole number from 1 to 1000");
+}
+
+/** One of a few words; undefined where none is given. */
+export function choiceIn<T extends string>(query: URLSearchParams, name: string, choices: readonly T[]): T | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  return choices.find((one) => one === text) ?? refuse(name, `one of ${choices.join(", ")}`);
+}
+
+/** A whole number, such as the place where a page ends. */
+export function numberIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuse(name, "a whole number");
+}
+
+/** Milliseconds since 1970, or a date. */
+export function timeIn(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) ?? "";
+  if (!query.has(name) || /^\d{1,15}$/.test(text)) return numberIn(query, name);
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? refuse(name, "a time: an ISO date, or milliseconds since 1970") : at;
+}
