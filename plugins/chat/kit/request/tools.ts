@@ -119,9 +119,8 @@ export function functionTool({ name, description, parameters = { type: "object",
 
 /** What tells a model to answer in JSON where its format has no other way. */
 export function jsonInstruction(format: ResponseFormat): string {
-  if (format.kind === "json")
-    return "ChatResponse with one valid JSON object and nothing else: no prose, no code fence.";
-  return `ChatResponse with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${JSON.stringify(format.schema)}`;
+  if (format.kind === "json") return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
+  return `Answer with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${JSON.stringify(format.schema)}`;
 }
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
