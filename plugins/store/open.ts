@@ -43,6 +43,12 @@ export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
+/** False only for a file that is not there: opening it would make an empty store. */
+export function storeExists(url: string): boolean {
+  const isFile = /^file:|^\//.test(url);
+  return !isFile || statSync(fileOf(url), { throwIfNoEntry: false }) !== undefined;
+}
+
 function fileOf(url: string): string {
   const path = url.startsWith("file://") ? pathOf(url) : url.replace(/^file:/, "");
   if (isAbsolute(path)) return path;

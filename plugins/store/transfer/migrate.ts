@@ -1,8 +1,9 @@
 /** `portico store migrate`: one engine's state to another, while no gateway runs. */
 import { join } from "node:path";
-import { type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
-import { openEngine } from "../open.ts";
+import { openEngine, storeExists } from "../open.ts";
+import type { Engine } from "../sql/engine.ts";
 import { transfer } from "./transfer.ts";
 
 export async function migrate(io: CommandIO): Promise<void> {
@@ -12,18 +13,31 @@ export async function migrate(io: CommandIO): Promise<void> {
   if (to === from) throw wrong("the source and the target are the same");
   const home = io.home();
   if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
-  const source = openEngine({ url: from, log: silent });
-  const target = openEngine({ url: to, log: silent });
+  const engines: Engine[] = [];
+  /** An address that is no good is that of the option, not of the configuration. */
+  const open = async (url: string, option: string): Promise<Engine> => {
+    try {
+      if (url === from && !storeExists(url)) throw wrong(`there is none at ${url}`);
+      const engine = openEngine({ url, log: silent });
+      engines.push(engine);
+      await engine.open();
+      return engine;
+    } catch (error) {
+      if (isPorticoError(error) && error.param === "store.url")
+        throw new PorticoError(error.code, error.message.replace("store.url", option), { param: option, cause: error });
+      throw error;
+    }
+  };
   try {
-    await source.open();
-    await target.open();
+    const source = await open(from, "--from");
+    const target = await open(to, "--to");
     const sums = await transfer(source, target, from, ({ table, rows }) => io.progress(`${table}: ${rows} rows`));
     io.show(sums, (shown) => [
       ...Object.entries(shown).map(([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`),
       "All is there. Set store.url to the new address and start the gateway.",
     ]);
   } finally {
-    await Promise.allSettled([source.close(), target.close()]);
+    await Promise.allSettled(engines.map((engine) => engine.close()));
   }
 }
 

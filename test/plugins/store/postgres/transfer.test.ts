@@ -1,4 +1,5 @@
 /** One engine's state moved to the other, and copies of both. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { openEngine, openStore } from "../../../../plugins/store/open.ts";
@@ -167,6 +168,21 @@ test("portico store migrate moves this home's store, and says what it moved", as
   const nowhere = await portico(home, ["store", "migrate", "--to", "mysql://u:secret-word@x/y"]);
   assert.is(nowhere.code, 1);
   assert.not.match(nowhere.stderr + again.stderr, /secret-word/);
+  assert.match(nowhere.stderr, /--to is no place/);
+});
+
+test("a source that is not there is told, and neither made nor moved", async () => {
+  const [missing, target] = [fileUrl(), fileUrl()];
+  for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {
+    const moved = await portico(makeHome(), ["store", "migrate", "--from", from, "--to", target]);
+    assert.is(moved.code, 1, moved.stdout);
+    assert.match(moved.stderr, `there is none at ${from}`);
+  }
+  const relative = await portico(makeHome(), ["store", "migrate", "--from", "file:here.db", "--to", target]);
+  assert.match(relative.stderr, "--from is no place");
+  const unnamed = await portico(makeHome(), ["store", "migrate", "--to", target]);
+  assert.match(unnamed.stderr, "there is none at file:", "a home that never ran");
+  for (const url of [missing, target]) assert.not.ok(existsSync(url.replace("file:", "")));
 });
 
 test.run();
