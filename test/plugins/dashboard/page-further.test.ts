@@ -60,6 +60,25 @@ test("turns, usage, keys and logs", async () => {
   await page.context().close();
 });
 
+test("what has no known price costs an unknown sum, also where a part of it cost nothing", async () => {
+  const visitor = await signedIn();
+  const { page } = visitor;
+  const sums = { errors: 0, totalTokens: 10 };
+  const rows = [
+    { model: "free", requests: 2, costUsd: 0, unpriced: 0, ...sums },
+    { model: "unpriced", requests: 1, costUsd: null, unpriced: 1, ...sums },
+    { model: "unpriced-or-failed", requests: 2, costUsd: null, unpriced: 1, ...sums },
+    { model: "mixed", requests: 2, costUsd: 1.5, unpriced: 1, ...sums },
+  ];
+  await page.route("**/usage?by=*", (route) => route.fulfill({ json: { rows } }));
+  await openSection(visitor, "Usage");
+  await page.getByRole("cell", { name: "unpriced-or-failed" }).waitFor();
+  const shown = await page.locator("section").nth(1).locator("tbody td:last-child").allTextContents();
+  assert.equal(shown, ["$0.0000", "unknown", "unknown", "$1.50 or more"]);
+  assert.equal(visitor.complaints, []);
+  await page.context().close();
+});
+
 test("the configuration is a form, which shows no secret", async () => {
   const visitor = await signedIn();
   const { page } = visitor;

@@ -79,7 +79,7 @@ function channelTable(channels, history) {
         "state",
         (channel) => [
           badge(channel.state),
-          channel.restingUntil ? [" until ", ago(channel.restingUntil)] : null,
+          channel.restingUntil ? [", asked again ", ago(channel.restingUntil)] : null,
           problem(channel.problem ?? channel.lastError),
         ],
       ],

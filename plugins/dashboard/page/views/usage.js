@@ -5,10 +5,8 @@ import { action, ago, badge, h, section, table } from "../dom.js";
 
 const number = (n) => Number(n).toLocaleString();
 /** What has no known price costs an unknown sum, not none. */
-const cost = ({ costUsd, requests, unpriced }) =>
-  unpriced > 0 && unpriced >= requests
-    ? "unknown"
-    : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
+const cost = ({ costUsd, unpriced }) =>
+  costUsd === null ? "unknown" : `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}${unpriced > 0 ? " or more" : ""}`;
 
 const amounts = [
   ["requests", ({ requests }) => number(requests), "number"],

@@ -40,7 +40,7 @@ const columns = [
       h("div", { class: "muted small" }, turnId),
     ],
   ],
-  ["from", ({ source }) => source],
+  ["from", ({ source }) => source, "word"],
   ["state", ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)]],
   ["attempts", ({ attempts }) => String(attempts), "number"],
   ["made", ({ createdAt }) => ago(createdAt)],
