@@ -37,7 +37,7 @@ test("a node killed in the middle of an action answers 503, and comes back", asy
     assert.is((await browser.get("/snapshot")).body.error.code, "node_unavailable");
     assert.is(await stateOf(browser, "handler"), "gone");
     await joinAs("handler", browser, { home }).says("Connected to");
-    assert.is(await stateOf(browser, "handler"), "connected");
+    await until("the node to be back", async () => (await stateOf(browser, "handler")) === "connected");
     await browser.visit(site.url);
     assert.is((await nodesOf(browser)).length, 1);
   } finally {

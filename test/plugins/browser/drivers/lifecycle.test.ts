@@ -57,8 +57,8 @@ test.before(async () => {
   site = await startSite({ "/": "<title>One</title><h1>one</h1><button>Go</button>", "/two": "<title>Two</title>two" });
   const port = { silent: await listening(silent), deaf: await listening(deaf), front: await listening(front) };
   browser = await startBrowser({
-    remoteCdpTimeoutMs: 300,
-    remoteCdpHandshakeTimeoutMs: 300,
+    remoteCdpTimeoutMs: 2000,
+    remoteCdpHandshakeTimeoutMs: 2000,
     profiles: {
       silent: { cdpUrl: `http://127.0.0.1:${port.silent}` },
       deaf: { cdpUrl: `http://127.0.0.1:${port.deaf}` },
@@ -242,16 +242,19 @@ test("a remote profile: credentials go along and are shown nowhere", async () =>
 });
 
 test("a remote browser that says nothing is given up in time", async () => {
-  for (const [profile, status, code] of [
+  const cases = [
     ["silent", 504, "timeout"],
     ["deaf", 504, "timeout"],
     ["nobody", 409, "browser_not_running"],
-  ] as const) {
-    for (const path of ["/start", "/tabs/open"]) {
-      const answer = await browser.post(path, { profile, url: "about:blank" });
-      assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
-    }
-  }
+  ] as const;
+  await Promise.all(
+    cases.map(async ([profile, status, code]) => {
+      for (const path of ["/start", "/tabs/open"]) {
+        const answer = await browser.post(path, { profile, url: "about:blank" });
+        assert.equal([profile, answer.status, answer.body.error.code], [profile, status, code]);
+      }
+    }),
+  );
 });
 
 test("profiles: made, used, deleted into the trash", async () => {

@@ -85,6 +85,8 @@ test("a person's own tabs stay, however many are handed over", async () => {
       const page = await person.open(site.url + path);
       await person.clickIcon(page);
       await person.shows(page, "ON");
+      const attached = ({ url }: { url: string }): boolean => url === page.url();
+      await until("the relay to hear it", async () => (await browser.get("/")).body.tabs.some(attached));
       // Connects with the first one; the others come later.
       assert.is((await browser.get("/snapshot")).status, 200);
     }

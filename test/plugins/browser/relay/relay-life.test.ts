@@ -120,6 +120,7 @@ test("a tab that goes where nobody may look is let go of", async () => {
   assert.is((await browser.get("/snapshot")).status, 409);
   await person.clickIcon(page);
   await person.shows(page, "ON");
+  await until("the relay to hear it", async () => (await attachedTabs()).length === 1);
   assert.is((await browser.get("/snapshot")).status, 200);
 });
 

@@ -55,6 +55,10 @@ test("without a tab: the status says so, and the rest says what to do", async ()
   }
 });
 
+/** The page's title, which the browser learns a moment after the page. */
+const shows = (title: string) =>
+  until(`the title ${title}`, async () => (await browser.get("/tabs")).body.tabs[0].title === title);
+
 test("an icon that is clicked before pairing asks for it", async () => {
   const page = await person.open(`${site.url}/private`);
   await person.clickIcon(page);
@@ -120,8 +124,10 @@ test("a click hands over that tab, and no other", async () => {
   await person.open(`${site.url}/private`);
   await person.clickIcon(mine);
   await person.shows(mine, "ON");
-  const status = await browser.get("/");
-  assert.is(status.body.running, true);
+  const status = await until("the relay to hear it", async () => {
+    const answer = await browser.get("/");
+    return answer.body.running ? answer : undefined;
+  });
   assert.equal(
     status.body.tabs.map((tab: { url: string }) => tab.url),
     [`${site.url}/`],
@@ -177,7 +183,7 @@ test("the tab stays attached over navigations, to other sites too", async () => 
   assert.is(there.status, 200);
   assert.is(there.body.targetId, before);
   assert.is((await browser.act("click", { ref: await browser.ref("Here") })).status, 200);
-  assert.is((await browser.get("/tabs")).body.tabs[0].title, "Clicked");
+  await shows("Clicked");
   await browser.visit(site.url);
   await browser.act("click", { ref: await browser.ref("Away") });
   await browser.ref("Here");
@@ -204,7 +210,7 @@ test("a worker that was killed comes back, and the tab was never let go", async 
     // The same ref: nothing of the page or of its session was lost.
     const answer = await browser.act("click", { ref });
     assert.is(answer.status, 200, JSON.stringify(answer.body));
-    assert.is((await browser.get("/tabs")).body.tabs[0].title, expected);
+    await shows(expected);
   }
   assert.is((await browser.get("/tabs")).body.tabs[0].targetId, targetId);
 });
@@ -237,6 +243,7 @@ test("a second click lets go", async () => {
   assert.is((await person.badge(page)).text, "");
   await person.clickIcon(page);
   await person.shows(page, "ON");
+  await until("the relay to hear it", async () => (await browser.get("/")).body.running);
   assert.is((await browser.act("click", { ref: await browser.ref("Count") })).status, 200);
 });
 

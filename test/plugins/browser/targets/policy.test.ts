@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { until } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const FORBIDDEN = [
@@ -200,7 +201,7 @@ strict("redirects, refreshes and scripts lead nowhere", async () => {
     if (answer.status !== 200) failed(answer, 403, "navigation_blocked");
   }
   await guarded.visit(at("/late"));
-  await guarded.act("wait", { url: "127.0.0.1", timeoutMs: 3000 });
+  await until("the page to go there", async () => (await guarded.get("/snapshot")).status === 403);
   const reads = [
     await guarded.get("/snapshot"),
     await guarded.post("/screenshot"),

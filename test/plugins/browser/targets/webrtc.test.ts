@@ -57,11 +57,11 @@ test("sends UDP from a browser without the proxy, so that the test would see it"
     headless: true,
     noSandbox: true,
     color: "#000000",
-    timeoutMs: 30_000,
+    timeoutMs: 60_000,
   });
   try {
     const { connect } = await loadLibrary();
-    const options = { timeoutMs: 10_000, isLocal: true, noDefaults: false, artifactsDir: dir };
+    const options = { timeoutMs: 60_000, isLocal: true, noDefaults: false, artifactsDir: dir };
     const [page] = (await connect(browser.clients.primary, options)).contexts()[0]!.pages();
     await page!.goto(site.url);
     void page!.evaluate(`(${call(socket.address().port)})()`).catch(() => {});
