@@ -1,30 +1,24 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
-import { isPorticoError, type Logger, PorticoError } from "portico";
+import { PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError } from "portico/chat";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
-import type { Release } from "./limits/places.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
-import { providerFailure } from "../upstream/local/provider-failed.ts";
-import type { RunCounts } from "../upstream/run-counts.ts";
-import { judge } from "./judge.ts";
 import { busy, cooldownOf, hasBudget, limited, selectTargets, withBudgets } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, withFallbacks } from "./router.ts";
-import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
+import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
 import type { Masks } from "../secrets/masks.ts";
 import type { UpstreamClient } from "../upstream/http/upstream-client.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
-const DEFAULT_RETRIES = 2;
 
-export interface Engine extends TargetServices {
+export interface Engine extends TryServices {
   routing: Routing;
   provider(name: string): ChatProvider | undefined;
   budgets: Budgets;
-  runs: RunCounts;
 }
 
 /**
@@ -70,7 +64,29 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
     }
     try {
       job.shape(candidate.shape);
-      const response = await tryChannel(engine, job, candidate, place, forced);
+      const provider = providerOf(engine, channel);
+      const tries = new Tries(engine, job, candidate, provider, forced);
+      let response: ChatResponse | undefined;
+      while (response === undefined) {
+        const asking = job.cancelled ? undefined : channel.admit();
+        const full = asking && (await asking);
+        if (full !== undefined) throw limited(channel, full);
+        if (job.cancelled) throw clientDisconnected();
+        const one = tries.begin(place);
+        try {
+          response = await attemptOnce(engine, job, channel, provider, one);
+        } catch (error) {
+          const waitMs = tries.failed(one, error);
+          if (waitMs > 0) await pause(waitMs, job);
+          continue;
+        }
+        if (job.cancelled) {
+          response.stream?.cancel();
+          channel.noted(candidate.model);
+          throw clientDisconnected();
+        }
+        one.succeeded(response);
+      }
       if (!filtered(candidate, response)) return response;
       refused = response;
     } catch (error) {
@@ -90,98 +106,14 @@ function filtered({ shape }: Candidate, { completion }: ChatResponse): boolean {
   return completion?.choices[0]?.finish_reason === "content_filter";
 }
 
-/** An error that no other target is asked about. */
-class Final extends Error {
-  readonly error: unknown;
-  constructor(error: unknown) {
-    super("final");
-    this.error = error;
-  }
-}
-
-async function tryChannel(
-  engine: Engine,
-  job: Job,
-  { channel, model, shape }: Candidate,
-  place: Release,
-  forced: boolean,
-): Promise<ChatResponse> {
+function providerOf(engine: Engine, channel: Channel): ChatProvider {
   const provider = engine.provider(channel.config.provider);
-  if (provider === undefined) {
-    throw new PorticoError(
-      "service_unavailable",
-      `The provider \`${channel.config.provider}\` of channel \`${channel.name}\` is not there: see \`portico plugins list\`.`,
-      { type: "api_error" },
-    );
-  }
-  const retries = forced ? 0 : (channel.config.maxRetries ?? DEFAULT_RETRIES);
-  let keysLeft = channel.keyCount - 1;
-  let counted = false;
-  for (let tried = 0; ; ) {
-    const asking = channel.admit();
-    const over = asking && (await asking);
-    if (over !== undefined) throw limited(channel, over);
-    if (job.cancelled) throw clientDisconnected();
-    const key = channel.takeKey(model);
-    const { defaultBaseUrl } = provider;
-    const target = new AttemptTarget(engine, { channel, model, apiKey: key.value, defaultBaseUrl, job });
-    const { trace } = job;
-    trace.channel = channel.name;
-    trace.provider = provider.name;
-    trace.composite = provider.composite === true;
-    trace.judged = job.leaves && provider.sends === true;
-    trace.model = model;
-    trace.attempts++;
-    trace.dropped = [];
-    channel.begin(model);
-    engine.runs.asked(provider.name);
-    const startedAt = performance.now();
-    try {
-      const hold = new Hold(place);
-      const response = await attemptOnce(engine, job, channel, provider, target, hold);
-      if (job.cancelled) {
-        response.stream?.cancel();
-        throw clientDisconnected();
-      }
-      hold.begin(response);
-      channel.succeeded(model, key.index, performance.now() - startedAt);
-      return response;
-    } catch (caught) {
-      const hidden = target.hide(caught);
-      const error = isPorticoError(hidden) || job.cancelled ? hidden : providerFailure(provider.name, hidden);
-      if (job.cancelled) {
-        channel.noted(model);
-        throw error;
-      }
-      if (askedForUsage(channel, provider, job) && refusesUsageOption(error)) {
-        channel.noted(model);
-        channel.noStreamUsage = true;
-        trace.attempts--;
-        continue;
-      }
-      engine.runs.failed(provider.name, error);
-      const next = judge(channel, model, key.index, error, {
-        counted,
-        fallbackOn: shape?.fallbackOn,
-        retriesLeft: retries - tried,
-        tried,
-        keysLeft,
-        random: engine.routing.random,
-      });
-      counted ||= isUpstreamError(error) && error.kind !== "auth";
-      if (!isUpstreamError(error)) trace.attempts--;
-      engine.log.debug({ channel: channel.name, model, attempt: trace.attempts, err: error, next }, "attempt failed");
-      if (next === "give up") throw new Final(error);
-      if (next === "next target") throw error;
-      if (next === "another key") {
-        keysLeft--;
-        continue;
-      }
-      tried++;
-      await pause(next.again, job);
-      if (job.cancelled) throw clientDisconnected();
-    }
-  }
+  if (provider !== undefined) return provider;
+  throw new PorticoError(
+    "service_unavailable",
+    `The provider \`${channel.config.provider}\` of channel \`${channel.name}\` is not there: see \`portico plugins list\`.`,
+    { type: "api_error" },
+  );
 }
 
 function attemptOnce(
@@ -189,14 +121,10 @@ function attemptOnce(
   job: Job,
   channel: Channel,
   provider: ChatProvider,
-  target: AttemptTarget,
-  hold: Hold,
+  watcher: Try,
 ): Promise<ChatResponse> {
   const { config } = channel;
-  const onBroken = (error: PorticoError) => {
-    channel.noted(target.model, error.message);
-    engine.runs.failed(provider.name, error);
-  };
+  const { target } = watcher;
   if (provider.wire === undefined) {
     // What asks other models waits as long as they may take.
     const patient = provider.composite === true;
@@ -206,8 +134,7 @@ function attemptOnce(
       job,
       timeoutMs: config.timeoutMs ?? (patient ? undefined : DEFAULT_TIMEOUT_MS),
       idleTimeoutMs: config.idleTimeoutMs ?? (patient ? undefined : DEFAULT_IDLE_TIMEOUT_MS),
-      onClose: hold.close,
-      onBroken,
+      watcher,
     });
   }
   if (target.baseUrl === "") {
@@ -222,45 +149,9 @@ function attemptOnce(
     job,
     timeoutMs: config.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     idleTimeoutMs: config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
-    askUsage: askedForUsage(channel, provider, job),
-    onClose: hold.close,
-    onBroken,
+    askUsage: asksForUsage(channel, provider, job),
+    watcher,
   });
-}
-
-/** The client does not want to hear of the usage of its stream, but somebody counts. */
-function askedForUsage(channel: Channel, provider: ChatProvider, job: Job): boolean {
-  return (
-    job.metered &&
-    job.stream &&
-    provider.wire?.streamUsage === true &&
-    !channel.noStreamUsage &&
-    channel.config.streamUsage !== false &&
-    !job.includeUsage
-  );
-}
-
-/** A server that is strict about fields which it does not know. */
-function refusesUsageOption(error: unknown): boolean {
-  return isUpstreamError(error) && error.kind === "request" && /stream_options|include_usage/.test(error.message);
-}
-
-/** Holds a place until a streamed response has ended; its end may come before its beginning was heard of. */
-class Hold {
-  readonly #place: Release;
-  #begun = false;
-  #over = false;
-  constructor(place: Release) {
-    this.#place = place;
-  }
-  readonly close = (): void => {
-    this.#over = true;
-    if (this.#begun) this.#place();
-  };
-  begin(response: ChatResponse): void {
-    this.#begun = true;
-    if (this.#over || response.stream === undefined) this.#place();
-  }
 }
 
 function pause(ms: number, job: Job): Promise<void> {

@@ -1,10 +1,9 @@
 /** `POST /v1/chat/completions`: reads the request, asks, and writes the response. */
-import type { ServerResponse } from "node:http";
 import { type Call, checkJsonType, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import type { Endpoint } from "./access.ts";
-import { openChat, setTrace, traceOf } from "./open.ts";
+import { type Incoming, openChat, setTrace, traceOf } from "./open.ts";
 import { parseBody, rawBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
@@ -27,19 +26,20 @@ function typeOf(status: number): string {
 }
 
 /** Throws before anything was written. */
-export async function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
-  // `call.json()` would be a promise more of the few that a request has.
+export function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
   checkJsonType(call.req);
-  const bytes = await call.body();
-  const raw = rawBody(bytes);
-  const { request, fallbacks, same } = readRequest(parseBody(bytes, raw), raw);
-  const incoming = { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
-  return await openChat(endpoint, call, incoming, ({ job, response }) => {
+  return openChat(endpoint, call, read, ({ job, response }) => {
     if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));
     setTrace(call.res, job);
     void endpoint.busy(pass(call, response));
     return undefined;
   });
+}
+
+function read(bytes: Buffer): Incoming {
+  const raw = rawBody(bytes);
+  const { request, fallbacks, same } = readRequest(parseBody(bytes, raw), raw);
+  return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -41,16 +41,17 @@ export function traceparentOf({ req }: Call): string | undefined {
 }
 
 /**
- * Offers the request to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
+ * Reads the request, offers it to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
  * opened by then, `write` included; so does a client that disconnects, now or while the response is written. Where it
  * throws, the trace is in the headers of `call.res`.
  */
 export async function openChat<T>(
   endpoint: Endpoint,
   call: Call,
-  incoming: Incoming,
+  read: (body: Buffer) => Incoming,
   write: (opened: Opened) => T,
 ): Promise<T> {
+  const incoming = read(await call.body());
   const { request, fallbacks, stream, raw, native } = incoming;
   const sessionKey = sessionKeyOf(call, request["user"]);
   const job = new Job({

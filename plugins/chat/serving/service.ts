@@ -123,13 +123,15 @@ export function createChatService(
       }
     },
 
-    async open(call, request, options) {
-      const { stream, body, dropped } = options;
-      checkMembers(body, await call.body());
-      const { request: checked, fallbacks, same } = readRequest({ ...request, stream, models: body["models"] });
-      const native = same ? options.native : undefined;
-      const incoming = { request: checked, fallbacks, stream, native, dropped, translated: true };
-      return openChat<OpenedChat>(endpoint, call, incoming, ({ job, response }) => {
+    open(call, request, options) {
+      const read = (bytes: Buffer) => {
+        const { stream, body, dropped } = options;
+        checkMembers(body, bytes);
+        const { request: checked, fallbacks, same } = readRequest({ ...request, stream, models: body["models"] });
+        const native = same ? options.native : undefined;
+        return { request: checked, fallbacks, stream, native, dropped, translated: true };
+      };
+      return openChat<OpenedChat>(endpoint, call, read, ({ job, response }) => {
         setTrace(call.res, job);
         if (response.stream === undefined) {
           const native = response.native === true ? response.body : undefined;

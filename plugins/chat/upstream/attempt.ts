@@ -8,10 +8,15 @@ import type { AttemptTarget } from "./target.ts";
 interface Attempt {
   target: AttemptTarget;
   job: Job;
+  watcher: AttemptWatcher;
+}
+
+/** Who is told of an attempt's end. An object: for two functions each attempt would make two. */
+export interface AttemptWatcher {
   /** Completed, failed or cancelled. Called once. */
-  onClose: () => void;
+  closed(): void;
   /** A stream broke off after it had begun. */
-  onBroken: (error: PorticoError) => void;
+  broken(error: PorticoError): void;
 }
 
 /** At a provider that answers in this process. */

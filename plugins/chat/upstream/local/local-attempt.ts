@@ -27,10 +27,10 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
       const pieces = typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
       return { stream: await begin(attempt, fromArray(pieces)), streamType: "sse", firstByteMs: since(job) };
     }
-    attempt.onClose();
+    attempt.watcher.closed();
     return whole(typeof given === "string" ? textCompletion(target, given) : given, since(job));
   } catch (error) {
-    attempt.onClose();
+    attempt.watcher.closed();
     throw isPorticoError(error) || job.cancelled ? error : providerFailure(provider.name, target.hide(error));
   }
 }

@@ -152,7 +152,7 @@ export class LocalStream implements ResponseStream {
     }
     const known: PorticoError = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
     // A gathered response fails as a whole.
-    if (this.#a.job.stream) this.#a.onBroken(known);
+    if (this.#a.job.stream) this.#a.watcher.broken(known);
     this.#sink?.fail(known);
   }
 
@@ -168,6 +168,6 @@ export class LocalStream implements ResponseStream {
     this.#reject = undefined;
     this.#deadline?.stop();
     this.#a.job.offCancel(this);
-    this.#a.onClose();
+    this.#a.watcher.closed();
   }
 }

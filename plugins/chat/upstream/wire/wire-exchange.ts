@@ -273,7 +273,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
       return;
     }
     const known = isPorticoError(error) ? error : unreadable(error);
-    this.#a.onBroken(known);
+    this.#a.watcher.broken(known);
     this.#delivery.end(known);
   }
 
@@ -293,6 +293,6 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
     this.#mode = "over";
     this.#deadline?.stop();
     this.#a.job.offCancel(this);
-    this.#a.onClose();
+    this.#a.watcher.closed();
   }
 }

@@ -27,12 +27,19 @@ test("a hook's reply to one goes nowhere", async () => {
     id: "req_1",
     client: { kind: "owner" },
     req: { headers: {} },
+    body: async () => Buffer.alloc(0),
     onDisconnect(gone: () => void) {
       leave = gone;
     },
   } as unknown as Call;
   const request = { model: "echo", messages: [{ role: "user", content: "hi" }] };
-  const thrown = await openChat(endpoint, call, { request, fallbacks: [], stream: true }, (opened) => opened).then(
+  const incoming = { request, fallbacks: [], stream: true };
+  const thrown = await openChat(
+    endpoint,
+    call,
+    () => incoming,
+    (opened) => opened,
+  ).then(
     () => undefined,
     (error: { code: string }) => error,
   );

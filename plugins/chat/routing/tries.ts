@@ -1,0 +1,178 @@
+/** The tries at one target: with which key, how often, and what each tells of the channel. */
+import { isPorticoError, type PorticoError } from "portico";
+import { type ChatProvider, isUpstreamError } from "portico/chat";
+import type { ChatResponse, Job } from "../job.ts";
+import type { AttemptWatcher } from "../upstream/attempt.ts";
+import { providerFailure } from "../upstream/local/provider-failed.ts";
+import type { RunCounts } from "../upstream/run-counts.ts";
+import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
+import type { Channel } from "./channel.ts";
+import { judge } from "./judge.ts";
+import type { Release } from "./limits/places.ts";
+import type { Candidate, Routing } from "./router.ts";
+
+const DEFAULT_RETRIES = 2;
+
+/** What tries work with. */
+export interface TryServices extends TargetServices {
+  routing: Pick<Routing, "random">;
+  runs: RunCounts;
+}
+
+/** An error that no other target is asked about. */
+export class Final extends Error {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    super("final");
+    this.error = error;
+  }
+}
+
+export class Tries {
+  readonly #engine: TryServices;
+  readonly #job: Job;
+  readonly #candidate: Candidate;
+  readonly #provider: ChatProvider;
+  readonly #retries: number;
+  #keysLeft: number;
+  #retried = 0;
+  #counted = false;
+
+  /** `forced`: there is no target in a better state, and so none for a second try either. */
+  constructor(engine: TryServices, job: Job, candidate: Candidate, provider: ChatProvider, forced: boolean) {
+    this.#engine = engine;
+    this.#job = job;
+    this.#candidate = candidate;
+    this.#provider = provider;
+    const { channel } = candidate;
+    this.#retries = forced ? 0 : (channel.config.maxRetries ?? DEFAULT_RETRIES);
+    this.#keysLeft = channel.keyCount - 1;
+  }
+
+  /** `place`: in the channel, which is given back with the response's end. */
+  begin(place: Release): Try {
+    const { channel, model } = this.#candidate;
+    const provider = this.#provider;
+    const { trace, leaves } = this.#job;
+    const key = channel.takeKey(model);
+    const { defaultBaseUrl } = provider;
+    const options = { channel, model, apiKey: key.value, defaultBaseUrl, job: this.#job };
+    const target = new AttemptTarget(this.#engine, options);
+    trace.channel = channel.name;
+    trace.provider = provider.name;
+    trace.composite = provider.composite === true;
+    trace.judged = leaves && provider.sends === true;
+    trace.model = model;
+    trace.attempts++;
+    trace.dropped = [];
+    channel.begin(model);
+    this.#engine.runs.asked(provider.name);
+    return new Try(this.#engine, channel, provider, target, key.index, place);
+  }
+
+  /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
+  failed({ target, keyIndex }: Try, caught: unknown): number {
+    const job = this.#job;
+    const { trace } = job;
+    const { channel, model, shape } = this.#candidate;
+    const { name } = this.#provider;
+    const hidden = target.hide(caught);
+    const error = isPorticoError(hidden) || job.cancelled ? hidden : providerFailure(name, hidden);
+    if (job.cancelled) {
+      channel.noted(model);
+      throw error;
+    }
+    if (asksForUsage(channel, this.#provider, job) && refusesUsageOption(error)) {
+      channel.noted(model);
+      channel.noStreamUsage = true;
+      trace.attempts--;
+      return 0;
+    }
+    this.#engine.runs.failed(name, error);
+    const next = judge(channel, model, keyIndex, error, {
+      counted: this.#counted,
+      fallbackOn: shape?.fallbackOn,
+      retriesLeft: this.#retries - this.#retried,
+      tried: this.#retried,
+      keysLeft: this.#keysLeft,
+      random: this.#engine.routing.random,
+    });
+    this.#counted ||= isUpstreamError(error) && error.kind !== "auth";
+    if (!isUpstreamError(error)) trace.attempts--;
+    this.#engine.log.debug(
+      { channel: channel.name, model, attempt: trace.attempts, err: error, next },
+      "attempt failed",
+    );
+    if (next === "give up") throw new Final(error);
+    if (next === "next target") throw error;
+    if (next === "another key") {
+      this.#keysLeft--;
+      return 0;
+    }
+    this.#retried++;
+    return next.again;
+  }
+}
+
+/** One of them. Holds its place until a streamed response has ended, whose end may come before its beginning was heard of. */
+export class Try implements AttemptWatcher {
+  readonly target: AttemptTarget;
+  readonly keyIndex: number;
+  readonly #engine: TryServices;
+  readonly #channel: Channel;
+  readonly #provider: ChatProvider;
+  readonly #place: Release;
+  readonly #startedAt = performance.now();
+  #begun = false;
+  #over = false;
+
+  constructor(
+    engine: TryServices,
+    channel: Channel,
+    provider: ChatProvider,
+    target: AttemptTarget,
+    keyIndex: number,
+    place: Release,
+  ) {
+    this.#engine = engine;
+    this.#channel = channel;
+    this.#provider = provider;
+    this.target = target;
+    this.keyIndex = keyIndex;
+    this.#place = place;
+  }
+
+  /** The response has begun. */
+  succeeded(response: ChatResponse): void {
+    this.#begun = true;
+    if (this.#over || response.stream === undefined) this.#place();
+    this.#channel.succeeded(this.target.model, this.keyIndex, performance.now() - this.#startedAt);
+  }
+
+  closed(): void {
+    this.#over = true;
+    if (this.#begun) this.#place();
+  }
+
+  broken(error: PorticoError): void {
+    this.#channel.noted(this.target.model, error.message);
+    this.#engine.runs.failed(this.#provider.name, error);
+  }
+}
+
+/** The client does not want to hear of the usage of its stream, but somebody counts. */
+export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job): boolean {
+  return (
+    job.metered &&
+    job.stream &&
+    provider.wire?.streamUsage === true &&
+    !channel.noStreamUsage &&
+    channel.config.streamUsage !== false &&
+    !job.includeUsage
+  );
+}
+
+/** A server that is strict about fields which it does not know. */
+function refusesUsageOption(error: unknown): boolean {
+  return isUpstreamError(error) && error.kind === "request" && /stream_options|include_usage/.test(error.message);
+}
