@@ -21,25 +21,22 @@ export interface WatchOptions {
   rescanMs?: number;
 }
 
-export interface Watch {
-  /** Resolves once every root that exists is being watched, or has not said so for 5 s. */
-  readonly ready: Promise<void>;
-  close(): void;
-}
+export type Watch = ReturnType<typeof watchRoots>;
 
-/** `undefined` stands for any entry. */
-type Add = (entry: string | undefined) => void;
+/** `undefined` stands for any entry. What is but said again, and later, is waited for no longer. */
+type Add = (entry: string | undefined, again?: boolean) => void;
 
 /** Starts at once and in the background; a root may be missing, vanish and come back. */
-export function watchRoots(options: WatchOptions): Watch {
+export function watchRoots(options: WatchOptions) {
   const { onDirty, log, quietMs = 20, capMs = 500, rescanMs = 30_000 } = options;
   let dirty: Set<string> | undefined = new Set();
   let since = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  const add: Add = (entry) => {
+  const add: Add = (entry, again = false) => {
     if (entry === undefined) dirty = undefined;
     else dirty?.add(entry);
+    if (timer && again) return;
     const now = Date.now();
     if (!timer) since = now;
     clearTimeout(timer);
@@ -56,6 +53,7 @@ export function watchRoots(options: WatchOptions): Watch {
   const roots = options.roots.map((root) => watchRoot(root, add, log));
   const regular = setInterval(() => add(undefined), rescanMs).unref();
   return {
+    /** Resolves once every root that exists is being watched, or has not said so for 5 s. */
     ready: Promise.all(roots.map((root) => root.verify())).then(() => {}),
     close() {
       clearInterval(regular);
@@ -126,16 +124,17 @@ function watchRoot(root: string, add: Add, log: Logger) {
       ignored: (path) => /(^|[\\/])(node_modules|\.git)([\\/]|$)/.test(relative(root, path)),
     });
     open.push(() => void watcher.close());
-    const heard = (path: string) => {
+    const heard = (path: string, again: boolean) => {
       const [entry] = relative(root, path).split(sep);
-      add(entry && entry !== ".." ? join(root, entry) : undefined);
+      add(entry && entry !== ".." ? join(root, entry) : undefined, again);
     };
     watcher.on("error", (error) => log.warn({ root, err: error }, "a part is not watched; the regular rescan goes on"));
-    watcher.on("all", (_, path) => heard(path));
-    // chokidar drops a change that follows another within 50 ms; what it hears itself is all there.
+    // Said some milliseconds after it was heard, when chokidar has looked at it. And it drops a change that follows
+    // another within 50 ms: what it hears itself is all there.
+    watcher.on("all", (_, path) => heard(path, true));
     watcher.on("raw", (_, __, details) => {
       const { watchedPath } = details as { watchedPath?: string };
-      if (watchedPath) heard(watchedPath);
+      if (watchedPath) heard(watchedPath, false);
     });
     await new Promise<void>((resolve) => {
       watcher.once("ready", resolve);

@@ -40,6 +40,8 @@ export interface BundleOptions {
   guarded: boolean;
 }
 
+let esbuild: typeof import("esbuild") | undefined; // loaded for the first that is not kept
+
 /** Raised when the form of kept bundles changes. */
 const cacheVersion = 12;
 
@@ -74,7 +76,7 @@ function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
 }
 
 async function build(entry: string, { isOwn, whole, guarded }: BundleOptions): Promise<Bundle> {
-  const esbuild = await import("esbuild");
+  esbuild ??= await import("esbuild");
   const dir = dirname(entry);
   const inputs = new Map<string, Input>();
   const result = await esbuild

@@ -40,8 +40,6 @@ export interface LoaderOptions {
   isOwn?(entry: string): boolean;
 }
 
-type Wrapped = (...args: unknown[]) => void;
-
 /** To bundle for what is built in. */
 const nothing = { code: "", codeHash: "", host: [] };
 
@@ -73,7 +71,8 @@ export function createLoader(options: LoaderOptions) {
     const hostRequire = (id: string) => {
       if (host.has(id)) return host.get(id);
       if (!isBuiltin(id) && !isOwn(entry)) {
-        const why = source.whole ? "is not part of what was approved" : whyForeign(require.resolve(id));
+        const file = source.whole ? undefined : require.resolve(id);
+        const why = file ? (whyNotOwn(file) ?? whyNotOwn(dirname(file))) : "is not part of what was approved";
         if (why) throw new LoadError(`${id}: ${why}`, entry);
       }
       return require(id);
@@ -101,13 +100,8 @@ export function createLoader(options: LoaderOptions) {
 }
 export type Loader = ReturnType<typeof createLoader>;
 
-/** Why a file of a package must not be required. */
-function whyForeign(file: string): string | undefined {
-  return whyNotOwn(file) ?? whyNotOwn(dirname(file));
-}
-
-function evaluateText(code: string, entry: string): Wrapped {
+function evaluateText(code: string, entry: string) {
   // biome-ignore lint/security/noGlobalEval: this is how modules are loaded
   // biome-ignore lint/complexity/noCommaOperator: indirect eval runs in the global scope
-  return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as Wrapped;
+  return (0, eval)(`${code}\n//# sourceURL=${pathToFileURL(entry).href}`) as (...args: unknown[]) => void;
 }
