@@ -4,9 +4,10 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
-import { build, type TransformOptions, transform } from "esbuild";
+import { join } from "node:path";
+import { build } from "esbuild";
 import { builtIn, extensions, faces } from "./built-in.ts";
+import { asFunction, type Chunk, chunksOf, textOf, withNeeds } from "./chunks.ts";
 import { common, outdir, packageDir } from "./common.ts";
 
 /** What a start needs; of the others, a package is loaded when it is first used. */
@@ -24,15 +25,20 @@ const startingPackages = [
   "ws",
 ];
 
-/**
- * The kernel, the plugins and the bundled hooks in one file. Each of its chunks is a function, which is called when one
- * first needs it.
- */
+/** Where a command begins that asks the running gateway; it needs a twentieth of the program. */
+const commands = /^(kernel\/main|plugins\/command-line\/(plugin|run)|plugins\/management\/(plugin|commands\/.*))\.ts$/;
+
+/** In a chunk of their own, since commands need them of what else stands in one with the schemas of all plugins. */
+const alone = ["kernel/text/nearest.ts"];
+
+/** The kernel, the plugins and the bundled hooks in one file; and in another what commands need, which is read sooner. */
 export async function buildProgram(): Promise<void> {
-  const { outputFiles } = await build({
+  const result = await build({
     ...common,
     bundle: true,
-    entryPoints: { main: join(packageDir, "kernel/main.ts") },
+    absWorkingDir: packageDir,
+    entryPoints: [join(packageDir, "kernel/main.ts"), ...alone.map((path) => join(packageDir, path))],
+    entryNames: "[name]",
     splitting: true,
     format: "esm",
     outdir,
@@ -40,45 +46,26 @@ export async function buildProgram(): Promise<void> {
     define: { "import.meta.dirname": "__dirname", "import.meta.url": "__url" },
     external: packagesOutside(),
     plugins: [builtIn([...extensions(), ...faces()])],
+    metafile: true,
     write: false,
   });
-  const chunks = outputFiles.map(async ({ path, text }) => {
-    const { code } = await transform(text, { ...common, ...asFunction });
-    return `"./${basename(path)}"(exports, require, module) {${code}}`;
-  });
-  const wrapped = `(function (exports, require, module, __filename, __dirname) {
-const __url = require("node:url").pathToFileURL(__filename).href;
-const chunks = {
-${(await Promise.all(chunks)).join(",\n")}
-};${loadChunk}
-load("./main.js");
-})`;
-  // For one such letter the engine would keep the whole text in two bytes each.
-  const code = wrapped.replace(/[^\0-\xff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const chunks = await chunksOf(result);
   mkdirSync(outdir, { recursive: true });
-  writeFileSync(join(outdir, "program.cjs"), `//${createHash("sha256").update(code).digest("hex")}\n${code}`, "latin1");
+  writeChunks("program.cjs", chunks);
+  writeChunks(
+    "command.cjs",
+    withNeeds(chunks, (entry) => commands.test(entry)),
+  );
 }
 
-/** What a module becomes: a function's body, to which `require` is given. */
-const asFunction = { format: "cjs", supported: { "dynamic-import": false } } satisfies TransformOptions;
-
-/** Part of the program: requires one of its chunks, or else what Node would. */
-const loadChunk = `
-const loaded = new Map();
-function load(id) {
-  if (!Object.hasOwn(chunks, id)) return require(id);
-  const known = loaded.get(id);
-  if (known) return known.exports;
-  const module = { exports: {} };
-  loaded.set(id, module);
-  try {
-    chunks[id](module.exports, load, module);
-  } catch (error) {
-    loaded.delete(id);
-    throw error;
-  }
-  return module.exports;
-}`;
+function writeChunks(name: string, chunks: readonly Chunk[]): void {
+  // For one such letter the engine would keep the whole text in two bytes each.
+  const code = textOf(chunks).replace(
+    /[^\0-\xff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  writeFileSync(join(outdir, name), `//${createHash("sha256").update(code).digest("hex")}\n${code}`, "latin1");
+}
 
 /** An ES module that imports nothing: to import one of Node's is to load all that it would load when asked for. */
 export async function buildLauncher(): Promise<void> {
@@ -107,7 +94,8 @@ export async function keepCompiled(): Promise<void> {
   const ended = once(gateway, "exit");
   for await (const text of gateway.stdout.setEncoding("utf8"))
     if (String(text).includes("Portico is running")) {
-      spawnSync(process.execPath, command("status"), { env, stdio: "ignore" });
+      // One that is content with its part of the program, and one that is not.
+      for (const word of ["status", "channels"]) spawnSync(process.execPath, command(word), { env, stdio: "ignore" });
       gateway.kill();
     }
   await ended;

@@ -1,6 +1,5 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
 import { type IncomingMessage, request as httpRequest } from "node:http";
-import { parseUrl } from "portico/strings";
 
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
@@ -39,7 +38,7 @@ export interface ClientOptions {
 
 export function createClient(options: ClientOptions): GatewayClient {
   const base = options.url.replace(/\/+$/, "");
-  if (!/^https?:$/.test(parseUrl(base)?.protocol ?? ""))
+  if (!/^https?:/i.test(base) || !URL.canParse(base))
     throw new GatewayError(`--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`);
   let servers: Record<string, string> | undefined;
 

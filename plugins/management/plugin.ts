@@ -1,11 +1,6 @@
 /** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
 import { definePlugin } from "portico";
 import type {} from "portico/chat";
-import { createEverywhere } from "./everywhere.ts";
-import { mountConfigRoutes } from "./routes/config.ts";
-import { mountGatewayRoutes } from "./routes/gateway.ts";
-import { mountHookRoutes } from "./routes/hooks.ts";
-import { mountPluginRoutes } from "./routes/plugins.ts";
 
 export default definePlugin({
   name: "management",
@@ -20,13 +15,8 @@ export default definePlugin({
     logs: () => import("./commands/logs.ts"),
     doctor: () => import("./commands/doctor.ts"),
   },
-  setup(ctx) {
-    const management = ctx.use("host");
-    const everywhere = createEverywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
-    ctx.defer(everywhere.answer());
-    mountGatewayRoutes(ctx, management, everywhere);
-    mountConfigRoutes(ctx, management);
-    mountHookRoutes(ctx, management, everywhere);
-    mountPluginRoutes(ctx, management, everywhere, () => ctx.find("channels"));
+  async setup(ctx) {
+    const { mountRoutes } = await import("./routes/mount.ts"); // commands do without
+    mountRoutes(ctx);
   },
 });

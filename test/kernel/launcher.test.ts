@@ -6,10 +6,13 @@ import {
   chownSync,
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -32,7 +35,7 @@ test.before(() => {
   dir = temporaryDir("portico-installed-");
   chmodSync(dir, 0o755);
   mkdirSync(join(dir, ".build"));
-  for (const name of ["portico.js", "program.cjs", "command.v8", "start.v8", "commands.json"])
+  for (const name of ["portico.js", "program.cjs", "command.cjs", "command.v8", "start.v8", "commands.json"])
     copyFileSync(join(packageDir, ".build", name), join(dir, ".build", name));
   copyFileSync(join(packageDir, "package.json"), join(dir, "package.json"));
   for (const room of ["plugins", "hooks"]) cpSync(join(packageDir, room), join(dir, room), { recursive: true });
@@ -52,6 +55,28 @@ test("what is kept is taken as it is", async () => {
   const before = readFileSync(kept);
   assert.is(await portico(["--version"]), version);
   assert.equal(readFileSync(kept), before);
+});
+
+test("a command that needs more than most do has it from the whole program, of which it keeps its own", async () => {
+  const own = join(dir, ".build/program.v8");
+  assert.not(existsSync(own));
+  assert.match(await portico(["channels", "--help"]), /portico channels/);
+  const made = readFileSync(own);
+  assert.match(await portico(["channels", "--help"]), /portico channels/);
+  assert.equal(readFileSync(own), made, "what was made is taken");
+});
+
+test("what most commands need is a small part of the program", async () => {
+  const sizeOf = (name: string) => statSync(join(dir, ".build", name)).size;
+  assert.ok(sizeOf("command.cjs") < sizeOf("program.cjs") / 10);
+  const whole = join(dir, ".build/program.cjs");
+  renameSync(whole, `${whole}.gone`);
+  assert.match(await portico(["hooks", "--help"]), /portico hooks/);
+  await portico(["status", "--url", "http://127.0.0.1:9"]).then(
+    () => assert.unreachable(),
+    ({ stderr }) => assert.match(stderr, /No gateway answers/),
+  );
+  renameSync(`${whole}.gone`, whole);
 });
 
 test("what is cut short, damaged, another program's, another Node's or not there is made anew, and all runs", async () => {
@@ -100,7 +125,8 @@ test("a program that was built anew does not run with what is kept of the one be
 
 test("an installation that nobody may write is run by anybody", async () => {
   for (const remove of [false, true]) {
-    if (remove) for (const name of ["command.v8", "start.v8"]) rmSync(join(dir, ".build", name), { force: true });
+    if (remove)
+      for (const name of ["command.v8", "program.v8", "start.v8"]) rmSync(join(dir, ".build", name), { force: true });
     const names = readdirSync(join(dir, ".build"));
     chmodSync(join(dir, ".build"), 0o555);
     assert.is(await portico(["--version"], stranger), version);
