@@ -6,6 +6,7 @@ import {
   listAt,
   objectAt,
   openExtras,
+  optionalBoolean,
   optionalString,
   refused,
   resultText,
@@ -78,7 +79,7 @@ function readResult(block: JsonObject, path: string, shown: ContentPart[]): Chat
           blocksOf(content, `${path}.content`).map(([part, at]) => readPart(part, at)),
           shown,
         );
-  const failed = block.is_error === true && !/^\W*error/i.test(text);
+  const failed = optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
   return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text };
 }
 
@@ -97,7 +98,7 @@ function readPart(block: JsonObject, path: string): ContentPart {
 }
 
 function readImage(block: JsonObject, path: string): ContentPart {
-  const source = objectAt(block.source, `${path}.source`);
+  const source = sourceOf(block, path);
   if (source.type === "url") return image(stringAt(source.url, `${path}.source.url`));
   if (source.type === "base64") {
     const mediaType = stringAt(source.media_type, `${path}.source.media_type`);
@@ -106,12 +107,18 @@ function readImage(block: JsonObject, path: string): ContentPart {
   return { ...block, type: "image" };
 }
 
+function sourceOf(block: JsonObject, path: string): JsonObject {
+  const source = objectAt(block.source, `${path}.source`);
+  stringAt(source.type, `${path}.source.type`);
+  return source;
+}
+
 function image(url: string): ContentPart {
   return { type: "image_url", image_url: { url } };
 }
 
 function readDocument(block: JsonObject, path: string): ContentPart {
-  const source = objectAt(block.source, `${path}.source`);
+  const source = sourceOf(block, path);
   const title = optionalString(block.title, `${path}.title`);
   if (source.type === "text") {
     const text = stringAt(source.data, `${path}.source.data`);
@@ -127,12 +134,18 @@ function readAssistant(content: unknown, path: string): ChatMessage {
   if (typeof content === "string") return { role: "assistant", content };
   const said: Said<ContentPart, ToolCallPart> = { content: [], calls: [], thoughts: [], extras: [] };
   for (const [block, at] of blocksOf(content, path)) {
-    if (block.type === "thinking") said.thoughts.push(stringAt(block.thinking, `${at}.thinking`));
+    if (block.type === "thinking") said.thoughts.push(readThought(block, at));
     else if (block.type === "redacted_thinking") said.extras.push(openExtras(block.data) ?? {});
     else if (block.type === "tool_use") said.calls.push(readCall(block, at));
     else said.content.push(readPart(block, at));
   }
   return saidMessage(said);
+}
+
+/** A signature is for Anthropic alone. */
+function readThought(block: JsonObject, path: string): string {
+  optionalString(block.signature, `${path}.signature`);
+  return stringAt(block.thinking, `${path}.thinking`);
 }
 
 function readCall(block: JsonObject, path: string): ToolCallPart {

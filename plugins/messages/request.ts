@@ -104,7 +104,7 @@ function readThinking(body: JsonObject): string | undefined {
     if (budget === undefined) throw refused("thinking.budget_tokens", "`thinking.budget_tokens` is missing");
     return effortOfBudget(budget);
   }
-  if (thinking?.type === "disabled") return undefined;
+  if (thinking !== undefined && stringAt(thinking.type, "thinking.type") === "disabled") return undefined;
   return effort === "max" ? "high" : effort;
 }
 

@@ -42,7 +42,8 @@ const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"]
 export function readSettings(body: JsonObject): ReadSettings {
   const model = modelAt(body);
   for (const [name, why] of Object.entries(REFUSED)) if (body[name] != null) throw refused(name, why);
-  if (body.background === true) throw refused("background", "Background responses are not supported: use stream");
+  if (optionalBoolean(body.background, "background") === true)
+    throw refused("background", "Background responses are not supported: use stream");
   const input = readInput(body.input);
   const previous = optionalString(body.previous_response_id, "previous_response_id");
   if (input.length === 0 && previous === undefined) {
@@ -51,6 +52,7 @@ export function readSettings(body: JsonObject): ReadSettings {
       body.input == null ? "`input` is missing: give a text or a list of items" : "`input` is empty",
     );
   }
+  checkMetadata(body.metadata);
   const stream = optionalBoolean(body.stream, "stream") === true;
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
@@ -78,10 +80,15 @@ export function readSettings(body: JsonObject): ReadSettings {
     previous,
     custom: new Set((tools.length > 0 ? (body.tools as JsonObject[]) : []).flatMap(customName)),
     dropped: [
-      ...(body.truncation === "auto" ? ["truncation"] : []),
+      ...(optionalString(body.truncation, "truncation") === "auto" ? ["truncation"] : []),
       ...(body.max_tool_calls == null ? [] : ["max_tool_calls"]),
     ],
   };
+}
+
+/** It comes back in the response as it is. */
+function checkMetadata(value: unknown): void {
+  for (const [name, one] of Object.entries(optionalObject(value, "metadata") ?? {})) stringAt(one, `metadata.${name}`);
 }
 
 function readInput(value: unknown): JsonObject[] {

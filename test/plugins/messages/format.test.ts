@@ -261,7 +261,19 @@ test("a request that is wrong is told where", () => {
     [{ tools: [{ input_schema: {} }] }, "tools[0].name"],
     [{ tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "maybe" } }, "tool_choice.type"],
     [{ thinking: { type: "enabled" } }, "thinking.budget_tokens"],
+    [{ thinking: { type: 7 } }, "thinking.type"],
+    [{ thinking: { budget_tokens: 2000 } }, "thinking.type"],
     [{ metadata: { user_id: 1 } }, "metadata.user_id"],
+    [{ messages: user([{ type: "image", source: { type: [] } }]) }, "messages[0].content[0].source.type"],
+    [{ messages: user([{ type: "document", source: { data: "x" } }]) }, "messages[0].content[0].source.type"],
+    [
+      { messages: user([{ type: "tool_result", tool_use_id: "a", is_error: "yes" }]) },
+      "messages[0].content[0].is_error",
+    ],
+    [
+      { messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "a", signature: 1 }] }] },
+      "messages[0].content[0].signature",
+    ],
   ];
   for (const [change, param] of rows) {
     try {
