@@ -1,7 +1,7 @@
 /** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { chownSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { freePort } from "../free-port.ts";
@@ -77,18 +77,23 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       "max_connections=60",
       ...settings,
     ];
+    const log = join(dir, "log");
+    const output = openSync(log, "a");
     child = spawn(join(bin as string, "postgres"), ["-D", data, ...options.flatMap((each) => ["-c", each])], {
       ...user,
       cwd: dir,
-      stdio: "ignore",
+      stdio: ["ignore", "ignore", output],
     });
+    closeSync(output);
     child.unref();
     // Not `execute`: a store in this process that waits for the server has its own clock to keep.
     const asking = ["-h", dir, "-p", String(port), "-U", "portico", "-d", "postgres", "-c", "SELECT 1"];
     await until(
       "PostgreSQL to answer",
       async () => await run(join(bin as string, "psql"), asking, { ...user, cwd: dir }),
-    );
+    ).catch((error: Error) => {
+      throw new Error(`${error.message}; it said:\n${readFileSync(log, "utf8").slice(-2000)}`, { cause: error });
+    });
   }
 
   const sql = (text: string) =>
