@@ -4,7 +4,7 @@ import { lstat, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { extname, join, resolve, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import picomatch from "picomatch";
-import { decodeText } from "./decode.ts";
+import { decodeText } from "portico/strings";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./pages/ignore.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { decodeText } from "./decode.ts";
+import { decodeText } from "portico/strings";
 import { endingOf } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
 import { withoutIgnored } from "./pages/ignore.ts";

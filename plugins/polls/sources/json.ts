@@ -1,6 +1,6 @@
 import type { Item } from "../identity.ts";
 import { valueAt } from "../value-path.ts";
-import { decodeText } from "./decode.ts";
+import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
 import { type ReadResult, type ReadRequest, CheckFailed } from "./source.ts";
 

@@ -1,6 +1,7 @@
 /** The body of a mapping's request as a value, by its content type. */
 import { isUtf8 } from "node:buffer";
 import { type Call, isPorticoError, parseJson, PorticoError } from "portico";
+import { decodeText, encodingOf } from "portico/strings";
 import { readForm, readMultipart } from "./forms.ts";
 
 /** Throws 415, 400 `invalid_json`, 400 `invalid_request_error`. */
@@ -23,9 +24,9 @@ export async function readBytes(bytes: Buffer, type: string | undefined): Promis
   return read ? read(bytes, type ?? "") : parseJson(bytes);
 }
 
-/** True where the bytes are more than a text, so that the value is kept instead. */
-export function isBinary(type: string | undefined): boolean {
-  return essenceOf(type) === "multipart/form-data";
+/** True where the bytes are more than a text in UTF-8, so that the value is kept instead. */
+export function isBinary(type: string | undefined, bytes: Buffer): boolean {
+  return essenceOf(type) === "multipart/form-data" || !isUtf8(bytes);
 }
 
 type Reader = (bytes: Buffer, type: string) => unknown;
@@ -33,11 +34,11 @@ type Reader = (bytes: Buffer, type: string) => unknown;
 /** `undefined`: JSON, or what is refused as being none. */
 function readerOf(type: string | undefined): Reader | undefined {
   const essence = essenceOf(type);
-  if (essence === "application/x-www-form-urlencoded") return (bytes) => readForm(textOf(bytes));
+  if (essence === "application/x-www-form-urlencoded") return (bytes, type) => readForm(textOf(bytes, type));
   if (essence === "multipart/form-data") return readMultipart;
   if (essence === "application/xml" || essence === "text/xml" || essence.endsWith("+xml"))
-    return async (bytes) => (await import("./xml.ts")).readXml(textOf(bytes));
-  if (essence.startsWith("text/")) return (bytes) => ({ text: textOf(bytes) });
+    return async (bytes, type) => (await import("./xml.ts")).readXml(textOf(bytes, type, true));
+  if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
   return undefined;
 }
 
@@ -46,8 +47,10 @@ function essenceOf(type = ""): string {
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
 }
 
-function textOf(bytes: Buffer): string {
-  if (!isUtf8(bytes)) throw new PorticoError("invalid_request_error", "The body is not valid UTF-8.");
-  const text = bytes.toString("utf8");
-  return text.startsWith("\ufeff") ? text.slice(1) : text;
+/** In the encoding that its sender names, or an XML document itself; UTF-8 where nothing is said. */
+function textOf(bytes: Buffer, type: string, declares = false): string {
+  const said = declares || /charset/i.test(type) ? type : "charset=utf-8";
+  if (/^utf-?8$/i.test(encodingOf(bytes, said)) && !isUtf8(bytes))
+    throw new PorticoError("invalid_request_error", "The body is not valid UTF-8: name its charset in `Content-Type`.");
+  return decodeText(bytes, said);
 }

@@ -88,7 +88,7 @@ function clipped(fields: Readonly<Record<string, string>>): Record<string, strin
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge } = visit.plan ?? {};
   const outcome = action !== "none" ? "accepted" : challenge ? "challenge" : "skipped";
-  const parsed = isBinary(visit.headers["content-type"]) || undefined;
+  const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed ? JSON.stringify(visit.plan?.request.body) : (visit.raw?.toString("utf8") ?? "");
   return rowOf(visit, { outcome, itemId, status, action, missing, payload, parsed });
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { decodeText } from "../../../plugins/polls/sources/decode.ts";
+import { decodeText } from "../../../plugins/strings/decode.ts";
 import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
 import type { FeedItem } from "../../../plugins/polls/sources/feeds/feed-item.ts";
 

@@ -3,7 +3,7 @@ import { suite } from "../../support/suite.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { newItems } from "../../../plugins/polls/identity.ts";
-import { decodeText } from "../../../plugins/polls/sources/decode.ts";
+import { decodeText } from "../../../plugins/strings/decode.ts";
 import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
 import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { withoutIgnored } from "../../../plugins/polls/sources/pages/ignore.ts";

@@ -33,6 +33,10 @@ test.before(async () => {
 });
 test.after(() => gateway.stop());
 
+interface Received {
+  headers: Record<string, string>;
+}
+
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 async function bodyOf(type: string, body: string | Uint8Array): Promise<unknown> {
@@ -92,6 +96,32 @@ test("XML as an object, text as text", async () => {
   }
   const odd = await gateway.send("/hooks/any", "x", withToken({ "content-type": "image/png" }));
   assert.is(odd.status, 415);
+});
+
+test("bodies in other encodings, named by the sender or by the document", async () => {
+  const xml = (encoding: string) => `<?xml version="1.0" encoding="${encoding}"?><a>Grüße</a>`;
+  const wide = Buffer.from(`\ufeff${xml("utf-16")}`, "utf16le");
+  const rows: [type: string, body: Buffer, wanted: unknown][] = [
+    ["text/plain; charset=iso-8859-1", Buffer.from("Grüße", "latin1"), { text: "Grüße" }],
+    ["text/plain; charset=UTF-8", Buffer.from("\ufeffGrüße"), { text: "Grüße" }],
+    ["text/html", Buffer.from("<meta charset=latin1>Grüße"), { text: "<meta charset=latin1>Grüße" }],
+    ["application/x-www-form-urlencoded; charset=windows-1252", Buffer.from("a=Grüße", "latin1"), { a: "Grüße" }],
+    ["application/xml", Buffer.from(xml("ISO-8859-1"), "latin1"), { a: "Grüße" }],
+    ["text/xml; charset=iso-8859-1", Buffer.from(xml("utf-8"), "latin1"), { a: "Grüße" }],
+    ["application/xml", wide, { a: "Grüße" }],
+    ["application/xml", Buffer.from(xml("utf-16")), { a: "Grüße" }],
+  ];
+  for (const [type, body, wanted] of rows) assert.equal(await bodyOf(type, body), wanted, type);
+  for (const type of ["text/plain", "text/plain; charset=utf-8", "application/x-www-form-urlencoded", "text/xml"]) {
+    const body = Buffer.from("<a>Grüße</a>", "latin1");
+    const answer = await gateway.send("/hooks/any", body, withToken({ "content-type": type }));
+    assert.is(answer.status, 400, type);
+    assert.match(answer.body.error.message, /UTF-8/);
+  }
+  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?source=any&outcome=accepted&limit=8");
+  const { id } = deliveries.find(({ headers }: Received) => headers["content-type"] === rows[0]![0]);
+  const again = await gateway.json("POST", `/webhooks/deliveries/${id}/replay`);
+  assert.match((await gateway.ended(again.turnId)).result, /"text": "Grüße"/);
 });
 
 test("a mapping answers in its own words", async () => {

@@ -6,7 +6,7 @@
  * 160 ms, this 40 ms.
  */
 import type { Item } from "../../identity.ts";
-import { decodeText } from "../decode.ts";
+import { decodeText } from "portico/strings";
 import { type FeedItem, filled, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
 import { jsonFeed } from "./json-feed.ts";

@@ -1,6 +1,6 @@
 /** A web page as text. */
 import { type AnyNode, type Element, isTag, isText, type ParentNode } from "domhandler";
-import { decodeText } from "../decode.ts";
+import { decodeText } from "portico/strings";
 import { endingOf } from "../ending.ts";
 import { fetchSource } from "../fetch.ts";
 import { hashOf } from "../http.ts";

@@ -27,9 +27,14 @@ function declaredIn(bytes: Buffer): string | undefined {
   return said && /^utf-?16/i.test(said) ? "utf-8" : said;
 }
 
+/** The encoding that bytes are said to be in: by themselves, by `contentType`, or by the document. */
+export function encodingOf(bytes: Buffer, contentType = ""): string {
+  return markOf(bytes) ?? /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredIn(bytes) ?? "utf-8";
+}
+
 /** Text in whatever encoding it is said to be in; what is no valid UTF-8 though nothing else is said is read as Windows-1252. */
 export function decodeText(bytes: Buffer, contentType = ""): string {
-  const said = markOf(bytes) ?? /charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? declaredIn(bytes) ?? "utf-8";
+  const said = encodingOf(bytes, contentType);
   const isUtf8 = /^utf-?8$/i.test(said);
   try {
     const strict = decoder(said, isUtf8) ?? decoder("utf-8", true)!;
