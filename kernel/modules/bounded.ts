@@ -13,7 +13,7 @@ const waiting: { begin(): void; limitMs: number; done(): void; failed(error: unk
 /** Calls that take longer than this together do not share one time limit: none is to answer for the others. */
 const togetherMs = 5;
 /** Of the inspector's limit some 300 bytes stay until it is over, whenever the script has ended. */
-const longestInspectedMs = 10_000;
+const inspectedMs = 10_000;
 
 /** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
 export const backstopMs = 200;
@@ -82,8 +82,7 @@ function prepare(): (limitMs: number) => void {
   const session = inspector && new inspector.Session(); // Node can be built without
   session?.connect();
   return (timeout) => {
-    if (session && timeout <= longestInspectedMs)
-      return session.post("Runtime.evaluate", { expression: script, timeout });
+    if (session && timeout <= inspectedMs) return session.post("Runtime.evaluate", { expression: script, timeout });
     try {
       compiled.runInThisContext({ timeout });
     } catch {} // the time is over: what the work throws stays within

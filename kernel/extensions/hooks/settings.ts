@@ -18,7 +18,7 @@ export interface HookHostOptions {
   bus: Pick<Bus, "on" | "emit" | "call" | "spec" | "specs">;
   /** What plugins add to a hook's `ctx`, and the names of all that any plugin may add. */
   members(): readonly HookContextMember[];
-  memberNames(): Iterable<string>;
+  memberNames(): readonly string[];
   loader: Loader;
   agree?: WorkerLink["agree"] | undefined;
   settings(): HookSettings;

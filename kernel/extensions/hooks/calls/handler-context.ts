@@ -1,4 +1,5 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
+import { derived } from "../../../derived.ts";
 import { PorticoError } from "../../../errors.ts";
 import { running } from "../../../owner.ts";
 import type { EventName, Events, HookCall, HookContext, Logger } from "../../../types.ts";
@@ -23,34 +24,34 @@ export function createHandlerContext(
     if (member === "env") return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
     return createMember(member, around, { hook: name, options, signal: call.signal });
   };
-  const ctx = Object.defineProperty({}, make, { value: makeMember });
-  Object.assign(ctx, {
+  return new (contextWith(around.memberNames()))({
+    [make]: makeMember,
     log,
     unloaded: version.ended.signal,
     paths: { home, state, workspace, hook: realDir },
     emit: async <K extends EventName>(event: K, context: Events[K]) => around.bus.emit(event, context),
-  });
-  for (const member of ["signal", "config", "env", ...around.memberNames()])
-    Object.defineProperty(ctx, member, getterOf(member));
-  return ctx as unknown as HookContext;
+  }) as HookContext;
 }
 
 /** Makes a member of the context that it belongs to. */
 const make = Symbol("make");
-/** The same for all contexts: to make one for each would take longer than most handlers do. */
-const getters = new Map<string, PropertyDescriptor>();
-
-function getterOf(member: string): PropertyDescriptor {
-  const known = getters.get(member);
-  if (known) return known;
-  const get = function (this: { [make](member: string): unknown }) {
-    const value = this[make](member);
-    Object.defineProperty(this, member, { value });
-    return value;
+/** By the names of plugins' members: to define their getters for each call would take longer than most handlers do. */
+const contextWith = derived((names: readonly string[]): (new (own: object) => object) => {
+  const Context = class {
+    constructor(own: object) {
+      Object.assign(this, own);
+    }
   };
-  getters.set(member, { get, enumerable: true, configurable: true });
-  return getterOf(member);
-}
+  for (const member of ["signal", "config", "env", ...names]) {
+    const get = function (this: { [make](member: string): unknown }) {
+      const value = this[make](member);
+      Object.defineProperty(this, member, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(Context.prototype, member, { get, enumerable: true });
+  }
+  return Context;
+});
 
 function requiredEnvironment(names: readonly string[], around: HookHostOptions): Record<string, string | undefined> {
   const secrets = new Set(around.secrets());

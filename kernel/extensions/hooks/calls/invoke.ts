@@ -28,8 +28,8 @@ export function invoke(
 ): Effects | Promise<Effects> {
   const context: Record<string, unknown> = { ...event.context };
   for (const key in context) context[key] = copyOf(context[key]);
-  const own = { timestamp: new Date(event.timestamp), context: withPackNames(context), messages: [] };
-  const view: BusEvent = Object.assign({ ...event }, own);
+  addPackNames(context);
+  const view: BusEvent = Object.assign({ ...event }, { timestamp: new Date(event.timestamp), context, messages: [] });
   const given = handler(view, ctx);
   if (given instanceof Object && "then" in given)
     return Promise.resolve(given).then((result) => effectsOf(result, view, event, spec));
@@ -37,10 +37,9 @@ export function invoke(
 }
 
 /** What existing packs read under a name of their own: seen when asked for, and no field of the event. */
-function withPackNames(context: Record<string, unknown>): Record<string, unknown> {
-  const { workspace } = context;
-  if (workspace === undefined || "workspaceDir" in context) return context;
-  return Object.defineProperty(context, "workspaceDir", { value: workspace, enumerable: false });
+function addPackNames(context: Record<string, unknown>): void {
+  const { workspace: value } = context;
+  if (value !== undefined && !("workspaceDir" in context)) Object.defineProperty(context, "workspaceDir", { value });
 }
 
 function copyOf(value: unknown): unknown {
@@ -59,7 +58,7 @@ function effectsOf(given: unknown, view: BusEvent, event: BusEvent, spec: EventS
   const before = event.context as Record<string, unknown>;
   const after = view.context as Record<string, unknown>;
   const changeable: readonly string[] = spec?.changes ?? [];
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+  for (const key in { ...before, ...after }) {
     if (before[key] === after[key] || isDeepStrictEqual(before[key], after[key])) continue;
     const why = changeable.includes(key)
       ? whyUnfit(before[key], after[key])

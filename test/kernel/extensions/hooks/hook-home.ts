@@ -58,6 +58,8 @@ export interface HookHomeOptions {
 }
 
 /** HOOK.md for `test:asked`, with further lines of front matter. */
+const memberNames = ["kv", "chat"];
+
 export function descriptor(more = "", events = "test:asked"): string {
   return `---\nevents: [${events}]\n${more}${more && !more.endsWith("\n") ? "\n" : ""}---\n\n# A hook\n`;
 }
@@ -104,7 +106,7 @@ export async function makeHookHome(options: HookHomeOptions = {}): Promise<HookH
     log: book.log,
     bus,
     members: () => [...members.values()],
-    memberNames: () => ["kv", "chat"],
+    memberNames: () => memberNames,
     loader: createLoader({
       host: async () => ({}),
       cacheFile: (entry) => join(dir, "cache", cacheName(entry)),

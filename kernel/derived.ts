@@ -1,4 +1,4 @@
-/** Remembers what was made of an object of the configuration: at a change, another one stands in its place. */
+/** Remembers what was made of an object that never changes: another one stands in its place then. */
 export function derived<K extends object, V>(derive: (from: K) => V): (from: K) => V {
   const known = new WeakMap<K, V>();
   return (from) => {
