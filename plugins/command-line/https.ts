@@ -15,11 +15,21 @@ export function requestTrusting(cert: string | undefined) {
 /** What TLS is to believe: the usual authorities, and one certificate that lies on this machine. */
 function trustOf(file: string | undefined): RequestOptions {
   if (file === undefined) return {};
-  const cert = readFileSync(file);
-  const own = new X509Certificate(cert).fingerprint256;
+  const { text, own } = read(file);
   return {
-    ca: [...tls.rootCertificates, cert.toString()],
+    ca: [...tls.rootCertificates, text],
     checkServerIdentity: (host, peer) =>
       peer.fingerprint256 === own ? undefined : tls.checkServerIdentity(host, peer),
   };
+}
+
+/** The gateway goes on with the certificate that it has while the file is broken; nobody can know it by that file. */
+function read(file: string): { text: string; own: string } {
+  try {
+    const cert = readFileSync(file);
+    return { text: cert.toString(), own: new X509Certificate(cert).fingerprint256 };
+  } catch (cause) {
+    const why = `${file} (gateway.tls.cert) is no certificate that can be read (${(cause as Error).message})`;
+    throw new Error(`The gateway cannot be recognised: ${why}. Mend the file, and try again.`, { cause });
+  }
 }

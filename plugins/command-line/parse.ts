@@ -33,23 +33,35 @@ export function findCommand(
   const path = [root.name];
   let left = [...words];
   while (command.commands?.length) {
-    const at = left.findIndex((word) => !word.startsWith("-"));
+    // Where the words may be the command's own arguments, only the first one can name a subcommand.
+    const at = command.run ? 0 : firstWord(left, command.options);
     const word = left[at];
     const next = command.commands.find((sub) => sub.name === word);
-    if (!next || at > 0) {
-      if (word !== undefined && at === 0 && !command.run)
-        throw unknownWord(
-          word,
-          command.commands.map((sub) => sub.name),
-          path,
-        );
-      break;
+    if (!next) {
+      if (word === undefined || command.run) break;
+      if (word.startsWith("-"))
+        throw unknownOption(word, Object.keys({ ...commonOptions, ...command.options }), ["portico", ...path]);
+      const names = command.commands.map((sub) => sub.name);
+      throw unknownWord(word, names, path);
     }
-    left = left.slice(1);
+    left = left.toSpliced(at, 1);
     command = next;
     path.push(next.name);
   }
   return { command, path, words: left };
+}
+
+/** Where the first word stands that is neither an option nor the value of one; an option that is not known counts as one. */
+export function firstWord(words: readonly string[], own: Readonly<Record<string, OptionSpec>> = {}): number {
+  const specs = new Map(Object.entries({ ...commonOptions, ...own }));
+  for (const spec of [...specs.values()]) if (spec.short) specs.set(spec.short, spec);
+  let at = 0;
+  for (;;) {
+    const [, name = "", value] = /^--?([^=]+)(=.*)?$/s.exec(words[at] ?? "") ?? [];
+    const spec = specs.get(name);
+    if (!spec) return at;
+    at += spec.type === "boolean" || value !== undefined ? 1 : 2;
+  }
 }
 
 export function unknownWord(word: string, known: readonly string[], path: readonly string[]): UsageError {

@@ -5,7 +5,7 @@ import type { Command } from "./command.ts";
 import { createClient } from "./client.ts";
 import { helpFor, overview } from "./help.ts";
 import { createIo, placeOf } from "./io.ts";
-import { findCommand, parseWords, UsageError, unknownWord } from "./parse.ts";
+import { findCommand, firstWord, parseWords, UsageError, unknownWord } from "./parse.ts";
 import { createTerminal, type Terminal } from "./terminal.ts";
 
 type LazyCommand = () => Promise<{ default: Command }>;
@@ -17,7 +17,8 @@ const start: LazyCommand = () => import("./start/command.ts");
 const run: CommandLine = async (program) => {
   const terminal = createTerminal(program.stdout, program.stderr);
   try {
-    const first = program.argv[0];
+    const at = firstWord(program.argv);
+    const first = program.argv[at];
     if (first === undefined || first === "help" || first === "--help" || first === "-h") {
       terminal.print(await overviewOf(program));
       return 0;
@@ -26,7 +27,8 @@ const run: CommandLine = async (program) => {
       terminal.print(program.version);
       return 0;
     }
-    return await runCommand(await findTopCommand(first, program), program, terminal);
+    const words = program.argv.toSpliced(at, 1);
+    return await runCommand(await findTopCommand(first, program), words, program, terminal);
   } catch (error) {
     if (program.signal.aborted) return 130;
     const message = error instanceof Error ? error.message : String(error);
@@ -36,13 +38,22 @@ const run: CommandLine = async (program) => {
 };
 export default run;
 
-async function runCommand(top: Command, program: Program, terminal: Terminal): Promise<number> {
-  const { command, path, words } = findCommand(top, program.argv.slice(1));
+async function runCommand(
+  top: Command,
+  given: readonly string[],
+  program: Program,
+  terminal: Terminal,
+): Promise<number> {
+  const { command, path, words } = findCommand(top, given);
   const fullPath = ["portico", ...path];
   const wantsHelp = words.includes("--help") || words.includes("-h");
-  if (wantsHelp || !command.run) {
+  if (wantsHelp || (!command.run && words.length === 0)) {
     terminal.print(helpFor(command, fullPath));
-    return wantsHelp || words.length === 0 ? 0 : 2;
+    return 0;
+  }
+  if (!command.run) {
+    const place = fullPath.join(" ");
+    throw new UsageError(`${place} needs a command: see ${place} --help.`);
   }
   const parsed = parseWords(command, fullPath, words);
   const { token } = parsed.options;

@@ -19,7 +19,7 @@ export interface Definition<T> {
   human?(body: T, io: CommandIO): string | readonly string[];
 }
 
-const COMMON: Record<string, OptionSpec> = {
+export const COMMON: Record<string, OptionSpec> = {
   "browser-profile": {
     type: "string",
     value: "NAME",

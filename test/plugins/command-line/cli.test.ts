@@ -36,6 +36,33 @@ test("a mistyped command or option is met with the nearest one, in one line on s
   assert.match(option.stderr, /no option --jsno\. Did you mean --json\?/);
 });
 
+test("options may stand before the command and between its words, and take their values along", async () => {
+  const { url, token } = gateway;
+  const elsewhere = makeHome();
+  for (const words of [
+    ["--url", url, "--token", token, "hooks", "list", "--json"],
+    ["--json", "hooks", `--url=${url}`, "--token", token, "list"],
+    ["hooks", "--json", "--token", token, "list", "--url", url],
+  ]) {
+    const { code, stdout, stderr } = await portico(elsewhere, words);
+    assert.is(code, 0, stderr);
+    assert.ok(JSON.parse(stdout), words.join(" "));
+  }
+  const profile = await portico(home, ["browser", "--browser-profile", "tabs", "--json", "tabs"]);
+  assert.match(profile.stderr, 'There is no browser profile "tabs"', "the value of an option is no command");
+  assert.match((await portico(home, ["hooks", "--help", "list"])).stdout, "portico hooks list");
+  for (const [words, said] of [
+    [["hooks", "--frob", "list"], "portico hooks has no option --frob"],
+    [["--frob", "hooks", "list"], 'no command "portico --frob"'],
+    [["browser", "--json"], "portico browser needs a command"],
+    [["hooks", "--json", "lsit"], "Did you mean list?"],
+  ] as const) {
+    const { code, stdout, stderr } = await portico(home, [...words]);
+    assert.equal([code, stdout], [2, ""], words.join(" "));
+    assert.match(stderr, said);
+  }
+});
+
 test("help of a subcommand shows usage, options and examples", async () => {
   const { code, stdout } = await portico(home, ["logs", "--help"]);
   assert.is(code, 0);
