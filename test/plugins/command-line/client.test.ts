@@ -1,7 +1,10 @@
 import { createServer, type Server } from "node:http";
+import { writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { temporaryDir } from "../../support/temporary.ts";
 import { createClient } from "../../../plugins/command-line/client.ts";
 
 const test = suite("client of the command line");
@@ -49,6 +52,17 @@ test("a time-out that was asked for says how long it was", async () => {
 test("an address that is none is told as one", () => {
   for (const url of ["foo", "", "ftp://127.0.0.1/", "127.0.0.1:18789", "http://"])
     assert.throws(() => createClient({ url, signal: new AbortController().signal }), "--url must be like http://");
+});
+
+test("a certificate that cannot be read is named, in words", async () => {
+  const dir = temporaryDir("portico-client-");
+  const broken = join(dir, "broken.pem");
+  writeFileSync(broken, "no certificate");
+  for (const cert of [broken, join(dir, "missing.pem")]) {
+    const secure = createClient({ url: "https://127.0.0.1:1", cert, signal: new AbortController().signal });
+    const error = await secure.request("GET", "/").catch((thrown: Error) => thrown);
+    assert.match((error as Error).message, `${cert} (gateway.tls.cert) is no certificate that can be read`);
+  }
 });
 
 test.run();
