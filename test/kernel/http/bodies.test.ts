@@ -287,10 +287,10 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
   await text;
   await until("its end", () => one.server.active === 0 && failure);
   assert.is((failure as { code: string }).code, "client_closed");
+  const line = await until("its line", () => one.lines.find(({ message }) => message === "request"));
+  assert.is(line.fields["status"], 499);
   const noise = one.lines.filter(({ level }) => level !== "debug" && level !== "info");
   assert.equal(noise, []);
-  const line = one.lines.find(({ message }) => message === "request");
-  assert.is(line?.fields["status"], 499);
 });
 
 test("body and json may be asked for again", async () => {
