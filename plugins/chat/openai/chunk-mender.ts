@@ -2,6 +2,7 @@
 import type { Usage } from "portico/chat";
 import {
   type CompletionDefaults,
+  dropOthers,
   finishReason,
   isCompletionId,
   mendArguments,
@@ -187,6 +188,7 @@ export class ChunkMender {
     }
     const mended = choice["delta"] as Fields;
     if (mendText(mended)) changed = true;
+    if (dropOthers(mended, "tool_calls")) changed = true;
     if (Array.isArray(mended["tool_calls"]) && mendCalls(mended["tool_calls"], state)) changed = true;
     if (index === 0 && this.#options.capture === true && typeof mended["content"] === "string") {
       this.literal += JSON.stringify(mended["content"]).slice(1, -1);

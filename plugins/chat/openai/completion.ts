@@ -34,7 +34,8 @@ export function readCompletion(
   }
   const error = errorIn(parsed);
   if (error !== undefined) throw error;
-  if (!isObject(parsed) || !Array.isArray(parsed["choices"])) throw notACompletion(body);
+  if (!isObject(parsed) || !Array.isArray(parsed["choices"]) || !parsed["choices"].some(isObject))
+    throw notACompletion(body);
   const changed = mendCompletion(parsed, defaults);
   return { completion: parsed as unknown as ChatCompletion, changed };
 }
@@ -85,15 +86,16 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
   if (typeof response["created"] !== "number") set(response, "created", defaults.created);
   else if (!Number.isInteger(response["created"])) set(response, "created", Math.floor(response["created"]));
   if (typeof response["model"] !== "string" || response["model"] === "") set(response, "model", defaults.model);
-  const choices = response["choices"] as unknown[];
-  for (let i = 0; i < choices.length; i++) {
-    const choice = choices[i];
-    if (!isObject(choice)) continue;
+  if (dropOthers(response, "choices")) changed = true;
+  const choices = response["choices"] as Fields[];
+  for (const [i, choice] of choices.entries()) {
     if (typeof choice["index"] !== "number") set(choice, "index", i);
     if (!isObject(choice["message"]))
       set(choice, "message", isObject(choice["delta"]) ? choice["delta"] : { content: "" });
     const message = choice["message"] as Fields;
     if (message["role"] !== "assistant") set(message, "role", "assistant");
+    if (message["content"] === undefined) set(message, "content", null);
+    if (dropOthers(message, "tool_calls")) changed = true;
     const calls = message["tool_calls"];
     if (Array.isArray(calls) && calls.length > 0 && mendCalls(calls)) changed = true;
     if (mendText(message)) changed = true;
@@ -104,10 +106,24 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
   return changed;
 }
 
-/** Some upstreams leave `total_tokens` out. */
+/** Some upstreams leave `total_tokens` or another count out, or write them as texts. */
 export function mendUsage(usage: unknown): boolean {
-  if (!isObject(usage) || typeof usage["total_tokens"] === "number") return false;
-  usage["total_tokens"] = Number(usage["prompt_tokens"] ?? 0) + Number(usage["completion_tokens"] ?? 0);
+  if (!isObject(usage)) return false;
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
+  if (typeof prompt === "number" && typeof completion === "number" && typeof total === "number") return false;
+  usage["prompt_tokens"] = count(prompt);
+  usage["completion_tokens"] = count(completion);
+  usage["total_tokens"] = total == null ? count(prompt) + count(completion) : count(total);
+  return true;
+}
+
+const count = (value: unknown) => Math.max(0, Number(value ?? 0) || 0);
+
+/** Of a list of objects, what is none goes. */
+export function dropOthers(holder: Fields, name: string): boolean {
+  const list = holder[name];
+  if (!Array.isArray(list) || list.every(isObject)) return false;
+  holder[name] = list.filter(isObject);
   return true;
 }
 
@@ -205,7 +221,7 @@ export function completionAsStream(completion: ChatCompletion, includeUsage: boo
   return writer.take()!;
 }
 
-/** A completion with one text response, for providers that response with a string and for hooks that reply. */
+/** A completion with one text response, for providers that answer with a string and for hooks that reply. */
 export function textCompletion(defaults: CompletionDefaults, content: string, usage?: Usage): ChatCompletion {
   const message: ChatMessage = { role: "assistant", content };
   return {

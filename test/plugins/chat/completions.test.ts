@@ -53,6 +53,30 @@ test("an answer that deviates is mended", async () => {
   assert.match(choice.message.tool_calls[0].id, /^call_/);
 });
 
+test("what is no choice, no call and no count is mended too, in every client's format, whole and as a stream", async () => {
+  const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+  up.answer = (seen, res) =>
+    json(res, {
+      model: seen.body.model,
+      choices: [null, { message: { tool_calls: [null, call, 3] }, finish_reason: "stop" }],
+      usage: { prompt_tokens: "3" },
+    });
+  const body = (await (await ask({ model: "fast" })).json()) as ReturnType<typeof JSON.parse>;
+  assert.is(body.choices.length, 1);
+  assert.equal(body.choices[0].message, { role: "assistant", content: null, tool_calls: [call] });
+  assert.equal(body.usage, { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 });
+  for (const stream of [false, true]) {
+    for (const [route, more] of Object.entries({
+      responses: { input: "hi" },
+      messages: { messages: [{ role: "user", content: "hi" }], max_tokens: 5 },
+    })) {
+      const answer = await gateway.request("POST", `/v1/${route}`, { model: "fast", stream, ...more });
+      assert.is(answer.status, 200, route);
+      assert.match(await answer.text(), /"c1"/);
+    }
+  }
+});
+
 test("upstream errors have their status and code", async () => {
   const cases: [number, number, string][] = [
     [400, 400, "their_code"],
@@ -93,6 +117,8 @@ test("200 with an error body, an HTML page, nothing, broken JSON: 502", async ()
     "",
     '{"id":"x"',
     '{"id":"inside"}',
+    '{"choices":[]}',
+    '{"choices":[null]}',
   ];
   for (const streamed of [false, true]) {
     for (const body of bodies) {
