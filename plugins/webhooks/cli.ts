@@ -77,6 +77,12 @@ function bodyFrom(io: CommandIO): unknown {
   }
 }
 
+function passing({ at, id, source, outcome, status, itemId, replayOf, error }: DeliveryView): string {
+  const replay = replayOf ? `replay of ${replayOf}` : "";
+  const why = error ? ` (${error.message})` : "";
+  return [at, id, source, outcome, status ?? "", itemId ?? "", replay, why].join("  ").trimEnd();
+}
+
 function details(one: DeliveryView): string[] {
   return [
     `${one.id}  ${one.outcome}${one.status === undefined ? "" : ` (${one.status})`}`,
@@ -169,21 +175,8 @@ export default defineCommand({
         for await (const line of createInterface({ input: Readable.from(bytes) })) {
           if (!line.startsWith("data: ")) continue;
           const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
-          const why = one.error ? ` (${one.error.message})` : "";
-          io.show(one, () =>
-            [
-              one.at,
-              one.id,
-              one.source,
-              one.outcome,
-              one.status ?? "",
-              one.itemId ?? "",
-              one.replayOf ? `replay of ${one.replayOf}` : "",
-              why,
-            ]
-              .join("  ")
-              .trimEnd(),
-          );
+          // One a line in either form: they have no end.
+          io.print(io.json ? JSON.stringify(one) : passing(one));
         }
       },
     },

@@ -35,10 +35,18 @@ export function portico(
 }
 
 /** Runs `portico …words` with that home in this process, which takes a fraction of the time; in the home's directory. */
+/** For commands that go on until they are stopped. */
+interface Watching {
+  signal?: AbortSignal;
+  /** Gets all that was printed so far. */
+  heard?(stdout: string): void;
+}
+
 export async function porticoHere(
   home: string,
   words: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
+  { signal = new AbortController().signal, heard = () => {} }: Watching = {},
 ): Promise<CommandResult> {
   let stdout = "";
   let stderr = "";
@@ -47,8 +55,13 @@ export async function porticoHere(
     env: { ...env, PORTICO_HOME: home },
     cwd: home,
     version: "0.0.0-test",
-    signal: new AbortController().signal,
-    stdout: { write: (text) => void (stdout += text) },
+    signal,
+    stdout: {
+      write(text) {
+        stdout += text;
+        heard(stdout);
+      },
+    },
     stderr: { write: (text) => void (stderr += text) },
     loaderFor,
   });

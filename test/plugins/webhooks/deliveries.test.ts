@@ -190,6 +190,27 @@ test("deliveries can be watched as they come", async () => {
   assert.is(seen[2]?.id, deliveryId);
 });
 
+test("a tail prints one delivery a line, as JSON too", async () => {
+  for (const words of [
+    ["webhooks", "tail"],
+    ["webhooks", "tail", "--json"],
+  ]) {
+    const stop = new AbortController();
+    let printed = "";
+    const heard = (stdout: string) => void (printed = stdout);
+    const tailing = porticoHere(gateway.home, words, process.env, { signal: stop.signal, heard });
+    await until("two of them", async () => {
+      await gateway.send("/hooks/wake", { text: "x" });
+      return printed.split("\n").length > 2;
+    });
+    stop.abort();
+    assert.is((await tailing).code, 130);
+    const [first = ""] = printed.split("\n");
+    if (words.includes("--json")) assert.is(JSON.parse(first).outcome, "accepted");
+    else assert.match(first, /^\S+Z {2}del_\w+ {2}wake {2}accepted {2}200 {2}evt_\w+$/);
+  }
+});
+
 test("a mapping's next request is kept as its sample", async () => {
   const catching = porticoHere(gateway.home, ["webhooks", "catch", "ci", "--json"]);
   let done = false;
