@@ -18,6 +18,16 @@ export interface Chunk {
 export const asFunction = { format: "cjs", supported: { "dynamic-import": false } } satisfies TransformOptions;
 
 /**
+ * esbuild puts a second getter in front of each export's own. It is one function for all of them, through which the engine
+ * cannot see what is called: each call from one chunk into another would look its function up by name.
+ */
+function withDirectGetters(code: string): string {
+  const second = /__copyProps\((\s*__defProp\(\{\},\s*"__esModule",\s*\{\s*value:\s*!0\s*\}\)),\s*mod\)/;
+  if (code.includes("__toCommonJS") && !second.test(code)) throw new Error("esbuild writes exports in another way now");
+  return code.replace(second, "Object.defineProperties($1,Object.getOwnPropertyDescriptors(mod))");
+}
+
+/**
  * Of what was built with `splitting` and `metafile`. A chunk also imports all those from which its modules could have
  * imported something: this is left out, since no module does anything by being imported alone.
  */
@@ -28,7 +38,8 @@ export async function chunksOf({ outputFiles = [], metafile }: BuildResult): Pro
   return Promise.all(
     outputFiles.map(async ({ path, text }) => {
       const needed = text.replace(/import"\.\/[\w-]+\.js";/g, "");
-      const { code } = await transform(needed, { ...common, ...asFunction });
+      const { code: given } = await transform(needed, { ...common, ...asFunction });
+      const code = withDirectGetters(given);
       const needs = [...needed.matchAll(/from"(\.\/[\w-]+\.js)"/g)].map(([, name = ""]) => name);
       return { name: `./${basename(path)}`, entry: entries.get(basename(path)) ?? "", needs, code };
     }),
