@@ -171,9 +171,17 @@ test("a difference names what came and what went", () => {
 
 test("addresses are meant exactly, in part, or by a pattern", () => {
   const url = "http://127.0.0.1:80/api/items?page=2";
-  for (const wanted of [url, "/api/items", "**/items?page=2", "*/api/*", "http://*/api/items?page=2"])
+  for (const wanted of [
+    url,
+    "/api/items",
+    "**/items?page=2",
+    "*/api/*",
+    "http://*/api/items?page=2",
+    "/api/*",
+    "/*/items**",
+  ])
     assert.ok(urlMatcher(wanted)(url), wanted);
-  for (const wanted of ["/api/other", "*.png", "http://*/items"])
+  for (const wanted of ["/api/other", "*.png", "http://*/items", "/items*", "/api/items*", "//127*"])
     assert.not.ok(urlMatcher(wanted)(url.replace("items", "x")), wanted);
 });
 
