@@ -96,7 +96,7 @@ test("a hook that blocks answers 403 blocked_by_hook; one that loops harms nobod
     "hooks/guard/handler.ts",
     'export default (event) => {\n  if (event.context.content === "loop") while (true);\n  return event.context.content === "bad" ? { block: "not here" } : undefined;\n};',
   );
-  gateway.write("hooks/guard/HOOK.md", "---\nevents: [message:received]\ntimeoutMs: 100\n---\n");
+  gateway.write("hooks/guard/HOOK.md", "---\nevents: [message:received]\ntimeoutMs: 1000\n---\n");
   await active(gateway, "guard");
   const blocked = await gateway.request("POST", "/v1/chat/completions", {
     model: "echo",

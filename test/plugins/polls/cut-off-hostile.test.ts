@@ -156,7 +156,7 @@ test("a file that is being written to is waited for, or an error; in a directory
   mkdirSync(join(dir, "drop"), { recursive: true });
   const file = join(dir, "log.txt");
   writeFileSync(file, "start\n");
-  const run = await poll({ source: { kind: "file", path: "log.txt" }, timeoutMs: 600 });
+  const run = await poll({ source: { kind: "file", path: "log.txt" }, timeoutMs: 2000 });
   const inDir = await poll({ source: { kind: "file", path: "drop", match: "*.txt" } });
   assert.is((await run()).status, "baseline");
   assert.is((await inDir()).status, "baseline");
