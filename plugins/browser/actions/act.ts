@@ -65,8 +65,8 @@ async function runAction(op: Op, tab: Tab, given: Record<string, unknown>, at = 
 
 /** How long an answer waits for the page that an action led to. */
 const ARRIVAL_MS = 5_000;
-/** And for a window that the page asked for; the browser may have refused it. */
-const WINDOW_MS = 1_000;
+/** And for a window that the page asked for, on a busy machine too; the browser may have refused it. */
+const WINDOW_MS = 3_000;
 
 export async function act(op: Op, given: ActInput): Promise<object> {
   const { kind, name } = checkAction(given);
