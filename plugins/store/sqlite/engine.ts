@@ -4,7 +4,7 @@
  * All writes that are waiting when the event loop comes round go into one transaction and share its one fsync; one that
  * fails takes nobody with it. What can be done again after a crash goes through the journal.
  */
-import type { Logger } from "portico";
+import { inBurst, type Logger } from "portico";
 import type { Engine, WriteOptions } from "../sql/engine.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
@@ -110,15 +110,15 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       // several calls wait for more, as long as each turn of the event loop brings some
       if (waiting.length > seen && waiting.length < BATCH) {
         seen = waiting.length;
-        setImmediate(go);
-        return;
+        return void setImmediate(go);
       }
       scheduled = false;
       // the end of a commit that is under way schedules anew
       if (!writing) void flush();
     };
-    if (delayMs === undefined) setImmediate(go);
-    else setTimeout(go, delayMs);
+    if (delayMs !== undefined) return void setTimeout(go, delayMs);
+    setImmediate(go);
+    inBurst(() => {}); // behind it: an answer that waited for a lone write goes out in the same turn
   }
 
   /** `intoTables`: also what is in the journal alone. */

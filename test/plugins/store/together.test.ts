@@ -2,6 +2,7 @@
  * Calls of one moment share a transaction, and put their writes together in it. Nobody may see that: random calls made
  * at once answer and leave what the same calls do that wait for each other.
  */
+import { inBurst } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Claim, NewItem, Store } from "../../../plugins/store/types.ts";
@@ -125,6 +126,22 @@ function told(result: PromiseSettledResult<unknown>): unknown {
 /** Without the numbers of items: they go up by other steps where an id comes twice or a transaction was undone. */
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null, (key, one) => (key === "seq" ? undefined : one)));
+}
+
+if (isInFile()) {
+  test("what a lone write answers is sent in the same turn of the event loop", async () => {
+    const { store, remove } = temporaryStore();
+    try {
+      await store.open();
+      const order: string[] = [];
+      const later = new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+      const taken = store.take("k", 1, 5, 1000).then(() => inBurst(() => void order.push("sent")));
+      await Promise.all([taken, later.then(() => order.push("next turn"))]);
+      assert.equal(order, ["sent", "next turn"]);
+    } finally {
+      await remove();
+    }
+  });
 }
 
 for (let seed = 1; seed <= 8; seed++) test(`calls of one moment (seed ${seed})`, () => compare(seed));
