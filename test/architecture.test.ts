@@ -16,6 +16,8 @@ interface Import {
   /** A path below the root, or the name of a package. */
   to: string;
   typeOnly: boolean;
+  /** `import "…"`: for what it does. */
+  isBare: boolean;
 }
 
 const imports: Import[] = sources.flatMap((file) => {
@@ -29,6 +31,7 @@ const imports: Import[] = sources.flatMap((file) => {
     from: file,
     to: target.startsWith(".") ? relative(root, resolve(root, dirname(file), target)) : target,
     typeOnly: kind?.startsWith("type") ?? false,
+    isBare: kind === "import",
   }));
 });
 
@@ -170,6 +173,13 @@ test("no file imports itself over others, be it for types only", () => {
   const graph = new Map<string, string[]>();
   for (const { from, to } of imports) if (to.endsWith(".ts")) graph.set(from, [...(graph.get(from) ?? []), to]);
   assert.equal(circlesIn(graph), []);
+});
+
+test("no module does anything by being imported alone: the build leaves such imports out", () => {
+  assert.equal(
+    imports.filter(({ isBare }) => isBare).map(({ from, to }) => `${from}: ${to}`),
+    [],
+  );
 });
 
 test("the top level holds the rooms, and what belongs to the whole", () => {
