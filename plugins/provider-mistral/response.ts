@@ -61,7 +61,7 @@ interface MistralUsage {
 /** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
-  if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(200, body));
+  if (!Array.isArray(response?.choices) || response.choices.length === 0) throw errorInResponse(readProblem(200, body));
   const { names } = sent.state as Sent;
   return completionFrom(target, {
     id: response.id,

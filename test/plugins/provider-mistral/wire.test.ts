@@ -146,6 +146,7 @@ test("calls, with arguments as text or as an object; an error for a finish", () 
   );
   assert.throws(() => decode({ choices: [{ message: { content: "x" }, finish_reason: "error" }] }), isUpstreamError);
   assert.throws(() => decode({ object: "error", message: "no" }), isUpstreamError);
+  assert.throws(() => decode({ choices: [] }), isUpstreamError);
 });
 
 const chunk = (
