@@ -105,7 +105,7 @@ export function createHookHost(options: HookHostOptions) {
     const version = active ?? (await loadHook(candidate, loader));
     const call = async () => tryOut(version, eventFor(version.meta.events), options, slot.log);
     const end = () => endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
-    version.inFlight.add(call);
+    version.inFlight.push(call);
     const trial = call().finally(() => leave(version, call));
     return { trial: active ? trial : trial.finally(end) };
   }

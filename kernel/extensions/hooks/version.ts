@@ -22,8 +22,8 @@ export interface HookVersion extends Version {
   loops: LoopGuard;
   /** Aborted when it is not to be used any more. */
   ended: AbortController;
-  /** Calls that have not come back yet, and who waits for the last of them. */
-  inFlight: Set<unknown>;
+  /** Calls that have not come back yet (a Set's old tables would keep others too), and who waits for the last of them. */
+  inFlight: unknown[];
   whenIdle?: () => void;
 }
 
@@ -98,7 +98,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     loops,
     loadMs: performance.now() - began,
     ended: new AbortController(),
-    inFlight: new Set(),
+    inFlight: [],
   };
 }
 
@@ -120,16 +120,17 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
 
 /** A call has come back. False where there was none. */
 export function leave(version: HookVersion, call: unknown): boolean {
-  const was = version.inFlight.delete(call);
-  if (version.inFlight.size === 0) version.whenIdle?.();
-  return was;
+  const at = version.inFlight.indexOf(call);
+  if (at >= 0) version.inFlight.splice(at, 1);
+  if (version.inFlight.length === 0) version.whenIdle?.();
+  return at >= 0;
 }
 
 /** Waits for its running calls (each has a deadline), then lets it clean up. Throws what went wrong in that. */
 export async function endVersion(version: HookVersion): Promise<void> {
   const { ended, inFlight, dispose, candidate } = version;
   ended.abort();
-  if (inFlight.size > 0) await new Promise<void>((resolve) => (version.whenIdle = resolve));
+  if (inFlight.length > 0) await new Promise<void>((resolve) => (version.whenIdle = resolve));
   if (!dispose) return;
   const work = runAs(`hook:${candidate.name}`, () => runBounded(dispose, evaluateLimitMs));
   await withDeadline(work, disposeLimitMs, () => new Error(`dispose did not finish in ${disposeLimitMs} ms`));

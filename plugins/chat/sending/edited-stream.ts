@@ -11,6 +11,8 @@ export type Edit = (text: string, final: boolean, choice: number) => Promise<str
 /** So many reads may wait for handlers before the upstream is slowed. */
 const WAITING_READS = 16;
 const CONTENT = Buffer.from('"content"');
+/** The strings of a run, one behind the other, to be decoded at once: each by itself would take longer. */
+const STRINGS = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Makes a stream's bytes into those that go out. */
 export interface StreamEditor {
@@ -135,13 +137,16 @@ class Editor implements StreamEditor {
   #run(bytes: Buffer, from: number): { end: number; text: string } | undefined {
     const pattern = this.#pattern;
     if (pattern === undefined || !pattern.match(bytes, from)) return undefined;
-    const literals: number[] = [];
     let end = from;
+    let length = 0;
     do {
-      literals.push(pattern.stringStart, pattern.stringEnd);
+      const { stringStart, stringEnd } = pattern;
+      if (length + stringEnd - stringStart > STRINGS.length) break;
+      for (let at = stringStart; at < stringEnd; at++) STRINGS[length++] = bytes[at]!;
       end = pattern.eventEnd;
-    } while (end < bytes.length && pattern.match(bytes, end));
-    return { end, text: JSON.parse(`"${joined(bytes, literals)}"`) as string };
+    } while (pattern.matchNext(bytes));
+    if (end === from) return undefined;
+    return { end, text: JSON.parse(`"${STRINGS.toString("utf8", 0, length)}"`) as string };
   }
 
   async #plain(bytes: Buffer, at: number, { end, text }: { end: number; text: string }): Promise<Buffer> {
@@ -196,21 +201,6 @@ class Editor implements StreamEditor {
 
 const NOTHING = Buffer.alloc(0);
 const DONE = "[DONE]";
-
-/** The parts of the bytes, given by where each begins and ends, as one text. */
-function joined(bytes: Buffer, ends: readonly number[]): string {
-  const from = ends[0]!;
-  const to = ends[ends.length - 1]!;
-  const all = bytes.toString("utf8", from, to);
-  // Only of ASCII the parts are known in the text; to decode each by itself takes longer.
-  const isAscii = all.length === to - from;
-  let text = "";
-  for (let i = 0; i < ends.length; i += 2) {
-    const [start, end] = [ends[i]!, ends[i + 1]!];
-    text += isAscii ? all.slice(start - from, end - from) : bytes.toString("utf8", start, end);
-  }
-  return text;
-}
 
 /** Undefined where the event is a comment. */
 function dataOf(event: Buffer): string | undefined {

@@ -32,7 +32,7 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
 
   /** From here on the version is in use. */
   function begin(begun: () => void, event: BusEvent): Promise<void> {
-    inFlight.add(event);
+    inFlight.push(event);
     return beginBounded(begun, limitMs() + backstopMs);
   }
 
@@ -40,7 +40,7 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     if (health.tripped) leave(version, event);
     if (health.tripped && meta.failClosed) throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
-    inFlight.add(event);
+    if (!inFlight.includes(event)) inFlight.push(event);
     version.loops.limitMs = limitMs();
     const apply = ({ ignored, changed, messages, result }: Effects): HandlerResult => {
       for (const line of ignored) {
