@@ -40,7 +40,10 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
       const run = async (): Promise<void> => {
         running = true;
         try {
-          for (let bytes = waiting.shift(); bytes !== undefined && !over; bytes = waiting.shift()) {
+          while (waiting.length > 0 && !over) {
+            // what came while handlers were busy is one piece to them
+            const bytes = waiting.length === 1 ? waiting[0]! : Buffer.concat(waiting);
+            waiting.length = 0;
             await send(sink, await editor.push(bytes));
             if (waiting.length === 0 && ended === undefined) source.resume();
           }
@@ -86,7 +89,7 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
   }
 }
 
-/** Texts of events that follow each other in one read are one text to the handlers. */
+/** Texts of events that follow each other in what is pushed are one text to the handlers. */
 class Editor implements StreamEditor {
   /** Of the first choice, as it went out. */
   text = "";
