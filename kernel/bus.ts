@@ -17,7 +17,8 @@ import type {
   Outcome,
 } from "./types.ts";
 
-interface Entry extends Required<Omit<OnOptions, "settled" | "begin">>, Pick<OnOptions, "settled" | "begin"> {
+type Optional = "settled" | "begin" | "copies";
+interface Entry extends Required<Omit<OnOptions, Optional>>, Pick<OnOptions, Optional> {
   handler: BusHandler;
 }
 /** An event of a name and a context that nobody has checked. */
@@ -136,7 +137,7 @@ export function createBus(log: Logger) {
     const context: Record<string, unknown> = { ...event.context };
     result.context = context as Events[K];
     for (const entry of entries) {
-      const view = changeableView(context, changes);
+      const view = entry.copies ? { ...context } : changeableView(context, changes);
       const said: string[] = [];
       const { outcome, result: given } = await runOne(entry, {
         ...event,

@@ -111,6 +111,8 @@ export interface OnOptions {
    * first traced call slows every promise of a process on Node 20. Default true.
    */
   traced?: boolean;
+  /** True: it looks at a copy of its own, and never writes to a fixed field. */
+  copies?: boolean;
 }
 
 /** What became of one handler. */

@@ -32,8 +32,8 @@ export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
 export const newHealth = (): Health => ({ runs: 0, failures: 0, ...untroubled });
 
 export interface HookRun {
-  /** ISO 8601. */
-  at: string;
+  /** Milliseconds since 1970: to put it in words for each call would take as long as most handlers do. */
+  at: number;
   event: string;
   ms: number;
   ok: boolean;

@@ -34,7 +34,8 @@ export interface HookRecord extends ExtensionRecord {
   runs: number;
   failures: number;
   failuresInARow: number;
-  lastRun?: HookRun;
+  /** `at`: ISO 8601. */
+  lastRun?: Omit<HookRun, "at"> & { at: string };
   lastError?: HookFailure;
 }
 
@@ -77,7 +78,7 @@ export function describeHook(info: HookInfo, declared: Declared): HookRecord {
     runs,
     failures,
     failuresInARow,
-    lastRun,
+    lastRun: lastRun && { ...lastRun, at: new Date(lastRun.at).toISOString() },
     lastError,
   };
 }

@@ -5,7 +5,7 @@ import { EndlessLoopError } from "../../../modules/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { isGuarded } from "../candidate.ts";
 import type { HookHostOptions } from "../settings.ts";
-import { type HookFailure, type HookRun, type HookSlot, type HookVersion, leave } from "../version.ts";
+import { type HookSlot, type HookVersion, leave } from "../version.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
@@ -62,16 +62,16 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     if (!leave(version, event)) return;
     if (!ok) return recordFailure({ slot, version, around }, error, { event: event.name, ms: rounded(ms), timedOut });
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
-    health.lastRun = { at: new Date().toISOString(), event: event.name, ms: rounded(ms), ok: true };
+    health.lastRun = { at: Date.now(), event: event.name, ms: rounded(ms), ok: true };
   };
-  return { call, begin: isGuarded(candidate) ? begin : undefined, traced: version.traced, settled };
+  return { call, begin: isGuarded(candidate) ? begin : undefined, traced: version.traced, copies: true, settled };
 }
 
 /** Counts and tells a failure; trips the hook where it is one too many. */
 export function recordFailure(
   { slot: { health, log }, version, around }: Pick<RunnerParts, "slot" | "version" | "around">,
   thrown: unknown,
-  { event, ms = 0, timedOut }: Partial<HookRun & HookFailure> = {},
+  { event, ms = 0, timedOut }: { event?: string; ms?: number; timedOut?: boolean } = {},
 ): void {
   const { name, realDir, handler } = version.candidate;
   const problem = problemOf(thrown, realDir, handler);
@@ -81,10 +81,9 @@ export function recordFailure(
   health.failures++;
   const failures = ++health.failuresInARow;
   health.blocked ||= thrown instanceof Interrupted || thrown instanceof EndlessLoopError;
-  health.tripped ||= failures >= failuresBeforeTrip;
-  if (event) health.lastRun = { at, event, ms, ok: false, error };
+  const resting = (health.tripped ||= failures >= failuresBeforeTrip);
+  if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
-  const { tripped: resting } = health;
   const rests = resting ? `; it rests after ${failures} failures in a row until it changes or is enabled` : "";
   log.error({ event, file, line, failures, err: thrown }, `failed: ${sayProblem(problem, realDir)}${rests}`);
   // A hook on hook:failed that fails itself would never come to an end.
