@@ -17,10 +17,9 @@ import type {
   Outcome,
 } from "./types.ts";
 
-type Optional = "settled" | "begin" | "copies";
-interface Entry extends Required<Omit<OnOptions, Optional>>, Pick<OnOptions, Optional> {
-  handler: BusHandler;
-}
+type Entry = OnOptions &
+  Required<Pick<OnOptions, "priority" | "timeoutMs" | "owner" | "traced">> & { handler: BusHandler };
+
 /** An event of a name and a context that nobody has checked. */
 export interface GivenEvent extends EmitOptions {
   name: string;
@@ -36,7 +35,6 @@ type Observer = (event: BusEvent, result: EmitResult) => void;
 /** Where observers are listed, who look at all events. */
 const any = "*";
 const both = ["reply", "block"] as const;
-const neither = [] as const;
 /** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops here. */
 const maxDepth = 8;
 /** Beyond this many waiting events of one name the oldest is dropped, and said. */
@@ -133,7 +131,7 @@ export function createBus(log: Logger) {
     result: EmitResult<K>,
   ): Promise<void> {
     const changes: readonly string[] = spec.changes ?? [];
-    const effects = spec.effects ?? (spec.mode === "answer" ? both : neither);
+    const effects = spec.effects ?? (spec.mode === "answer" ? both : []);
     const context: Record<string, unknown> = { ...event.context };
     result.context = context as Events[K];
     for (const entry of entries) {
@@ -170,33 +168,28 @@ export function createBus(log: Logger) {
 
   async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {
     const began = performance.now();
-    const settle = (rest: Partial<Outcome> = {}): Outcome => {
-      const outcome = { owner: entry.owner, ok: true, ms: performance.now() - began, ...rest };
-      entry.settled?.(outcome, event);
-      return outcome;
-    };
     // Its signal costs more than most calls: it is made when somebody asks for it.
     const controller = new AbortController();
     const chain = running()?.chain;
     let given: ReturnType<BusHandler>;
-    const handle = () => entry.handler(event, controller);
     const begin = () => {
-      given = entry.traced ? runAs(entry.owner, handle, event.name, chain) : handle();
+      if (!entry.traced) given = entry.handler(event, controller);
+      else given = runAs(entry.owner, () => entry.handler(event, controller), event.name, chain);
     };
     try {
       if (entry.begin) await entry.begin(begin, event);
       else begin();
-      if (!(given instanceof Object && "then" in given)) return { outcome: settle(), result: given };
-      const result = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
-        const error = new DeadlineError(`still running after its deadline of ${entry.timeoutMs} ms`);
-        controller.abort(error);
-        return error;
-      });
-      return { outcome: settle(), result };
+      if (given instanceof Object && "then" in given)
+        given = await withDeadline(given as Promise<HandlerResult>, entry.timeoutMs, () => {
+          const error = new DeadlineError(`still running after its deadline of ${entry.timeoutMs} ms`);
+          controller.abort(error);
+          return error;
+        });
+      return { outcome: settle(entry, event, began), result: given };
     } catch (thrown) {
       const error = asError(thrown);
       if (!entry.settled) log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
-      return { outcome: settle({ ok: false, error, timedOut: error instanceof DeadlineError || undefined }) };
+      return { outcome: settle(entry, event, began, error) };
     }
   }
 
@@ -239,9 +232,16 @@ export type Bus = ReturnType<typeof createBus>;
 
 function entryOf(
   handler: BusHandler,
-  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, failClosed = false, ...how }: OnOptions = {},
+  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, ...how }: OnOptions = {},
 ): Entry {
-  return { handler, priority, timeoutMs, owner, traced, failClosed, ...how };
+  return { handler, priority, timeoutMs, owner, traced, ...how };
+}
+
+function settle(entry: Entry, event: BusEvent, began: number, error?: Error): Outcome {
+  const outcome: Outcome = { owner: entry.owner, ok: error === undefined, ms: performance.now() - began };
+  if (error) Object.assign(outcome, { error, timedOut: error instanceof DeadlineError || undefined });
+  entry.settled?.(outcome, event);
+  return outcome;
 }
 
 /** A handler was still running at its deadline; its signal has been aborted. */
