@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -81,6 +81,8 @@ const __dirname = import.meta.dirname;`;
     define: { "import.meta.dirname": "__dirname" },
     banner: { js: start },
   });
+  // npm does this once for a folder, when `npx portico` first runs there; one that is cloned anew would be refused.
+  chmodSync(join(outdir, "portico.js"), 0o755);
 }
 
 /** A gateway starts and answers once, in a home of its own: what the engine has compiled of the program by then is kept. */

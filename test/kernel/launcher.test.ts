@@ -57,6 +57,11 @@ test("what is kept is taken as it is", async () => {
   assert.equal(readFileSync(kept), before);
 });
 
+test("it is a program by itself, as npx runs it in a checkout", async () => {
+  const { stdout } = await run(join(packageDir, ".build/portico.js"), ["--version"]);
+  assert.match(stdout, version);
+});
+
 test("a command that needs more than most do has it from the whole program, of which it keeps its own", async () => {
   const own = join(dir, ".build/program.v8");
   assert.not(existsSync(own));
