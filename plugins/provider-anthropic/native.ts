@@ -69,7 +69,7 @@ function decoder(): StreamDecoder {
     const event = parseResponse(data) as Event | undefined;
     const type = event?.type ?? name;
     if (event === undefined) {
-      failure = notJson();
+      if (finish === undefined) failure = notJson();
       return;
     }
     if (type === "error") {

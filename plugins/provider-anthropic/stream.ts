@@ -56,7 +56,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     if (done || failure !== undefined || name === "ping") return;
     const event = parseResponse(data) as Event | undefined;
     if (event === undefined) {
-      failure = notJson();
+      if (finish === undefined) failure = notJson();
       return;
     }
     switch (event.type ?? name) {

@@ -36,7 +36,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     const event = readGenerated(data);
     if (event === undefined) {
       // Some proxies end the stream as OpenAI does.
-      if (data.toString("latin1").trim() !== "[DONE]") failure = notJson();
+      if (finishReasonSoFar() === undefined && data.toString("latin1").trim() !== "[DONE]") failure = notJson();
       return;
     }
     if (event.error !== undefined) {
@@ -102,6 +102,11 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     closed = true;
   }
 
+  /** Known once every candidate that has begun is finished: what is cut off behind that is no loss. */
+  function finishReasonSoFar(): string | undefined {
+    return finished.size < seen.size ? undefined : finished.get(0);
+  }
+
   /** Events that were not parsed repeat the usage too, each time newer. Parsed only when somebody asks. */
   function usageSoFar(): Usage | undefined {
     const unread = fastPath.takeLast();
@@ -123,7 +128,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     close,
     take: () => writer?.take(),
     usage: usageSoFar,
-    finishReason: () => finished.get(0),
+    finishReason: finishReasonSoFar,
     failure: () => failure,
     done: () => closed,
   });

@@ -32,11 +32,11 @@ interface ChoiceState {
 
 export class ChunkMender {
   usage: Usage | undefined;
-  finishReason: string | undefined;
   /** The text of the first choice, escaped as in JSON. */
   literal = "";
 
   readonly #options: StreamOptions;
+  #finishReason: string | undefined;
   #choices = new Map<number, ChoiceState>();
   #id: string | undefined;
   #created = 0;
@@ -51,6 +51,11 @@ export class ChunkMender {
   /** A chunk has come. */
   get started(): boolean {
     return this.#id !== undefined;
+  }
+
+  /** Known once every choice that has begun is finished: what is cut off before is a loss. */
+  get finishReason(): string | undefined {
+    return this.#allFinished() ? this.#finishReason : undefined;
   }
 
   /** Chunks that must go out before the one that was mended last. */
@@ -106,7 +111,7 @@ export class ChunkMender {
       state.finished = true;
       out.push(...this.#emptyArguments(index, state));
       const reason = state.calls > 0 ? "tool_calls" : "stop";
-      this.finishReason ??= reason;
+      this.#finishReason ??= reason;
       out.push({ ...head, choices: [{ index, delta: {}, finish_reason: reason }] });
     }
     if (this.#options.includeUsage && !this.#usageSent && this.usage !== undefined) {
@@ -206,7 +211,7 @@ export class ChunkMender {
     } else {
       state.finished = true;
       this.#before.push(...this.#emptyArguments(index, state));
-      this.finishReason ??= reason;
+      this.#finishReason ??= reason;
       if (reason !== given) {
         choice["finish_reason"] = reason;
         changed = true;

@@ -38,4 +38,19 @@ test("an event over several lines of data stays one event", () => {
   }
 });
 
+test("half a last event is made whole", () => {
+  const target = makeTarget({});
+  const events = [
+    { type: "message_start", message: { id: "msg_1", content: [] } },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 3 } },
+    { type: "message_stop" },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+  const whole = events.join("");
+  for (let at = whole.length - events[2]!.length; at < whole.length; at++) {
+    const stream = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+    const out = `${stream.push(Buffer.from(whole.slice(0, at)))}${stream.done ? "" : stream.end()}`;
+    assert.is(out, whole, `cut at ${at}`);
+  }
+});
+
 test.run();

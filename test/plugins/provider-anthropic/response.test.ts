@@ -237,6 +237,10 @@ test("a stream that is cut short is an error, one that only lacks its last event
   }
   const chunks = readChunks(decodeAll(decoder(), [sse([...begun, shut(), stop("end_turn")])]));
   assert.is(chunks.at(-2)!.choices[0]!.finish_reason, "stop");
+  const finished = sse([...begun, shut(), stop("end_turn")]);
+  const last = sse([end]).subarray(0, -1);
+  for (let at = 0; at < last.length; at++)
+    assert.equal(readChunks(decodeAll(decoder(), [finished, last.subarray(0, at)])), chunks, `cut at ${at}`);
 });
 
 test.run();

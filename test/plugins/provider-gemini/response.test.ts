@@ -227,6 +227,13 @@ test("blocked, failed, unfinished and empty streams", () => {
   const torn = decoder();
   torn.push(sse([piece([{ text: "x" }]), piece([{ text: "y" }])]).subarray(0, -40));
   assert.throws(() => torn.end(), isUpstreamError);
+  const finished = sse([piece([{ text: "x" }], { finishReason: "STOP" })]);
+  const behind = [finished, sse([{ ...meta, usageMetadata }]).subarray(0, -40)];
+  assert.equal(finishes(readChunks(decodeAll(decoder(), behind))), ["stop"]);
+  const two = decoder();
+  two.push(sse([{ ...meta, candidates: [0, 1].map((index) => ({ index, content: { parts: [{ text: "x" }] } })) }]));
+  two.push(sse([{ ...meta, candidates: [{ index: 0, finishReason: "STOP" }] }]));
+  assert.is(two.finishReason, undefined, "one of two");
   const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
   const busy = (thrown: unknown) => isUpstreamError(thrown) && thrown.status === 503 && thrown.message === "busy";
   assert.throws(() => decoder().push(sse([error])), busy);

@@ -191,6 +191,7 @@ export interface StreamDecoder {
   end(): Buffer | undefined;
   /** What the upstream said of its usage so far, whether or not the client asked for it. */
   usage?: Usage;
+  /** Of the first choice, once all that have begun are finished: a connection that is cut behind it is a good end. */
   finishReason?: string;
   /** The text so far, where the decoder keeps it. */
   text?: string;

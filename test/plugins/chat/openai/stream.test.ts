@@ -124,6 +124,33 @@ test("an event without its blank line still counts; half an event is an error", 
   assert.is(text, hello.slice(0, 2).join(""));
 });
 
+test("what is cut off or garbled behind the last finish reason is no loss", () => {
+  const told = data({ ...JSON.parse(chunk({}).slice(6)), choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+  const whole = [...hello.slice(0, -1), told, DONE].join("");
+  const usage = whole.indexOf(told);
+  for (let at = usage; at < whole.length; at++) {
+    const { text, error } = run(whole.slice(0, at));
+    assert.is(error, undefined, `cut at ${at}`);
+    assertShape(text);
+  }
+  const { text, error } = run(`${whole.slice(0, usage)}data: nonsense\n\n${whole.slice(usage)}`);
+  assert.is(error, undefined);
+  assert.is(text, run(whole).text);
+});
+
+test("of several choices all must have finished: the rest of one is a loss", () => {
+  const of = (index: number, reason: string | null) =>
+    data({ ...JSON.parse(chunk({}).slice(6)), choices: [{ index, delta: { content: "x" }, finish_reason: reason }] });
+  const both = of(0, null) + of(1, null) + of(0, "stop");
+  assert.is(run(both).decoder.finishReason, "stop");
+  assert.match(run(`${both}data: {"choices":[{"ind`).error ?? "", "not JSON");
+  const open = new OpenAiStream({ id: "chatcmpl-ours", created: 5, model: "ours", includeUsage: false });
+  open.push(Buffer.from(both));
+  assert.is(open.finishReason, undefined);
+  open.push(Buffer.from(of(1, "length")));
+  assert.is(open.finishReason, "stop");
+});
+
 test("an empty stream is an error", () => {
   assert.match(run("").error!, "before anything came");
   assert.match(run(": hi\n\n").error!, "before anything came");
