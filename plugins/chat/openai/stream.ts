@@ -257,8 +257,7 @@ export class OpenAiStream implements StreamDecoder {
     try {
       value = JSON.parse(text);
     } catch {
-      // The response is whole: a usage chunk that was cut off is no loss to anybody.
-      if (this.finishReason !== undefined) return NOTHING;
+      if (this.finishReason !== undefined) return NOTHING; // a usage chunk that was cut off
       throw upstreamError({ kind: "upstream", message: "The upstream sent an event that is not JSON." }, 200);
     }
     const error = errorIn(name === "error" && isObject(value) && !value["error"] ? { error: value } : value);

@@ -125,7 +125,11 @@ test("an event without its blank line still counts; half an event is an error", 
 });
 
 test("what is cut off or garbled behind the last finish reason is no loss", () => {
-  const told = data({ ...JSON.parse(chunk({}).slice(6)), choices: [], usage: { prompt_tokens: 1, completion_tokens: 2 } });
+  const told = data({
+    ...JSON.parse(chunk({}).slice(6)),
+    choices: [],
+    usage: { prompt_tokens: 1, completion_tokens: 2 },
+  });
   const whole = [...hello.slice(0, -1), told, DONE].join("");
   const usage = whole.indexOf(told);
   for (let at = usage; at < whole.length; at++) {
