@@ -106,25 +106,19 @@ class Editor implements StreamEditor {
     const out: Buffer[] = [];
     for (let at = 0; at < bytes.length; ) {
       const run = this.#run(bytes, at);
-      if (run !== undefined) {
-        out.push(await this.#plain(bytes, at, run));
-        at = run.end;
-        continue;
-      }
-      const found = bytes.indexOf("\n\n", at);
-      const end = found === -1 ? bytes.length : found + 2;
-      const event = bytes.subarray(at, end);
-      const data = dataOf(event);
-      const chunk = data === undefined || data === DONE ? undefined : (JSON.parse(data) as ChatChunk);
-      if (chunk !== undefined) {
+      const from = run === undefined ? at : run.end;
+      const event = eventAt(bytes, from);
+      if (run !== undefined) out.push(await this.#plain(bytes.subarray(at, from), run.text, endsText(event)));
+      at = event?.end ?? from;
+      if (event?.chunk === undefined) {
+        if (event?.done === true) out.push(await this.end());
+        if (event !== undefined) out.push(event.bytes);
+      } else if (this.#learn(event.bytes, event.chunk)) {
         // One with nothing but text is the first of a run.
-        if (this.#learn(event, chunk)) continue;
-        out.push(...(await this.#changed(event, chunk)));
+        at = from;
       } else {
-        if (data === DONE) out.push(await this.end());
-        out.push(event);
+        out.push(...(await this.#changed(event.bytes, event.chunk)));
       }
-      at = end;
     }
     return out.length === 1 ? out[0]! : Buffer.concat(out);
   }
@@ -148,15 +142,24 @@ class Editor implements StreamEditor {
       for (let at = stringStart; at < stringEnd; at++) STRINGS[length++] = bytes[at]!;
       end = pattern.eventEnd;
     } while (pattern.matchNext(bytes));
-    if (end === from) return undefined;
-    return { end, text: JSON.parse(`"${STRINGS.toString("utf8", 0, length)}"`) as string };
+    // What finds no place there by itself is a run of one.
+    const { stringStart, stringEnd, eventEnd } = pattern;
+    const text = end === from ? bytes.toString("utf8", stringStart, stringEnd) : STRINGS.toString("utf8", 0, length);
+    return { end: end === from ? eventEnd : end, text: JSON.parse(`"${text}"`) as string };
   }
 
-  async #plain(bytes: Buffer, at: number, { end, text }: { end: number; text: string }): Promise<Buffer> {
-    const edited = text === "" ? "" : await this.#edit(text, false, 0);
-    this.text += edited;
-    if (edited === text) return bytes.subarray(at, end);
+  async #plain(events: Buffer, text: string, final: boolean): Promise<Buffer> {
+    if (text === "" && !final) return events;
+    const edited = await this.#offer(text, final, 0);
+    if (edited === text) return events;
     return edited === "" ? NOTHING : eventOf(this.#seen.get(0)!, 0, edited);
+  }
+
+  async #offer(text: string, final: boolean, choice: number): Promise<string> {
+    if (final) this.#finished.add(choice);
+    const edited = await this.#edit(text, final, choice);
+    if (choice === 0) this.text += edited;
+    return edited;
   }
 
   async #changed(event: Buffer, chunk: ChatChunk): Promise<Buffer[]> {
@@ -165,15 +168,15 @@ class Editor implements StreamEditor {
     for (const choice of chunk.choices ?? []) {
       const { index, delta } = choice;
       this.#seen.set(index, chunk);
+      const final = choice.finish_reason != null;
       if (typeof delta.content === "string" && delta.content !== "") {
-        const edited = await this.#edit(delta.content, false, index);
-        if (index === 0) this.text += edited;
+        const edited = await this.#offer(delta.content, final && !this.#finished.has(index), index);
         if (edited !== delta.content) {
           delta.content = edited;
           changed = true;
         }
       }
-      if (choice.finish_reason != null) out.push(await this.#last(index));
+      if (final) out.push(await this.#last(index));
     }
     out.push(changed ? encode(chunk) : event);
     return out;
@@ -181,9 +184,7 @@ class Editor implements StreamEditor {
 
   async #last(choice: number): Promise<Buffer> {
     if (this.#finished.has(choice)) return NOTHING;
-    this.#finished.add(choice);
-    const rest = await this.#edit("", true, choice);
-    if (choice === 0) this.text += rest;
+    const rest = await this.#offer("", true, choice);
     return rest === "" ? NOTHING : eventOf(this.#seen.get(choice)!, choice, rest);
   }
 
@@ -203,17 +204,37 @@ class Editor implements StreamEditor {
 }
 
 const NOTHING = Buffer.alloc(0);
-const DONE = "[DONE]";
 
-/** Undefined where the event is a comment. */
-function dataOf(event: Buffer): string | undefined {
+interface StreamEvent {
+  bytes: Buffer;
+  end: number;
+  /** It is the mark of the stream's end. */
+  done: boolean;
+  /** Undefined for that, and for a comment. */
+  chunk: ChatChunk | undefined;
+}
+
+/** Undefined where there are no more bytes. */
+function eventAt(bytes: Buffer, at: number): StreamEvent | undefined {
+  if (at === bytes.length) return undefined;
+  const found = bytes.indexOf("\n\n", at);
+  const end = found === -1 ? bytes.length : found + 2;
+  const event = bytes.subarray(at, end);
   let data: string | undefined;
-  const parser = createSseParser((bytes) => {
-    data = bytes.toString("utf8");
+  const parser = createSseParser((one) => {
+    data = one.toString("utf8");
   });
   parser.push(event);
   parser.end();
-  return data;
+  const done = data === "[DONE]";
+  return { bytes: event, end, done, chunk: data === undefined || done ? undefined : (JSON.parse(data) as ChatChunk) };
+}
+
+/** No more text of the first choice comes: what stands before the event is its last piece. */
+function endsText(event: StreamEvent | undefined): boolean {
+  if (event?.done === true) return true;
+  const first = event?.chunk?.choices?.find(({ index }) => index === 0);
+  return first?.finish_reason != null && !first.delta.content;
 }
 
 function eventOf(like: ChatChunk, index: number, content: string): Buffer {

@@ -57,11 +57,9 @@ export class EventEditor implements StreamEditor {
         continue;
       }
       this.#like.set(slot.key, data);
-      let edited = slot.text === "" ? "" : await this.#edit(slot.text, false, slot.key);
-      if (slot.last === true && !this.#finished.has(slot.key)) {
-        this.#finished.add(slot.key);
-        edited += await this.#edit("", true, slot.key);
-      }
+      const final = slot.last === true && !this.#finished.has(slot.key);
+      if (final) this.#finished.add(slot.key);
+      const edited = slot.text === "" && !final ? "" : await this.#edit(slot.text, final, slot.key);
       this.#add(slot.key, edited);
       slot.set(edited);
     }
