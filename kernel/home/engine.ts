@@ -5,9 +5,9 @@
 
 const LOOK_MS = 100;
 /** Of processor time between two looks: a few requests. An idle gateway needs a twentieth of it. */
-const WORK_MS = 10;
-/** Both halves of the young generation: twice of it saves no processor time at 50 streams, half of it costs as much again. */
-const YOUNG_BYTES = 16 * 1024 * 1024;
+const WORK_MICROS = 10_000;
+/** Half of the young generation, which is in use: twice of it saves no processor time at 50 streams, half of it costs as much again. */
+const YOUNG_BYTES = 8 * 1024 * 1024;
 /** Node's own modules bring compiled code that is good for the engine's defaults alone: these are loaded before. */
 const builtins = ["crypto", "http", "https", "os", "perf_hooks", "worker_threads", "zlib"];
 
@@ -35,21 +35,21 @@ export function letEngineGoAtWork(): void {
   let before = Number.POSITIVE_INFINITY;
   watch = setInterval(() => {
     const { user, system } = process.cpuUsage();
-    const used = (user + system) / 1000;
-    if (used - before > WORK_MS) {
+    if (user + system - before > WORK_MICROS) {
       clearInterval(watch);
       setFlags("--opt");
       growYoung();
       const { PerformanceObserver } = process.getBuiltinModule("node:perf_hooks");
       new PerformanceObserver(growYoung).observe({ entryTypes: ["gc"] });
     }
-    before = used;
+    before = user + system;
   }, LOOK_MS).unref();
 }
 
-/** The engine gives back what an idle process does not need, and takes it again. */
+/** The engine gives back what an idle process does not need; it takes it again at once, or requests wait for small collections. */
 function growYoung(): void {
   const spaces = process.getBuiltinModule("node:v8").getHeapSpaceStatistics();
-  const young = spaces.find(({ space_name }) => space_name === "new_space")!;
-  setFlags(`--semi-space-growth-factor=${young.space_size < YOUNG_BYTES ? 2 : 1}`);
+  const { space_used_size, space_available_size } = spaces.find(({ space_name }) => space_name === "new_space")!;
+  const factor = Math.round(YOUNG_BYTES / (space_used_size + space_available_size));
+  setFlags(`--semi-space-growth-factor=${Math.max(1, factor)}`);
 }
