@@ -147,6 +147,8 @@ async function look(locator: Locator, needs: ProbeNeeds, timeoutMs: number): Pro
 function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
   if (needs.visible && probe.visible === false) return "is not visible";
   if (needs.enabled && probe.enabled === false) return "is disabled";
+  if (needs.hit && probe.inert) return "is inert: the page takes no input there";
+  if (needs.hit && probe.outside) return "cannot be scrolled into view";
   if (needs.editable && probe.editable === false)
     return `is not editable (${probe.tag} takes no text, or is read-only)`;
   if (needs.hit && probe.coveredBy !== undefined) return `is covered by ${probe.coveredBy}`;
@@ -202,15 +204,21 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   const stop = new AbortController();
   let gone = false;
   let timer: NodeJS.Timeout | undefined;
+  const wait = (ms: number) => new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
   async function watch(): Promise<void> {
     gone = !(await isThere(locator));
     if (gone) stop.abort();
     if (stop.signal.aborted) return;
-    await new Promise((resolve) => (timer = setTimeout(resolve, UNWATCHED_MS)));
+    await wait(UNWATCHED_MS);
     // Not there any more: the action may have removed it itself.
     const probe = await look(locator, needs, timeoutMs);
-    const isHindered = probe !== undefined && hindrance(probe, needs) !== undefined;
-    if (isHindered && !explicit && !stop.signal.aborted) timer = setTimeout(() => stop.abort(), PATIENCE_MS);
+    if (probe === undefined || explicit || stop.signal.aborted) return;
+    const isHindered = hindrance(probe, needs) !== undefined;
+    if (!isHindered && !needs.hit) return;
+    await wait(PATIENCE_MS);
+    // What is out of sight is judged once the action had the time to scroll to it.
+    const again = isHindered ? probe : await look(locator, { ...needs, scroll: true }, timeoutMs);
+    if (again !== undefined && hindrance(again, needs) !== undefined) stop.abort();
   }
   void watch().catch(() => {});
   try {

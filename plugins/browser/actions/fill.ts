@@ -1,9 +1,11 @@
 /** One field of a form. */
+import { PorticoError } from "portico";
 import { left } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
+import { choose } from "./choose.ts";
 import { enter } from "./entry.ts";
-import { CLICKED, EDITED, findElement, NOTHING, SEEN, type Trial, tryOn } from "./elements.ts";
+import { CLICKED, EDITED, findElement, NOTHING, SEEN, tryOn } from "./elements.ts";
 
 export interface Field {
   ref: unknown;
@@ -12,8 +14,15 @@ export interface Field {
   value?: unknown;
 }
 
-const yes = (value: unknown): boolean =>
-  value === undefined || value === true || /^(true|on|yes|1|checked)$/i.test(String(value));
+const refused = (message: string, index: number): PorticoError =>
+  new PorticoError("invalid_request_error", message, { param: `fields[${index}].value` });
+
+/** Whether a box is to be checked: without a value it is. */
+function isYes(value: unknown, index: number): boolean {
+  if (value === undefined || /^(true|on|yes|1|checked)$/i.test(String(value))) return true;
+  if (/^(false|off|no|0|unchecked|)$/i.test(String(value)) && !Array.isArray(value)) return false;
+  throw refused("A box is checked or not: its value must be true or false.", index);
+}
 
 export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, index: number): Promise<void> {
   const start = Date.now();
@@ -29,16 +38,16 @@ export async function fillOne({ tab, timeoutMs, explicit }: Act, field: Field, i
   };
   if (/^(checkbox|radio|switch)$/.test(kind)) {
     const needs = { ...CLICKED, visible: false };
-    await tryOn({ ...shared, needs, work: (locator, limits) => locator.setChecked(yes(field.value), limits) });
+    const checked = isYes(field.value, index);
+    await tryOn({ ...shared, needs, work: (locator, limits) => locator.setChecked(checked, limits) });
     return;
   }
   if (/^(select|combobox|listbox)$/.test(kind)) {
     const values = Array.isArray(field.value) ? (field.value as string[]) : [String(field.value ?? "")];
-    const work: Trial["work"] = (locator, { timeout, signal }) =>
-      locator.selectOption(values, { timeout: explicit ? timeout : Math.min(timeout, 2_000), signal });
-    await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work });
+    await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work: choose(values, explicit) });
     return;
   }
+  if (Array.isArray(field.value)) throw refused("Only a list takes several values: this field takes a text.", index);
   const text = field.value === undefined ? "" : String(field.value);
   await tryOn({ ...shared, needs: EDITED, work: (locator, limits) => enter(locator, text, limits) });
 }

@@ -8,7 +8,8 @@ import type { Act } from "./types.ts";
 /** Replaces what the field holds. */
 export async function type(act: Act): Promise<undefined> {
   const { input, timeoutMs } = act;
-  const text = input.text as string;
+  // Each of these would be a press of Enter, and the pair two.
+  const text = (input.text as string).replace(/\r\n?/g, "\n");
   // Key by key takes its time; the limit is for the element, not for the length of the text.
   const room = input.slowly ? timeoutMs + text.length * 60 : timeoutMs;
   const start = Date.now();

@@ -2,6 +2,7 @@
 import { PorticoError, Type } from "portico";
 import { left, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
+import { choose } from "./choose.ts";
 import { press, type } from "./keyboard.ts";
 import { pageFunction, plainResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
@@ -47,15 +48,8 @@ async function fill(act: Act): Promise<undefined> {
 }
 
 async function select(act: Act): Promise<unknown> {
-  const values = act.input.values as string[];
-  return tryOn({
-    ...trial(act),
-    needs: { ...SEEN, enabled: true },
-    what: "The selection",
-    // Options may come late, but not for ever: one that is missing is told after a moment.
-    work: (locator, { timeout, signal }) =>
-      locator.selectOption(values, { timeout: act.explicit ? timeout : Math.min(timeout, 2_000), signal }),
-  });
+  const work = choose(act.input.values as string[], act.explicit);
+  return tryOn({ ...trial(act), needs: { ...SEEN, enabled: true }, what: "The selection", work });
 }
 
 const setChecked =

@@ -6,6 +6,7 @@ import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
 import { findElement, NOTHING } from "../actions/elements.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
+import { aboutDocument, type About } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
@@ -108,22 +109,31 @@ async function framesAnswer(tab: Tab): Promise<boolean> {
 }
 
 /** The tree of the page or a part of it. Frames that do not answer are empty in it. */
-async function patientTree(tab: Tab, input: SnapshotInput, timeoutMs: number): Promise<Tree> {
-  const boxes = Boolean(input.labels);
+async function patientTree(
+  tab: Tab,
+  input: SnapshotInput,
+  timeoutMs: number,
+  { root }: Pick<About, "root">,
+): Promise<Tree> {
   const start = Date.now();
-  if (await framesAnswer(tab)) return tree(tab, input, timeoutMs, boxes);
+  const read = (timeout: number): Promise<Tree> => tree(tab, input, timeout, root);
+  if (await framesAnswer(tab)) return read(timeoutMs);
   try {
-    return await tree(tab, input, Math.min(timeoutMs, DEAF_FRAME_MS), boxes);
+    return await read(Math.min(timeoutMs, DEAF_FRAME_MS));
   } catch (error) {
     if (!isTimeout(error)) throw error;
-    return tree(tab, input, left(start, timeoutMs), boxes);
+    return read(left(start, timeoutMs));
   }
 }
 
-async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: boolean): Promise<Tree> {
-  const options = { mode: "ai" as const, timeout, ...(boxes ? { boxes } : {}) };
-  if (input.frame === undefined && input.selector === undefined)
-    return treeOf(await tab.page.ariaSnapshotJSON(options));
+async function tree(tab: Tab, input: SnapshotInput, timeout: number, root: About["root"]): Promise<Tree> {
+  const options = { mode: "ai" as const, timeout, boxes: input.labels };
+  // The library waits for a body, and would do so for ever where none comes.
+  const whole = async (given: { mode: "ai"; timeout: number }): Promise<Tree> => {
+    if (root === "none") return [];
+    return treeOf(await (root === "body" ? tab.page : tab.page.locator(root)).ariaSnapshotJSON(given));
+  };
+  if (input.frame === undefined && input.selector === undefined) return whole(options);
   const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame, timeout);
   if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
   const scope = body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
@@ -132,7 +142,7 @@ async function tree(tab: Tab, input: SnapshotInput, timeout: number, boxes: bool
   // one. On a page that is too large for that the rest has to be looked at again.
   if (body !== undefined) await body.ariaSnapshotJSON({ mode: "ai", timeout });
   else if (tab.whole?.document === documentOf(scoped) && tab.whole.ms < REARM_MS) {
-    await tab.page.ariaSnapshotJSON({ mode: "ai", timeout });
+    await whole({ mode: "ai", timeout });
   }
   return scoped;
 }
@@ -151,8 +161,8 @@ export async function takeSnapshot(op: Op, tab: Tab, input: SnapshotInput): Prom
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
-  const asking = tab.about();
-  const reading = patientTree(tab, input, timeoutMs);
+  const asking = aboutDocument(tab.cdp);
+  const reading = asking.then((about) => patientTree(tab, input, timeoutMs, about));
   const roots = await within(timeoutMs + 300, "The snapshot", reading).catch(async (error: unknown) => {
     throw isTimeout(error) ? tooLate(timeoutMs, (await asking).elements, error) : failure(error, "The snapshot");
   });

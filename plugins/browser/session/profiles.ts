@@ -33,6 +33,7 @@ const FIRST_PORT = 18_800;
 const LAST_PORT = 18_899;
 /** Browsers and tools use it by default: a browser of ours there would be taken for somebody else's. */
 const OTHERS_PORT = 9222;
+const usedByOthers = `Port ${OTHERS_PORT} is where other tools look for a browser`;
 const NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 
 /** A URL without user, password, query and fragment: what may be shown. */
@@ -166,10 +167,7 @@ export class Profiles {
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
     if (port === OTHERS_PORT)
-      throw new PorticoError(
-        "conflict",
-        `Port ${port} (cdpPort of profile ${profile.name}) is where other tools look for a browser: set another one.`,
-      );
+      throw new PorticoError("conflict", `${usedByOthers}: set another cdpPort for profile ${profile.name}.`);
     if (await portFree(port)) return port;
     if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
     throw new PorticoError(
@@ -231,6 +229,9 @@ export class Profiles {
     const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
     if (driver !== "managed" && own !== undefined)
       throw new PorticoError("invalid_request_error", `Only a managed profile can have ${own[0]}.`, { param: own[0] });
+    // Of a browser that is only attached to, the port is its owner's choice.
+    if (driver === "managed" && given.cdpPort === OTHERS_PORT && !this.#options.config().attachOnly)
+      throw new PorticoError("invalid_request_error", `${usedByOthers}: set another cdpPort.`, { param: "cdpPort" });
     const stored = await this.#load();
     stored.created[name] = given;
     await this.#save().catch((error: unknown) => {

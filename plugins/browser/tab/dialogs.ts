@@ -57,7 +57,8 @@ export class Dialogs {
     this.#streak = now - this.#last < 500 ? this.#streak + 1 : 0;
     this.#last = now;
     if (this.#streak > PATIENCE) await pause(Math.min(400, 20 * (this.#streak - PATIENCE)));
-    if (accept) await dialog.accept(armed?.promptText);
+    // Accepting without a word of one's own is what the page proposes.
+    if (accept) await dialog.accept(armed?.promptText ?? dialog.defaultValue());
     else await dialog.dismiss();
   }
 }

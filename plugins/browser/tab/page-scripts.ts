@@ -10,6 +10,9 @@ export interface Probe {
   editable: boolean;
   /** `<div id="x">` of what lies over the element's middle. */
   coveredBy?: string;
+  /** Of an element that takes no input, or that no scrolling brings into view. */
+  inert?: boolean;
+  outside?: boolean;
   /** `<input type="text">` of the element itself. */
   tag: string;
 }
@@ -35,7 +38,16 @@ const PROBE = `
   };
   const out = { tag: describe(element) };
   if (needs.hit && needs.scroll && element.scrollIntoViewIfNeeded) element.scrollIntoViewIfNeeded();
-  const box = element.getBoundingClientRect();
+  let box = element.getBoundingClientRect();
+  const isOutside = () => box.right <= 0 || box.bottom <= 0 || box.x >= innerWidth || box.y >= innerHeight;
+  if (needs.hit && needs.scroll && isOutside()) {
+    // A page may scroll smoothly, and is then still on its way.
+    element.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
+    box = element.getBoundingClientRect();
+    out.outside = isOutside();
+  }
+  const up = (e) => e.parentElement || (e.getRootNode().host || null);
+  for (let e = element; e; e = up(e)) if (e.inert) out.inert = true;
   const style = getComputedStyle(element);
   out.visible = style.visibility === "visible" && style.display !== "none" && (style.display === "contents" || (box.width > 0 && box.height > 0));
   const disabledFieldset = element.closest && element.closest("fieldset[disabled]");
@@ -48,7 +60,6 @@ const PROBE = `
     const root = element.getRootNode();
     const at = (root.elementFromPoint ? root : document).elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
     if (at) {
-      const up = (e) => e.parentElement || (e.getRootNode().host || null);
       const holds = (outer, inner) => { for (let e = inner; e; e = up(e)) if (e === outer) return true; return false; };
       const label = element.labels && Array.from(element.labels).some((l) => holds(l, at));
       if (!holds(element, at) && !holds(at, element) && !label) out.coveredBy = describe(at);
@@ -78,6 +89,15 @@ const ENTRY = `
  */
 export const entryOf = new Function("element", "text", ENTRY) as (element: unknown, text: string) => string;
 
+/** True for a list that holds one value at a time. */
+export const holdsOne = new Function(
+  "element",
+  `
+  const list = element.tagName === "LABEL" ? element.control : element;
+  return Boolean(list) && list.tagName === "SELECT" && !list.multiple;
+`,
+) as (element: unknown) => boolean;
+
 /** Boxes with their refs drawn over the page, in a shadow root that the page's own styles do not reach. */
 export interface Label {
   text: string;
@@ -88,18 +108,19 @@ export interface Label {
 }
 
 const DRAW = `
+  const html = "http://www.w3.org/1999/xhtml";
   const old = document.querySelector("portico-labels");
   if (old) old.remove();
   if (!input.labels.length || !document.documentElement) return;
-  const host = document.createElement("portico-labels");
+  const host = document.createElementNS(html, "portico-labels");
   host.setAttribute("aria-hidden", "true");
   host.style.cssText = "all:initial;position:fixed;left:0;top:0;width:0;height:0;z-index:2147483647;pointer-events:none";
   const root = host.attachShadow({ mode: "closed" });
   for (const label of input.labels) {
-    const box = document.createElement("div");
+    const box = document.createElementNS(html, "div");
     box.style.cssText = "position:fixed;box-sizing:border-box;border:2px solid " + input.color + ";pointer-events:none;left:" + label.x + "px;top:" + label.y + "px;width:" + label.width + "px;height:" + label.height + "px";
     if (label.text) {
-      const tag = document.createElement("div");
+      const tag = document.createElementNS(html, "div");
       tag.textContent = label.text;
       tag.style.cssText = "position:fixed;font:bold 11px/14px monospace;padding:0 3px;color:#fff;background:" + input.color + ";left:" + label.x + "px;top:" + Math.max(0, label.y - 14) + "px";
       root.append(box, tag);

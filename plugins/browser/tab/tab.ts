@@ -154,14 +154,6 @@ export class Tab {
     return url.startsWith("chrome-error:") ? (this.failed?.url ?? url) : url;
   }
 
-  /** The title and the number of elements, or "" and 0 where the page is too busy to say it. */
-  async about(): Promise<{ title: string; elements: number }> {
-    const expression = `[String(document.title), document.getElementsByTagName("*").length]`;
-    const asking = this.cdp.send("Runtime.evaluate", { expression, returnByValue: true });
-    const told = (await attempt(1000, asking, undefined))?.result.value as [unknown, unknown] | undefined;
-    return { title: String(told?.[0] ?? ""), elements: Number(told?.[1] ?? 0) || 0 };
-  }
-
   /** The page wants to go elsewhere; the request for it follows, or not (a mail address, a cancelled one). */
   #expectLeaving(url: string): void {
     if (this.#leaving !== undefined) return;

@@ -21,7 +21,7 @@ test.before(async () => {
       <a href="/t" title="L\u001b]0;x\u0007"><b>l\u0007</b></a>
       <button onclick="alert('A\u001b[31m\u0008')">Ask</button>`,
   });
-  browser = await startBrowser();
+  browser = await startBrowser({ profiles: { usual: { cdpPort: 9222 } } });
   await browser.visit(site.url);
 });
 test.after(async () => {
@@ -142,7 +142,6 @@ test("names that every object has are names like any other", async () => {
 test("a profile that cannot be as it is described is refused", async () => {
   const managed = { name: "far", driver: "managed", cdpUrl: "http://127.0.0.1:1" };
   failed(await browser.post("/profiles/create", managed), 400, "invalid_request_error", "cdpUrl");
-  await browser.post("/profiles/create", { name: "usual", cdpPort: 9222 });
   failed(await browser.post("/start?profile=usual"), 409, "conflict", "9222");
 });
 

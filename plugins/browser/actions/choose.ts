@@ -1,0 +1,18 @@
+/** Options of a list, by value or by label. */
+import { PorticoError } from "portico";
+import type { Locator } from "../drivers/playwright.ts";
+import { holdsOne } from "../tab/page-scripts.ts";
+import type { Trial } from "./elements.ts";
+
+/** Options may come late, but not for ever: one that is missing is told after a moment. */
+const OPTION_MS = 2_000;
+
+/** Chooses these and no others; answers the values that are chosen. 422 where a list that holds one is given more. */
+export const choose =
+  (values: readonly string[], explicit: boolean): Trial["work"] =>
+  async (locator: Locator, { timeout, signal }) => {
+    const several = new Set(values).size;
+    if (several > 1 && (await locator.evaluate(holdsOne, undefined, { timeout, signal })))
+      throw new PorticoError("action_failed", `The list takes one value only, and was given ${several}.`);
+    return locator.selectOption([...values], { timeout: explicit ? timeout : Math.min(timeout, OPTION_MS), signal });
+  };
