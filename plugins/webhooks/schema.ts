@@ -44,11 +44,21 @@ const signingSecret = Type.String({
   description: "What the sender signs with: not empty; the key of a whsec_ has 16 bytes at least.",
 });
 const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems: 1 })]);
+/** Stripe's begin with `whsec_` as well, but are no Base64: any text is a key. */
+const stripeSecret = Type.String({
+  pattern: "^(?!\\s*(?:whsec_)?\\s*$)",
+  expected: "what Stripe signs with: not empty",
+  secret: true,
+});
 
 const hmac = Type.Object({
   header: text("Header that carries the signature."),
-  algorithm: Type.Union([Type.Literal("sha1"), Type.Literal("sha256"), Type.Literal("sha512")], { default: "sha256" }),
-  encoding: Type.Union([Type.Literal("hex"), Type.Literal("base64")], { default: "hex" }),
+  algorithm: Type.Optional(
+    Type.Union([Type.Literal("sha1"), Type.Literal("sha256"), Type.Literal("sha512")], {
+      description: "Default sha256.",
+    }),
+  ),
+  encoding: Type.Optional(Type.Union([Type.Literal("hex"), Type.Literal("base64")], { description: "Default hex." })),
   prefix: Type.Optional(Type.String({ description: "What stands before the signature: `sha256=`." })),
   secret: Type.Optional(secrets),
 });
@@ -57,12 +67,19 @@ const scheme = Type.Union(
   (["github", "gitlab", "stripe", "slack", "linear", "shopify", "standard"] as const).map((name) => Type.Literal(name)),
 );
 
-const verify = Type.Object(
-  {
-    scheme: Type.Optional(Type.Union([scheme, Type.Object({ hmac })])),
-    hmac: Type.Optional(hmac),
-    secret: Type.Optional(secrets),
-  },
+const verify = Type.Union(
+  [
+    Type.Object({
+      scheme: Type.Optional(Type.Union([scheme, Type.Object({ hmac })])),
+      hmac: Type.Optional(hmac),
+      secret: Type.Optional(secrets),
+    }),
+    Type.Object({
+      scheme: Type.Literal("stripe"),
+      hmac: Type.Optional(hmac),
+      secret: Type.Union([stripeSecret, Type.Array(stripeSecret, { minItems: 1 })]),
+    }),
+  ],
   { description: "Checks the sender's signature over the raw body; takes the place of the token." },
 );
 

@@ -129,6 +129,23 @@ test("a signing secret that anybody could guess is an error of the configuration
   assert.match(problem, "webhooks.mappings.x.verify.secret");
 });
 
+test("Stripe's secrets are texts, not Base64: a short one is taken, an empty one is not", async () => {
+  for (const [secret, fits] of [
+    ["whsec_test_secret", true],
+    [["whsec_test_secret", "whsec_5f0c"], true],
+    ["whsec_", false],
+    [["whsec_test_secret", " "], false],
+  ] as const) {
+    const config = { webhooks: { mappings: { x: { verify: { scheme: "stripe", secret } } } } };
+    const started = await startGateway({ config }).then(
+      (one) => one.stop().then(() => true),
+      (error) => error.message,
+    );
+    if (fits) assert.is(started, true);
+    else assert.match(started, "webhooks.mappings.x.verify.secret");
+  }
+});
+
 test("a caller who waits gets the status of the model's refusal", async () => {
   const upstream = await startUpstream((seen, res) => {
     const status = Number([...seen.raw.matchAll(/status (\d+)/g)].at(-1)?.[1]);
