@@ -46,6 +46,7 @@ const NETWORK: Record<string, string> = {
   ERR_CONNECTION_TIMED_OUT: "the connection timed out",
   ERR_TIMED_OUT: "the connection timed out",
   ERR_NAME_NOT_RESOLVED: "the host name does not resolve",
+  ERR_NETWORK_CHANGED: "the network changed while it was loading",
   ERR_INTERNET_DISCONNECTED: "the browser is set offline (POST /set/offline)",
   ERR_EMPTY_RESPONSE: "the server closed the connection without an answer",
   ERR_TOO_MANY_REDIRECTS: "there are too many redirects",

@@ -1,22 +1,18 @@
 /** Tabs and navigation. */
-import { PorticoError } from "portico";
+import { isPorticoError, PorticoError } from "portico";
 import { attempt, left, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
+import { goTo, LOAD_GRACE_MS, overChanges, type WaitUntil } from "../tab/loading.ts";
 import { endScript } from "../tab/runaway.ts";
 import type { Tab } from "../tab/tab.ts";
 import { blank, checkAddress, checkShown, type Common, type Op } from "./op.ts";
-
-type WaitUntil = "load" | "domcontentloaded" | "networkidle" | "commit";
 
 interface NavigateInput extends Common {
   url: string;
   waitUntil?: WaitUntil;
 }
-
-/** Where the caller names no waitUntil: the document must be there, the rest gets a few seconds more. */
-const LOAD_GRACE_MS = 5_000;
 
 export async function listTabs(op: Op): Promise<object> {
   if (!op.session.running) return { running: false, tabs: [] };
@@ -43,57 +39,6 @@ function refused(op: Op, since: number, host?: string): PorticoError | undefined
   return new PorticoError("navigation_blocked", message, { details: { reason, host: denial.host } });
 }
 
-const INTERRUPTED = /is interrupted by another navigation to "([^"]*)"/;
-
-const ERROR_PAGE_MS = 400;
-const MOST_TRIES = 3;
-
-async function go(
-  tab: Tab,
-  url: string,
-  waitUntil: WaitUntil | undefined,
-  timeoutMs: number,
-): Promise<Response | null> {
-  const start = Date.now();
-  const before = tab.url;
-  let answered: Response | null = null;
-  const note = (response: Response): void => {
-    if (response.request().isNavigationRequest() && response.url() === url) answered = response;
-  };
-  tab.page.on("response", note);
-  const open = (): Promise<Response | null> => {
-    const timeout = left(start, timeoutMs);
-    return within(
-      timeout + 500,
-      "Loading the page",
-      tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout }),
-    );
-  };
-  const attemptAt = async (tries: number): Promise<Response | null> => {
-    try {
-      return await open();
-    } catch (error) {
-      const text = (error as Error).message;
-      const other = INTERRUPTED.exec(text)?.[1];
-      // The page is there already, and what it does next is a navigation of its own.
-      if (other === url) return answered;
-      // What an earlier navigation came to (its page, its error page, the blank one) may be late and push this one aside.
-      const late = other !== undefined && (other === before || /^(chrome-error:|about:blank)/.test(other));
-      if (late && tries < MOST_TRIES) return attemptAt(tries + 1);
-      // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
-      if (text.includes("net::ERR_") && !text.includes("ERR_ABORTED")) {
-        await attempt(ERROR_PAGE_MS, tab.page.waitForURL(/^chrome-error:/, { waitUntil: "commit" }), undefined);
-      }
-      throw error;
-    }
-  };
-  const response = await attemptAt(1).finally(() => tab.page.off("response", note));
-  if (waitUntil === undefined) {
-    await attempt(Math.min(LOAD_GRACE_MS, left(start, timeoutMs)), tab.page.waitForLoadState("load"), undefined);
-  }
-  return response;
-}
-
 /** Loads an address into a tab and says how it went. */
 async function load(
   op: Op,
@@ -105,7 +50,7 @@ async function load(
   const since = Date.now();
   let response: Response | null;
   try {
-    response = await go(tab, url, input.waitUntil, timeoutMs);
+    response = await goTo(tab, url, input.waitUntil, timeoutMs);
   } catch (error) {
     throw await explain(op, tab, error, since, url, timeoutMs);
   }
@@ -219,6 +164,14 @@ async function describe(op: Op, tab: Tab): Promise<TabInfo> {
   return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
 }
 
+function explainRaw(op: Op, error: Error, since: number, url: string): PorticoError {
+  if (isPorticoError(error)) return error;
+  const blocked = NOT_CONNECTED.test(error.message) ? refused(op, since, new URL(url).hostname) : undefined;
+  if (blocked !== undefined) return blocked;
+  const network = networkFailure(error.message) ?? error.message;
+  return new PorticoError("action_failed", `The page could not be loaded: ${network}.`, { param: "url", cause: error });
+}
+
 /** Without the library: over plain DevTools. */
 async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> {
   const { cdp } = op.session;
@@ -227,22 +180,16 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
   const { targetId } = await within(10_000, "Opening a tab", creating);
   const tab = await op.session.rawTab(targetId);
   try {
-    const { errorText } = await within(
-      timeoutMs,
-      "Loading the page",
-      tab.send<{ errorText?: string }>("Page.navigate", { url }),
-    );
+    await overChanges(since + timeoutMs, async () => {
+      const navigating = tab.send<{ errorText?: string }>("Page.navigate", { url });
+      const { errorText } = await within(left(since, timeoutMs), "Loading the page", navigating);
+      if (errorText) throw new Error(errorText);
+    }).catch((error: Error) => {
+      throw explainRaw(op, error, since, url);
+    });
     const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
     const loading = tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true });
     await attempt(Math.min(LOAD_GRACE_MS, left(since, timeoutMs)), loading, {});
-    const blocked = NOT_CONNECTED.test(errorText ?? "") ? refused(op, since, new URL(url).hostname) : undefined;
-    if (blocked !== undefined) throw blocked;
-    if (errorText)
-      throw new PorticoError(
-        "action_failed",
-        `The page could not be loaded: ${networkFailure(errorText) ?? errorText}.`,
-        { param: "url" },
-      );
     const info = (await op.session.tabs.list()).find((one) => one.targetId === targetId);
     await checkShown(op, info?.url ?? "");
     op.session.tabs.use(targetId);

@@ -6,7 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isInside, runInside } from "../../support/machine/in-namespace.ts";
+import { isInside, runInside, START_NETWORK } from "../../support/machine/in-namespace.ts";
 import { until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
@@ -34,17 +34,19 @@ test("the node's network is the browser's, and a cut cable is found out and mend
     return runInside(import.meta.filename, {
       kinds: "mn",
       needs: "no network namespace can be made: 'ip' (iproute2) is needed",
-      setUp: "mount -t tmpfs tmpfs /run && ip link set lo up",
+      setUp: "mount -t tmpfs tmpfs /run",
     });
+  spawnSync(inside[0] as string, [...inside.slice(1), "sh", "-c", START_NETWORK]);
   ip("link", "set", inner, "netns", space);
   ip("addr", "add", `${gatewayAddress}/24`, "dev", outer);
   ip("link", "set", outer, "up");
   for (const words of [
     ["addr", "add", `10.213.${third}.2/24`, "dev", inner],
     ["link", "set", inner, "up"],
-    ["link", "set", "lo", "up"],
   ])
     assert.ok(ip("-n", space, ...words), words.join(" "));
+  const link = () => String(spawnSync("ip", ["-n", space, "link", "show", inner]).stdout);
+  await until("the link to come up", () => link().includes("state UP"));
 
   const config = { gateway: { bind: "0.0.0.0", auth: { token: "over-the-wire" }, nodes: { heartbeatMs: 2000 } } };
   const browser = await startBrowser({ executablePath: "/nowhere/chrome" }, { config });

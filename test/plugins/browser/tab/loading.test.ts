@@ -1,0 +1,119 @@
+/**
+ * The network changes while a page is on its way, as where a laptop changes its Wi-Fi. In a network of its own: browsers of
+ * other tests have theirs.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { suite } from "../../../support/suite.ts";
+import * as assert from "uvu/assert";
+import { networkFailure } from "../../../../plugins/browser/failures.ts";
+import { overChanges } from "../../../../plugins/browser/tab/loading.ts";
+import { isInside, runInside } from "../../../support/machine/in-namespace.ts";
+import { until } from "../../../support/until.ts";
+import { type BrowserGateway, startBrowser } from "../support.ts";
+
+const test = suite("browser: a network that changes");
+const changed = new Error("page.goto: net::ERR_NETWORK_CHANGED at http://10.99.0.2/");
+
+const ip = (...words: string[]) => execFileSync("ip", words);
+
+/** Packets to 10.99.<n>.2 get lost, until that address is this machine's own. */
+function lostNetwork(n: number): { host: string; comesBack(): void } {
+  const [here, there] = [`lost${n}a`, `lost${n}b`];
+  const host = `10.99.${n}.2`;
+  ip("link", "add", here, "type", "veth", "peer", "name", there);
+  ip("link", "set", there, "up");
+  ip("link", "set", here, "up");
+  ip("addr", "add", `10.99.${n}.1/24`, "dev", here);
+  ip("neigh", "add", host, "lladdr", "02:00:00:00:00:01", "dev", here, "nud", "permanent");
+  return { host, comesBack: () => void ip("addr", "add", `${host}/32`, "dev", "lo") };
+}
+
+/** Whether a connection to that host is not made yet. */
+function isConnecting(host: string): boolean {
+  const address = Buffer.from(host.split(".").map(Number)).reverse().toString("hex").toUpperCase();
+  const rows = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
+  const fields = rows.map((row) => row.trim().split(/\s+/));
+  return fields.some(([, , remote, state]) => remote?.startsWith(address) && state === "02");
+}
+
+/** While a page is on its way the network changes: that breaks off the load, and its server is there for the next one. */
+async function loadsAllTheSame(browser: BrowserGateway, route: string, n: number): Promise<void> {
+  const server = createServer((_, res) => res.end("<title>here again</title>"));
+  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
+  const { host, comesBack } = lostNetwork(n);
+  const loading = browser.post(route, { url: `http://${host}:${(server.address() as AddressInfo).port}/` });
+  await until("the first load", () => isConnecting(host));
+  comesBack();
+  const { status, body } = await loading;
+  server.close();
+  assert.is(status, 200, JSON.stringify(body));
+  const { tabs } = (await browser.get("/tabs")).body;
+  assert.ok(
+    tabs.some(({ title }: { title: string }) => title === "here again"),
+    JSON.stringify(tabs),
+  );
+}
+
+if (isInside) {
+  let browser: BrowserGateway;
+  test.after.each(() => browser.stop());
+
+  test("a page is loaded again", async () => {
+    browser = await startBrowser();
+    await browser.post("/tabs/open", { url: "about:blank" });
+    await loadsAllTheSame(browser, "/navigate", 0);
+    await loadsAllTheSame(browser, "/tabs/open", 1);
+    const { requests } = (await browser.get("/requests")).body;
+    const failures = requests.map(({ failure }: { failure: string | null }) => failure);
+    assert.equal(failures, ["net::ERR_NETWORK_CHANGED", null]);
+  });
+
+  test("without the automation library, too", async () => {
+    process.env["PORTICO_BROWSER_LIBRARY"] = "absent";
+    browser = await startBrowser();
+    await loadsAllTheSame(browser, "/tabs/open", 2);
+  });
+} else {
+  test("a page is loaded again, with and without the automation library", () =>
+    runInside(import.meta.filename, {
+      kinds: "mn",
+      needs: "no network namespace can be made: 'ip' (iproute2) is needed",
+    }));
+}
+
+test("again where the network changes again", async () => {
+  let loads = 0;
+  const load = async (): Promise<string> => {
+    loads += 1;
+    if (loads < 3) throw changed;
+    return "loaded";
+  };
+  assert.equal([await overChanges(Date.now() + 60_000, load), loads], ["loaded", 3]);
+});
+
+test("not beyond the time that the caller gives it", async () => {
+  let loads = 0;
+  const load = (): Promise<void> => {
+    loads += 1;
+    return Promise.reject(changed);
+  };
+  const failure = await overChanges(Date.now() + 10, load).catch((error: Error) => error);
+  assert.equal([failure, loads], [changed, 1]);
+  assert.is(networkFailure(changed.message), "the network changed while it was loading");
+});
+
+test("what fails for another reason is not loaded again", async () => {
+  let loads = 0;
+  const refused = new Error("page.goto: net::ERR_CONNECTION_REFUSED at http://10.99.0.2/");
+  const load = (): Promise<void> => {
+    loads += 1;
+    return Promise.reject(refused);
+  };
+  const failure = await overChanges(Date.now() + 60_000, load).catch((error: Error) => error);
+  assert.equal([failure, loads], [refused, 1]);
+});
+
+test.run();
