@@ -84,8 +84,7 @@ function finish(routing: Routing, model: string, found: Candidate[], only: strin
 
 function hint(routing: Routing, model: string): string {
   if (routing.aliases().has(model)) return ": none of the targets of this alias names an enabled channel";
-  const slash = model.indexOf("/");
-  const channel = routing.channels().get(slash === -1 ? model : model.slice(0, slash));
+  const channel = routing.channels().get(model) ?? namedChannel(routing.channels(), model);
   if (channel !== undefined && !channel.enabled) return `: the channel \`${channel.name}\` is switched off`;
   return "";
 }
@@ -97,15 +96,25 @@ function resolveName(routing: Routing, model: string, depth: number): Candidate[
   const alias = routing.aliases().get(model);
   if (alias !== undefined && depth < MAX_DEPTH) return resolveAlias(routing, alias, depth);
   const channels = routing.channels();
-  const slash = model.indexOf("/");
-  if (slash > 0) {
-    const channel = channels.get(model.slice(0, slash));
-    if (channel !== undefined && slash + 1 < model.length)
-      return channel.enabled ? [{ channel, model: model.slice(slash + 1) }] : [];
-  }
+  const channel = namedChannel(channels, model);
+  if (channel !== undefined) return channel.enabled ? [{ channel, model: model.slice(channel.name.length + 1) }] : [];
   const own = channels.get(model);
   if (own?.builtin === true && own.enabled) return [{ channel: own, model }];
   return resolveListed(routing, model);
+}
+
+/** Whose name stands before a slash and a model. */
+function namedChannel(channels: ReadonlyMap<string, Channel>, model: string): Channel | undefined {
+  const slash = model.indexOf("/");
+  if (slash <= 0 || slash + 1 === model.length) return undefined;
+  const first = channels.get(model.slice(0, slash));
+  if (first !== undefined) return first;
+  for (const channel of channels.values()) {
+    const { length } = channel.name;
+    if (length > slash && length + 1 < model.length && model.startsWith(channel.name) && model[length] === "/")
+      return channel;
+  }
+  return undefined;
 }
 
 function resolveAlias(routing: Routing, alias: AliasConfig, depth: number): Candidate[] | Promise<Candidate[]> {

@@ -52,6 +52,16 @@ test("a name with slashes goes by its first part, or by a list", async () => {
   assert.equal(await names(routes, "meta/llama"), ["b:meta/llama"]);
 });
 
+test("a channel's own name may hold slashes; of two that fit, the shorter one is meant", async () => {
+  const channels = { "team/eu": { models: ["m"] }, "team/off": { enabled: false }, a: {}, "a/b": {} };
+  const routes = routing(channels, {}, { a: [], "a/b": [] });
+  assert.equal(await names(routes, "team/eu/m"), ["team/eu:m"]);
+  assert.equal(await names(routes, "team/eu/meta/llama"), ["team/eu:meta/llama"]);
+  assert.equal(await names(routes, "a/b/m"), ["a:b/m"]);
+  for (const name of ["team/eu", "team/eu/", "team/off/m", "team/m", "/m"])
+    assert.is(await fails(routes, name), "model_not_found", name);
+});
+
 test("several channels: priority first, weights within one", async () => {
   const routes = routing({
     low: { models: ["m"], priority: -1 },
