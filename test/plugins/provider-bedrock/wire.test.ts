@@ -269,7 +269,7 @@ test("errors by the exception's name", () => {
     [408, "ModelTimeoutException", "timeout"],
     [424, "ModelErrorException", "upstream"],
     [429, "ThrottlingException", "rate_limit"],
-    [429, "ModelNotReadyException", "overloaded"],
+    [429, "ModelNotReadyException", "rate_limit"],
     [500, "InternalServerException", "upstream"],
     [503, "ServiceUnavailableException", "overloaded"],
   ];

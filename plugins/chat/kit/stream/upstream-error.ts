@@ -83,13 +83,19 @@ export function kindOfStatus(status: number): UpstreamKind {
 
 /**
  * The kind that a body names. Its general words ("bad request", "error") count only where the status has none of its own:
- * a 401 is about our key and a 500 the upstream's fault, whatever the body calls them.
+ * a 401 is about our key and a 500 the upstream's fault, whatever the body calls them. So is it with a want of capacity: a
+ * 429 is a rate limit and a 503 an overload.
  */
 export function namedKind(named: UpstreamKind | undefined, status: number): UpstreamKind {
   const byStatus = kindOfStatus(status);
+  if (isCapacity(named) && isCapacity(byStatus)) return byStatus;
   const exact = named !== undefined && named !== "request" && named !== "upstream";
   if (exact || (named !== undefined && byStatus === "upstream" && status < 500)) return named;
   return byStatus;
+}
+
+function isCapacity(kind: UpstreamKind | undefined): boolean {
+  return kind === "rate_limit" || kind === "overloaded";
 }
 
 /**
