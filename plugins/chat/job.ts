@@ -48,6 +48,8 @@ export interface Worker {
 /** What an alias makes of a request; without `apply`, nothing. */
 export interface Shaping {
   readonly apply: ((request: ChatRequest) => ChatRequest) | undefined;
+  /** The same for the members of a text completion. */
+  readonly completion?: ((members: Record<string, unknown>) => Record<string, unknown>) | undefined;
 }
 
 const NONE: readonly string[] = [];

@@ -11,10 +11,16 @@ export interface AliasShape extends Shaping {
 }
 
 type Settings = Exclude<AliasConfig, string>;
+type Params = NonNullable<Settings["params"]>;
 
 const shapes = new WeakMap<Settings, AliasShape>();
 /** The gateway's own to say. */
 const OURS = ["model", "models", "messages", "stream", "stream_options"];
+/** What text completions do not have, or have in another form. */
+const CHAT_ONLY = [
+  ...["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "audio"],
+  ...["reasoning_effort", "logprobs", "top_logprobs", "modalities", "prediction", "verbosity", "web_search_options"],
+];
 
 /** Undefined where the alias says nothing but its targets. */
 export function shapeOf(alias: Settings): AliasShape | undefined {
@@ -24,6 +30,7 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
   if (shape === undefined) {
     shape = {
       apply: params === undefined && system === undefined ? undefined : (request) => shaped(request, alias),
+      completion: params && ((members) => withParams(members, forCompletions(params))),
       fallbackOn: new Set(fallbackOn),
       cache: cache && new ResponseCache(cache),
     };
@@ -33,7 +40,13 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
 }
 
 function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
-  const out: Record<string, unknown> = { ...request };
+  const out = withParams(request, params);
+  const instruction: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
+}
+
+function withParams(request: Record<string, unknown>, params: Params | undefined): Record<string, unknown> {
+  const out = { ...request };
   for (const [name, value] of settable(params?.default)) {
     if (namesOf(name).every((one) => out[one] == null)) out[name] = value;
   }
@@ -42,8 +55,18 @@ function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest
     out[name] = value;
   }
   for (const [name, most] of Object.entries(params?.max ?? {})) limit(out, name, most);
-  const instruction: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
-  return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
+  return out;
+}
+
+/** Those that `/v1/completions` has as well, by its own name for the tokens. */
+function forCompletions({ default: defaults, force, max }: Params): Params {
+  const own = <T>(values: Record<string, T> = {}): Record<string, T> =>
+    Object.fromEntries(
+      Object.entries(values)
+        .filter(([name]) => !CHAT_ONLY.includes(name))
+        .map(([name, value]) => [TOKENS.includes(name) ? "max_tokens" : name, value]),
+    );
+  return { default: own(defaults), force: own(force), max: own(max) };
 }
 
 const settable = (params: Record<string, unknown> = {}) =>

@@ -56,7 +56,7 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
   const text = changedText(job, request);
   const { route } = request;
   const refuse = (channel: string) => unsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
-  const provider = (name: string) => forwarder(engine.provider(name), request, text, refuse);
+  const provider = (name: string) => forwarder(engine.provider(name), shapedBy(job, request), text, refuse);
   try {
     const talk = () => converse({ ...engine, provider }, job);
     const judged = judgesRoute(events, request.route);
@@ -70,6 +70,15 @@ async function begin(endpoint: Endpoint, call: Call, request: ForwardRequest, jo
     markFailure(call.res, job, error);
     throw error;
   }
+}
+
+/** The request as the alias of the target that is asked shapes it: a text completion; what is no chat goes as it is. */
+function shapedBy(job: Job, request: ForwardRequest): ForwardRequest {
+  const shape = request.route === "completions" ? job.shapedBy?.completion : undefined;
+  const { fields: given } = request;
+  if (shape === undefined || given === undefined) return request;
+  const fields = (text: string | undefined) => shape(given(text));
+  return { ...request, fields, body: (model, text) => JSON.stringify({ ...fields(text), model }) };
 }
 
 /** Undefined where hooks left the text as it was. */

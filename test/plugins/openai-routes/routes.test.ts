@@ -27,6 +27,12 @@ function json(res: ServerResponse, body: unknown, status = 200): void {
 }
 const bodyOf = (one: Seen | undefined) => JSON.parse(String(one?.body)) as Record<string, unknown>;
 
+const params = {
+  default: { temperature: 0.5, reasoning_effort: "low" },
+  force: { seed: 1, model: "other" },
+  max: { max_completion_tokens: 10, n: 2 },
+};
+
 test.before(async () => {
   server = createServer((req, res) => {
     const parts: Buffer[] = [];
@@ -55,7 +61,12 @@ test.before(async () => {
         claude: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["claude-x"] },
         fim: { provider: "mistral", baseUrl: root, apiKey: "k", models: ["codestral"] },
       },
-      models: { hear: "main/whisper-1", code: "fim/codestral", both: { targets: ["claude/claude-x", "main/gpt-x"] } },
+      models: {
+        hear: "main/whisper-1",
+        code: "fim/codestral",
+        both: { targets: ["claude/claude-x", "main/gpt-x"] },
+        shaped: { targets: ["main/gpt-x", "fim/codestral"], system: "S", params },
+      },
       gateway: {
         keys: {
           ears: { hash: hashOf("pk_ears"), models: ["hear"] },
@@ -110,6 +121,25 @@ test("completions, whole and streamed, as they are but for the model's name", as
   let text = "";
   for await (const part of await client.completions.create({ ...request, stream: true })) text += part.choices[0]?.text;
   assert.is(text, "Hello");
+});
+
+test("an alias's params hold for text completions too, those of chat alone do not", async () => {
+  const asked = async (request: object) => {
+    await client.completions.create({ model: "shaped", prompt: "x", ...request });
+    const { model, prompt, ...rest } = bodyOf(seen.at(-1));
+    assert.equal([model, prompt], ["gpt-x", "x"]);
+    return rest;
+  };
+  assert.equal(await asked({ max_tokens: 100, n: 5, seed: 7, best_of: 3 }), {
+    ...{ max_tokens: 10, n: 2, seed: 1, best_of: 3, temperature: 0.5 },
+  });
+  assert.equal(await asked({ max_tokens: 3, temperature: 1 }), { max_tokens: 3, temperature: 1, seed: 1 });
+  assert.equal(await asked({}), { max_tokens: 10, temperature: 0.5, seed: 1 });
+  respond = (one, res) =>
+    one.path === "/v1/completions" ? json(res, { error: { message: "no" } }, 500) : json(res, { choices: [] });
+  await client.completions.create({ model: "shaped", prompt: "x", max_tokens: 100 });
+  const fim = bodyOf(seen.at(-1));
+  assert.equal([fim["max_tokens"], fim["random_seed"], fim["model"]], [10, 1, "codestral"]);
 });
 
 test("images, moderations and rerank", async () => {
