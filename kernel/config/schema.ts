@@ -11,17 +11,16 @@ const oneOf = <const W extends readonly string[]>(words: W, preset: W[number], d
     { default: preset, description },
   );
 
+const secret = { minLength: 1, secret: true };
 const auth = {
   token: Type.Optional(
     text("Bearer token of the owner. Generated where neither token nor password is set.", {
-      minLength: 1,
+      ...secret,
       pattern: "^\\S+$",
-      secret: true,
+      expected: "free of white space",
     }),
   ),
-  password: Type.Optional(
-    text("Password of the owner, for the browser control and HTTP basic.", { minLength: 1, secret: true }),
-  ),
+  password: Type.Optional(text("Password of the owner, for the browser control and HTTP basic.", secret)),
 };
 
 const http = {

@@ -22,6 +22,7 @@ const parameters = Type.Object({
   note: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
+      expected: "letters, digits, dashes and underscores, at most 100",
       description: "append: the note in memory/ it belongs to, such as 2026-11-22 or travel; default: MEMORY.md",
     }),
   ),

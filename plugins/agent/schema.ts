@@ -11,6 +11,9 @@ const tools = Type.Object(
   { description: "Which tools the agent may call." },
 );
 
+const clock = (description: string) =>
+  Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", expected: "a time of day like 08:00", description });
+
 const heartbeat = Type.Object({
   every: Type.Union([Type.String(), Type.Number({ minimum: 0 })], {
     default: "30m",
@@ -18,8 +21,8 @@ const heartbeat = Type.Object({
   }),
   activeHours: Type.Optional(
     Type.Object({
-      start: Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", description: "08:00" }),
-      end: Type.String({ pattern: "^([01]?\\d|2[0-4]):[0-5]\\d$", description: "22:00; before start: over midnight" }),
+      start: clock("08:00"),
+      end: clock("22:00; before start: over midnight"),
       tz: Type.Optional(Type.String({ description: "An IANA zone; default: the machine's." })),
     }),
   ),

@@ -4,21 +4,35 @@ import { type Logger, type Static, Type } from "portico";
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
 const optional = Type.Optional;
-const color = Type.String({ pattern: "^#[0-9a-fA-F]{6}$", description: "Hex colour, #rrggbb." });
+/** Patterns with the words for what fits them. */
+export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3b6ea8" };
+export const WEB_ADDRESS = { pattern: "^https?://", expected: "an http or https address" };
+export const CDP_ADDRESS = { pattern: "^(https?|wss?)://", expected: "an http, https, ws or wss address" };
+
+const color = Type.String({ ...COLOR, description: "Hex colour, #rrggbb." });
+
+const ALLOWED_ARGUMENT =
+  "a switch (--lang=de) that opens no port, passes no proxy, reads or writes no file and takes no protection away";
 
 /** Of managed profiles only. */
 export const LaunchSettings = {
   proxy: optional(
     Type.String({
       pattern: "^(https?|socks5)://[^\\s]+$",
+      expected: "an http, https or socks5 address",
       description: "A further proxy behind the filtering one; may hold credentials.",
     }),
   ),
   userAgent: optional(
-    Type.String({ pattern: "^[\\x20-\\x7e]+$", maxLength: 1000, description: "In place of the browser's own." }),
+    Type.String({
+      pattern: "^[\\x20-\\x7e]+$",
+      expected: "one line of ASCII",
+      maxLength: 1000,
+      description: "In place of the browser's own.",
+    }),
   ),
   args: optional(
-    Type.Array(Type.String({ pattern: LAUNCH_ARGUMENT, maxLength: 2000 }), {
+    Type.Array(Type.String({ pattern: LAUNCH_ARGUMENT, expected: ALLOWED_ARGUMENT, maxLength: 2000 }), {
       maxItems: 100,
       description:
         "Further --switches of the browser. Refused are those that would open a port, pass the proxy, read or write files, run programs, or take protection away.",
@@ -37,7 +51,7 @@ export const ProfileConfig = Type.Object(
     ),
     cdpUrl: optional(
       Type.String({
-        pattern: "^(https?|wss?)://",
+        ...CDP_ADDRESS,
         description: "A browser that runs elsewhere; may hold credentials.",
       }),
     ),
@@ -72,7 +86,7 @@ export const BrowserConfig = Type.Object(
     ),
     cdpUrl: optional(
       Type.String({
-        pattern: "^(https?|wss?)://",
+        ...CDP_ADDRESS,
         description: "Older single-profile form of profiles.<name>.cdpUrl.",
       }),
     ),
@@ -86,7 +100,7 @@ export const BrowserConfig = Type.Object(
       minimum: 50,
       description: "For the WebSocket handshake with a remote browser, ms.",
     }),
-    color: Type.String({ default: "#3B6EA8", pattern: "^#[0-9a-fA-F]{6}$" }),
+    color: Type.String({ default: "#3B6EA8", ...COLOR }),
     headless: optional(Type.Boolean({ description: "Default: true where there is no display." })),
     noSandbox: Type.Boolean({ default: false }),
     attachOnly: Type.Boolean({ default: false }),

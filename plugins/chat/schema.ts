@@ -11,6 +11,7 @@ export const ChannelConfig = Type.Object({
   baseUrl: Type.Optional(
     Type.String({
       pattern: "^https?://",
+      expected: "an http or https address",
       description: "openai: with its /v1; every other provider: the host root",
     }),
   ),
@@ -21,6 +22,7 @@ export const ChannelConfig = Type.Object({
   proxy: Type.Optional(
     Type.String({
       pattern: "^https?://",
+      expected: "an http or https address",
       description: "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
     }),
   ),

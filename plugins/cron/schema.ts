@@ -51,7 +51,7 @@ export const Payload = Type.Union([
   Type.Object(
     {
       kind: Type.Literal("hook"),
-      event: Type.String({ pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$", description: "such as report:daily" }),
+      event: Type.String({ pattern: "^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$", expected: "a name like report:daily" }),
       context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     },
     closed,

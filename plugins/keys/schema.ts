@@ -24,6 +24,7 @@ const limits = {
   expires: Type.Optional(
     Type.String({
       pattern: "^\\d{4}-\\d{2}-\\d{2}(T.+)?$",
+      expected: "a date like 2026-12-31, or a time like 2026-12-31T12:00Z",
       description: "A date (the key works until it is over, in UTC) or a time in ISO form.",
     }),
   ),
@@ -32,6 +33,7 @@ const limits = {
 const Key = Type.Object({
   hash: Type.String({
     pattern: "^sha256:[0-9a-f]{64}$",
+    expected: "sha256: and 64 hexadecimal digits",
     secret: true,
     description: "SHA-256 of the key, in hex. The key itself is kept nowhere.",
   }),
@@ -45,7 +47,7 @@ export const createRequest = Type.Object(
   {
     name: Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-      description: "Letters, digits, dots, dashes and underscores; at most 64.",
+      expected: "letters, digits, dots, dashes and underscores, at most 64",
     }),
     ...limits,
   },

@@ -32,7 +32,11 @@ export const NodesConfig = Type.Object(
 export const NodeHostConfig = Type.Object(
   {
     gateway: Type.Optional(
-      Type.String({ pattern: "^(https?|wss?)://", description: "The gateway's address, for `portico node`." }),
+      Type.String({
+        pattern: "^(https?|wss?)://",
+        expected: "an http, https, ws or wss address",
+        description: "The gateway's address, for `portico node`.",
+      }),
     ),
     token: Type.Optional(Type.String({ minLength: 1, secret: true, description: "The gateway's token." })),
     name: Type.Optional(Type.String({ description: "What the gateway calls this node; default: the host name." })),

@@ -3,7 +3,8 @@ import { type Static, Type } from "portico";
 import { deliverySchema } from "portico/cron";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
-const secret = (description: string) => Type.String({ minLength: 1, pattern: "^\\S+$", secret: true, description });
+const secret = (description: string) =>
+  Type.String({ minLength: 1, pattern: "^\\S+$", expected: "free of white space", secret: true, description });
 
 const rateLimit = Type.Object({
   maxRequests: Type.Integer({ minimum: 1, default: 1000, description: "Accepted requests in any window." }),
@@ -141,6 +142,7 @@ export const webhooksSchema = Type.Object(
     path: Type.String({
       default: "/hooks",
       pattern: "^(/[A-Za-z0-9._~-]+)+/?$",
+      expected: "a path like /hooks",
       description: "Prefix of the endpoints.",
     }),
     maxBodyBytes: Type.Integer({ minimum: 1, default: 1024 * 1024 }),

@@ -94,8 +94,11 @@ export async function setTimezone(op: Op, input: { timezoneId?: string; clear?: 
   const { timezoneId } = input;
   if (input.clear || timezoneId === "") return set(op, "timezoneId", undefined);
   if (timezoneId === undefined) throw bad("timezoneId is missing: for example Europe/Berlin, or clear.", "timezoneId");
+  let zone = timezoneId;
   try {
-    new Intl.DateTimeFormat("en", { timeZone: timezoneId });
+    const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: timezoneId }).resolvedOptions();
+    // The browser minds capitals. An older name of a zone (US/Pacific) is passed on as it is.
+    if (timeZone.toLowerCase() === timezoneId.toLowerCase()) zone = timeZone;
   } catch (error) {
     throw bad(
       `${JSON.stringify(timezoneId.slice(0, 80))} is not a time zone (Europe/Berlin, UTC, …).`,
@@ -103,7 +106,7 @@ export async function setTimezone(op: Op, input: { timezoneId?: string; clear?: 
       error,
     );
   }
-  return set(op, "timezoneId", timezoneId);
+  return set(op, "timezoneId", zone);
 }
 
 export async function setLocale(op: Op, input: { locale?: string; clear?: boolean }): Promise<object> {

@@ -1,5 +1,6 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
+import { parseUrl } from "portico/strings";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
@@ -21,6 +22,7 @@ interface CookieInput {
 
 /** All cookies of the profile, or those that a request to `url` would carry. */
 export async function cookies(op: Op, input: Common & { url?: string }): Promise<object> {
+  if (input.url !== undefined) webAddress(input.url, "url");
   const found = await within(
     STATE_MS,
     "Reading the cookies",
@@ -34,7 +36,7 @@ export async function cookies(op: Op, input: Common & { url?: string }): Promise
 export async function setCookie(op: Op, input: Common & { cookie: CookieInput }): Promise<object> {
   const { cookie } = input;
   const { context } = op.session;
-  const given: CookieInput & { url?: string } = { ...cookie };
+  const given: CookieInput = { ...cookie };
   if (given.url === undefined && given.domain === undefined) {
     // Without a place the cookie belongs to the page that the tab shows.
     const tab = await readableTab(op, input.targetId, input.timeoutMs);
@@ -47,18 +49,34 @@ export async function setCookie(op: Op, input: Common & { cookie: CookieInput })
   if (given.url !== undefined && given.domain !== undefined) {
     throw new PorticoError("invalid_request_error", "cookie takes url or domain, not both.", { param: "cookie.url" });
   }
-  if (given.domain !== undefined) given.path ??= "/";
-  if (given.url !== undefined) delete given.path;
+  const placed = inItsPlace(given);
   try {
-    await within(STATE_MS, "Setting the cookie", context.addCookies([given]));
+    await within(STATE_MS, "Setting the cookie", context.addCookies([placed]));
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw new PorticoError("invalid_request_error", `The browser refused the cookie: ${headline(error)}`, {
-      param: "cookie",
-      cause: error,
-    });
+    throw refusedCookie(headline(error), error);
   }
   return { ok: true };
+}
+
+const refusedCookie = (reason: string, cause?: unknown): PorticoError =>
+  new PorticoError("invalid_request_error", `The browser refused the cookie: ${reason}`, { param: "cookie", cause });
+
+/** By domain and path: of a cookie with an address the library takes both, and `secure`, from that alone. */
+function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
+  // The browser leaves it out without a word.
+  if (cookie.sameSite === "None" && !(cookie.secure ?? url?.startsWith("https:")))
+    throw refusedCookie("with sameSite None it must be secure.");
+  if (url === undefined) return { ...cookie, path: cookie.path ?? "/" };
+  const { hostname, pathname, protocol } = webAddress(url, "cookie.url");
+  const path = cookie.path ?? pathname.slice(0, pathname.lastIndexOf("/") + 1);
+  return { ...cookie, domain: hostname, path, secure: cookie.secure ?? protocol === "https:" };
+}
+
+function webAddress(url: string, param: string): URL {
+  const parsed = parseUrl(url);
+  if (parsed) return parsed;
+  throw new PorticoError("invalid_request_error", `${param} is not a URL.`, { param });
 }
 
 export async function clearCookies(op: Op): Promise<object> {

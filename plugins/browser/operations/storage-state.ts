@@ -4,6 +4,7 @@ import { compile, PorticoError, type Static, Type } from "portico";
 import { within } from "../deadline.ts";
 import { failure, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
+import { WEB_ADDRESS } from "../schema.ts";
 import { tmpDir } from "./files.ts";
 import type { Common, Op } from "./op.ts";
 
@@ -17,7 +18,7 @@ const MOST_BYTES = 64 << 20;
 
 const optional = Type.Optional;
 const Origin = Type.Object({
-  origin: Type.String({ pattern: "^https?://" }),
+  origin: Type.String(WEB_ADDRESS),
   localStorage: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
   indexedDB: optional(Type.Array(Type.Unknown())),
 });

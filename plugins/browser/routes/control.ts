@@ -3,7 +3,7 @@ import { Type } from "portico";
 import { start, status, stop } from "../operations/lifecycle.ts";
 import { closeTab, focusTab, listTabs, navigate, openTab } from "../operations/navigation.ts";
 import { createProfile, deleteProfile, listProfiles, resetProfile } from "../operations/profiles.ts";
-import { LaunchSettings } from "../schema.ts";
+import { CDP_ADDRESS, COLOR, LaunchSettings } from "../schema.ts";
 import { Bool, Filled, oneOf, optional, Text, type Route, route } from "./route.ts";
 
 export const control: Route[] = [
@@ -16,8 +16,8 @@ export const control: Route[] = [
     "/profiles/create",
     {
       name: Filled,
-      color: optional(Type.String({ pattern: "^#[0-9a-fA-F]{6}$" })),
-      cdpUrl: optional(Type.String({ pattern: "^(https?|wss?)://" })),
+      color: optional(Type.String(COLOR)),
+      cdpUrl: optional(Type.String(CDP_ADDRESS)),
       cdpPort: optional(Type.Integer({ minimum: 1024, maximum: 65535 })),
       driver: optional(oneOf("managed", "remote", "extension")),
       ...LaunchSettings,

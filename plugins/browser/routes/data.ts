@@ -4,6 +4,7 @@ import { consoleMessages, pageErrors, requests, responseBody, traceStart, traceS
 import * as overrides from "../operations/overrides.ts";
 import { clearCookies, clearStorage, cookies, setCookie, setStorage, storage } from "../operations/state.ts";
 import { loadState, saveState } from "../operations/storage-state.ts";
+import { WEB_ADDRESS } from "../schema.ts";
 import { Bool, Filled, oneOf, optional, type Route, route, Text } from "./route.ts";
 
 const kind = oneOf("local", "session");
@@ -12,7 +13,7 @@ const degrees = (most: number) => optional(Type.Number({ minimum: -most, maximum
 const cookie = Type.Object({
   name: Filled,
   value: Text,
-  url: optional(Type.String({ pattern: "^https?://" })),
+  url: optional(Type.String(WEB_ADDRESS)),
   domain: optional(Filled),
   path: optional(Filled),
   expires: optional(Type.Number()),
@@ -40,13 +41,7 @@ export const data: Route[] = [
     { what: "Reading the response" },
     responseBody,
   ),
-  route(
-    "GET",
-    "/cookies",
-    { url: optional(Type.String({ pattern: "^https?://" })) },
-    { what: "Reading the cookies" },
-    cookies,
-  ),
+  route("GET", "/cookies", { url: optional(Type.String(WEB_ADDRESS)) }, { what: "Reading the cookies" }, cookies),
   route("POST", "/cookies/set", { cookie }, { what: "Setting the cookie" }, setCookie),
   route("POST", "/cookies/clear", {}, { what: "Clearing the cookies" }, (op) => clearCookies(op)),
   route("GET", "/storage/:kind", { kind, key: optional(Text) }, { what: "Reading the storage" }, storage),

@@ -270,8 +270,10 @@ export class Session {
       for (const tab of this.tabs.all) {
         // A tab that hangs takes it over when it answers again; it must not hold up the others.
         const trial = within(3000, "Setting the override", applyToTab(tab, key, next));
-        await trial.catch((error: { code?: string }) => {
-          if (error.code === "invalid_request_error") throw error;
+        await trial.catch(async (error: { code?: string }) => {
+          if (error.code !== "invalid_request_error") return;
+          await attempt(3000, applyToTab(tab, key, this.overrides), undefined);
+          throw error;
         });
       }
     }

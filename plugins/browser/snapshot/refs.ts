@@ -68,6 +68,7 @@ export class RefTable {
     const entry = this.#byNumber.get(n);
     if (entry !== undefined) return entry;
     throw new PorticoError("ref_not_found", `There is no ref ${n} in this tab: take a new snapshot.`, {
+      param,
       details: { ref: `e${n}`, candidates: [] },
     });
   }

@@ -16,11 +16,16 @@ export const deliverySchema = Type.Union([
   Type.Literal("none"),
   Type.Object(
     {
-      url: Type.String({ pattern: "^https?://\\S+$", description: "The result is posted there." }),
+      url: Type.String({
+        pattern: "^https?://\\S+$",
+        expected: "an http or https address",
+        description: "The result is posted there.",
+      }),
       secret: Type.Optional(
         Type.String({
           // As listings show it, too: then it means the one that is there.
           pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
+          expected: "whsec_ and 16 bytes at least in Base64",
           secret: true,
           description: "whsec_ and Base64: signs by Standard Webhooks.",
         }),

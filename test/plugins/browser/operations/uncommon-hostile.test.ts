@@ -125,4 +125,58 @@ test("a profile cannot be made on the port where other tools look for a browser"
   assert.not.ok(profiles.some(({ name }: { name: string }) => name === "mine"));
 });
 
+test("a cookie is set as it was asked for, or refused", async () => {
+  await browser.visit(`${site.url}/form`);
+  const set = (cookie: object) => browser.post("/cookies/set", { cookie: { value: "1", ...cookie } });
+  for (const cookie of [
+    { name: "path", path: "/deep" },
+    { name: "secure", secure: true },
+    { name: "address", url: "https://example.com/shop/list", secure: false },
+    { name: "both", url: "http://example.com/", path: "/there", sameSite: "None", secure: true },
+  ]) {
+    assert.is((await set(cookie)).status, 200, cookie.name);
+    const { cookies } = (await browser.get("/cookies")).body;
+    const { url: _url, ...asked } = cookie;
+    const found = cookies.find(({ name }: { name: string }) => name === cookie.name);
+    assert.equal({ ...found, ...asked }, found, `${cookie.name}: ${JSON.stringify(found)}`);
+    if (cookie.name === "address") assert.equal([found.domain, found.path], ["example.com", "/shop/"]);
+  }
+  failed(await set({ name: "none", sameSite: "None" }), 400, "invalid_request_error", "secure");
+  failed(await set({ name: "url", url: "http://" }), 400, "invalid_request_error", "not a URL");
+  failed(await browser.get("/cookies", { url: "http://" }), 400, "invalid_request_error", "not a URL");
+});
+
+test("a time zone is known in any capitals; one that is refused leaves the one before", async () => {
+  await browser.visit(`${site.url}/form`);
+  const zone = async (): Promise<unknown> =>
+    (await browser.act("evaluate", { fn: "new Intl.DateTimeFormat().resolvedOptions().timeZone" })).body.result;
+  for (const [given, told] of [
+    ["asia/tokyo", "Asia/Tokyo"],
+    ["utc", "UTC"],
+    ["EUROPE/berlin", "Europe/Berlin"],
+  ]) {
+    assert.is((await browser.post("/set/timezone", { timezoneId: given })).status, 200, given);
+    assert.is(await zone(), told);
+  }
+  // Ours to know, and not the browser's.
+  failed(await browser.post("/set/timezone", { timezoneId: "us/pacific" }), 400, "invalid_request_error");
+  assert.is(await zone(), "Europe/Berlin");
+});
+
+test("what does not fit a pattern is told in words", async () => {
+  const refused = async (more: object): Promise<string> =>
+    (await browser.post("/profiles/create", { name: "worded", ...more })).body.error.message;
+  for (const [more, words] of [
+    [{ args: ["--remote-debugging-port=1"] }, "a switch"],
+    [{ color: "red" }, "a colour"],
+    [{ cdpUrl: "example" }, "an http"],
+    [{ proxy: "ftp://x" }, "socks5"],
+    [{ userAgent: "a\nb" }, "one line"],
+  ] as const) {
+    const message = await refused(more);
+    assert.match(message, words);
+    assert.not.match(message, /match|\^/);
+  }
+});
+
 test.run();
