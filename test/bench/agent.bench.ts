@@ -1,28 +1,29 @@
 /** What a turn costs beside the model: the store, the events, the prompt, the loop. */
-import { startGateway } from "../support/gateway.ts";
-import { median, percentile } from "./harness/measure.ts";
+import { TURN_CONFIG, turns } from "./compare/areas/agent.ts";
+import type { Reading } from "./compare/area.ts";
+import { build, end, startBuilt } from "./harness/built.ts";
+import { median } from "./harness/measure.ts";
+import type { Bench } from "./run.ts";
 
-const TURNS = 200;
+const ROUNDS = 5;
 
-export default async function bench() {
-  const gateway = await startGateway({ config: { agents: { defaults: { maxConcurrentTurns: 1 } } } });
-  const turn = (session: string) => gateway.json("POST", "/agent", { message: "hello", wait: true, session });
+export default async function bench(): Promise<Bench> {
+  build();
+  const gateway = await startBuilt({ config: TURN_CONFIG });
   try {
-    for (let n = 0; n < 20; n++) await turn("warm");
-    const times: number[] = [];
-    for (let n = 0; n < TURNS; n++) {
-      const began = performance.now();
-      await turn(`s${n % 50}`);
-      times.push(performance.now() - began);
-    }
+    await turns(gateway, 1);
+    const readings: Reading[] = [];
+    for (let round = 0; round < ROUNDS; round++) readings.push(await turns(gateway, 1));
+    const of = (figure: string) => median(readings.map((one) => one[figure]!));
     return {
       name: "agent",
       figures: [
-        { what: "a whole turn over HTTP with echo, median", value: median(times), unit: "ms", limit: 10 },
-        { what: "a whole turn over HTTP with echo, 95th percentile", value: percentile(times, 0.95), unit: "ms" },
+        { what: "a whole turn over HTTP with echo, median", value: of("p50 ms"), unit: "ms", limit: 10 },
+        { what: "a whole turn over HTTP with echo, 95th percentile", value: of("p95 ms"), unit: "ms" },
+        { what: "a whole turn over HTTP with echo, CPU", value: of("CPU µs/turn"), unit: "µs" },
       ],
     };
   } finally {
-    await gateway.stop();
+    await end(gateway.process);
   }
 }

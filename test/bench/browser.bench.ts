@@ -1,12 +1,9 @@
-/**
- * The control API against playwright-core used directly, turn by turn on the same pages. Each has a process of its own,
- * and so has the site: a page's load is not paid for by the thread that measures it.
- */
-import { Worker } from "node:worker_threads";
+/** The control API against playwright-core used directly, turn by turn on the same pages, each with a process of its own. */
 import { chromium, type Page } from "playwright-core";
-import { spawnGateway } from "../support/gateway.ts";
-import { findChromium } from "../support/machine/prepare.ts";
+import { BROWSER_CONFIG, controlOf } from "./compare/areas/browser.ts";
+import { build, end, startBuilt } from "./harness/built.ts";
 import { median } from "./harness/measure.ts";
+import { startSite } from "./harness/site.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 41;
@@ -14,21 +11,7 @@ const PAGE_ROUNDS = 21;
 const START_ROUNDS = 5;
 /** They warm caches up. */
 const UNCOUNTED = 3;
-const executablePath = findChromium();
-
-const SITE = `
-const { parentPort } = require("node:worker_threads");
-const many = (count, part) => Array.from({ length: count }, (_, i) => part(i)).join("");
-const page = "<title>Bench</title>" + many(60, (i) => "<section><h2>Part " + i + "</h2><p>Some text " + i + '</p><a href="#' + i + '">Link ' + i + '</a><input aria-label="Field ' + i + '"></section>')
-  + "<button onclick=\\"this.textContent='Press'\\">Press</button>";
-const scripts = "<title>Many</title>" + many(100, (i) => '<script src="/s/' + i + '.js"></script>');
-const server = require("node:http").createServer((req, res) => {
-  const script = req.url.startsWith("/s/");
-  res.writeHead(200, { "content-type": script ? "text/javascript" : "text/html", "cache-control": "no-store" });
-  res.end(script ? "window.n=(window.n||0)+1" : req.url === "/many" ? scripts : page);
-});
-server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
-`;
+const { executablePath } = BROWSER_CONFIG.browser;
 
 type Work = () => Promise<unknown>;
 
@@ -57,24 +40,19 @@ async function inTurns(rounds: number, own: Work, direct: Work): Promise<{ own: 
   return { own: median(times.own), direct: median(times.direct) };
 }
 
-async function startSite(): Promise<{ url: string; stop: Work }> {
-  const worker = new Worker(SITE, { eval: true });
-  const port = await new Promise<number>((resolve, reject) => worker.once("error", reject).once("message", resolve));
-  return { url: `http://127.0.0.1:${port}`, stop: () => worker.terminate() };
-}
-
 const launch = () => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-background-networking"] });
 
 export default async function bench(): Promise<Bench> {
+  build();
   const site = await startSite();
-  const gateway = await spawnGateway({ config: { browser: { headless: true, noSandbox: true, executablePath } } });
-  const base = await gateway.serverUrl("browser");
+  const gateway = await startBuilt({ config: BROWSER_CONFIG });
+  const { port } = await controlOf(gateway);
   const headers = { authorization: `Bearer ${gateway.token}`, "content-type": "application/json" };
   const figures: Figure[] = [];
 
   async function call(method: string, path: string, body?: object, accept = "application/json"): Promise<any> {
     const init = { method, headers: { ...headers, accept }, ...(body && { body: JSON.stringify(body) }) };
-    const response = await fetch(base + path, init);
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
     return accept === "application/json" ? response.json() : response.arrayBuffer();
   }
   function compare(what: string, { own, direct }: { own: number; direct: number }, limit: number): void {
@@ -102,8 +80,8 @@ export default async function bench(): Promise<Bench> {
 
     const browser = await launch();
     const page: Page = await (await browser.newContext({ viewport: { width: 1280, height: 713 } })).newPage();
-    await page.goto(site.url);
-    await call("POST", "/navigate", { url: site.url });
+    await page.goto(site);
+    await call("POST", "/navigate", { url: site });
     const { refs } = (await call("GET", "/snapshot")) as { refs: Record<string, { name?: string }> };
     const ref = Object.keys(refs).find((key) => refs[key]?.name === "Press");
     const button = page.getByRole("button", { name: "Press" });
@@ -122,14 +100,14 @@ export default async function bench(): Promise<Bench> {
       compare(what, times, times.direct * 1.15 + 3);
     }
 
-    const url = `${site.url}/many`;
+    const url = `${site}/many`;
     const loads = await inTurns(
       PAGE_ROUNDS,
       () => call("POST", "/navigate", { url, waitUntil: "load" }),
       () => page.goto(url),
     );
     compare("page with 100 scripts through the proxy", loads, loads.direct * 1.25);
-    await call("POST", "/navigate", { url: site.url });
+    await call("POST", "/navigate", { url: site });
     const stale = await inTurns(
       ROUNDS,
       () => call("POST", "/act", { kind: "click", ref }),
@@ -138,8 +116,7 @@ export default async function bench(): Promise<Bench> {
     figures.push({ what: "a stale reference", value: stale.own, unit: "ms", limit: 50 });
     await browser.close();
   } finally {
-    await gateway.stop();
-    await site.stop();
+    await end(gateway.process);
   }
   return { name: "browser control", figures };
 }

@@ -21,7 +21,7 @@ interface Subject {
 export default async function bench(): Promise<Bench> {
   const dir = temporaryDir("portico-bench-");
   const outfile = join(dir, "subject.mjs");
-  await bundle("http-subject.ts", outfile);
+  await bundle("subjects/http-subject.ts", outfile);
   const subjects = [await start("bare", outfile), await start("portico", outfile)];
   const figures: Figure[] = [];
   try {

@@ -1,10 +1,12 @@
 /**
  * `npm run bench [words]`: runs every `*.bench.ts` in a process of its own and prints its figures beside their limits;
- * `npm run bench -- compare BASE [areas]` is in compare/.
+ * `npm run bench -- compare BASE [areas]` is in compare/. What is measured in the process of the benchmark itself is
+ * compiled first, as what users run is: a loader's names on closures and source maps would be measured otherwise.
  */
 import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { bundleSuite } from "../support/runner/bundle.ts";
 
 export interface Figure {
   what: string;
@@ -25,27 +27,40 @@ export interface Bench {
 }
 
 const [, , only, ...rest] = process.argv;
-if (only?.endsWith(".bench.ts")) {
-  const { default: bench } = (await import(only)) as { default: () => Promise<Bench> };
-  print(await bench());
-  process.exit(0);
+if (only === "--compiled") await runCompiled(rest);
+else await runAll(only === undefined ? [] : [only, ...rest]);
+
+/** `given`: the words of the command line. */
+async function runAll(given: readonly string[]): Promise<void> {
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".bench.ts"))
+    .filter((file) => given.length === 0 || given.some((word) => file.includes(word)))
+    .sort();
+  // in the package, where packages are found
+  const outdir = join(import.meta.dirname, "../../node_modules", `.bench-${process.pid}`);
+  const compiled = (file: string) => join(outdir, "test/bench", file.replace(/\.ts$/, ".js"));
+  try {
+    const calls = given[0] === "compare" ? [given] : files.map((file) => [compiled(file)]);
+    await bundleSuite(["bench/run.ts", ...files.map((file) => join("bench", file))], outdir);
+    for (const call of calls) {
+      const command = ["--expose-gc", "--enable-source-maps", compiled("run.ts"), "--compiled", ...call];
+      const { status } = spawnSync(process.execPath, command, { stdio: "inherit" });
+      if (status !== 0) process.exitCode = 1;
+    }
+  } finally {
+    rmSync(outdir, { recursive: true, force: true });
+  }
 }
-if (only === "compare") {
-  const { compare } = await import("./compare/compare.ts");
-  await compare(rest);
+
+async function runCompiled([what = "", ...given]: readonly string[]): Promise<void> {
+  if (what === "compare") {
+    const { compare } = await import("./compare/compare.ts");
+    await compare(given);
+  } else {
+    const { default: bench } = (await import(what)) as { default: () => Promise<Bench> };
+    print(await bench());
+  }
   process.exit(0);
-}
-const words = only ? [only, ...rest] : [];
-const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".bench.ts"))
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
-for (const file of files.sort()) {
-  const { status } = spawnSync(
-    process.execPath,
-    ["--expose-gc", "--import", "tsx", import.meta.filename, join(import.meta.dirname, file)],
-    { stdio: "inherit" },
-  );
-  if (status !== 0) process.exitCode = 1;
 }
 
 function print({ name, figures }: Bench): void {

@@ -8,46 +8,32 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
-import { exchange, open } from "./chat/chat-load.ts";
-import { build, end, startBuilt } from "./harness/built.ts";
+import { WAKES, wakes } from "./compare/areas/webhooks.ts";
+import type { Reading } from "./compare/area.ts";
+import { build, end, startBuilt, type Subject } from "./harness/built.ts";
 import { bundle } from "./harness/bundle.ts";
-import { cpuMicros, median, percentile, ratios } from "./harness/measure.ts";
+import { median, ratios } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 20;
-const ROUND_MS = 400;
-const BODY = JSON.stringify({ text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } });
-
-interface Subject {
-  child: ChildProcess;
-  port: number;
-}
-interface Reading {
-  perSecond: number;
-  p99: number;
-  micros: number;
-}
 
 export default async function bench(): Promise<Bench> {
   const dir = temporaryDir("portico-bench-");
   const children: ChildProcess[] = [];
   try {
     const outfile = join(dir, "subject.mjs");
-    await bundle("webhooks-subject.ts", outfile);
+    await bundle("subjects/webhooks-subject.ts", outfile);
     const bare = async (mode: string): Promise<Subject> => {
       const child = fork(outfile, [mode, join(dir, `${mode}.log`), packageDir], { execArgv: [] });
       children.push(child);
       const [port] = (await once(child, "message")) as [number];
-      return { child, port };
+      return { name: mode, port, headers: "", process: child };
     };
     const [insert, append] = [await bare("insert"), await bare("append")];
     const [commit, group] = [await bare("commit"), await bare("group")];
     build();
-    const ours = await startBuilt({
-      agents: { defaults: { heartbeat: { every: "0" } } },
-      webhooks: { token: "bench-token", rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
-    });
-    children.push(ours.child);
+    const ours = await startBuilt({ config: WAKES });
+    children.push(ours.process);
     const lone = await inTurn({ ours, insert, append }, 1);
     const many = await inTurn({ ours, commit, group, append }, 64);
     return {
@@ -67,14 +53,14 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-const of = (readings: readonly Reading[], key: keyof Reading) => median(readings.map((one) => one[key]));
-const rates = (readings: readonly Reading[]) => readings.map(({ perSecond }) => perSecond);
+const allOf = (readings: readonly Reading[], figure: string) => readings.map((one) => one[figure]!);
+const of = (readings: readonly Reading[], figure: string) => median(allOf(readings, figure));
 
 function figuresOf(what: string, ours: readonly Reading[]): Figure[] {
   return [
-    { what: `durable wakes, ${what}`, value: of(ours, "perSecond"), unit: "req/s" },
-    { what: `the same: 99th percentile`, value: of(ours, "p99"), unit: "ms", limit: 50 },
-    { what: `the same: CPU`, value: of(ours, "micros"), unit: "µs/req" },
+    { what: `durable wakes, ${what}`, value: of(ours, "wakes/s"), unit: "req/s" },
+    { what: `the same: 99th percentile`, value: of(ours, "p99 ms"), unit: "ms", limit: 50 },
+    { what: `the same: CPU`, value: of(ours, "CPU µs/wake"), unit: "µs/req" },
   ];
 }
 
@@ -86,11 +72,11 @@ function besides(
   limit: number,
 ): Figure[] {
   return [
-    { what: `bare server, ${name}`, value: of(theirs, "perSecond"), unit: "req/s" },
-    { what: `bare server, ${name}: CPU`, value: of(theirs, "micros"), unit: "µs/req" },
+    { what: `bare server, ${name}`, value: of(theirs, "wakes/s"), unit: "req/s" },
+    { what: `bare server, ${name}: CPU`, value: of(theirs, "CPU µs/wake"), unit: "µs/req" },
     {
       what: `${what}: ratio`,
-      ...ratios(rates(ours), rates(theirs)),
+      ...ratios(allOf(ours, "wakes/s"), allOf(theirs, "wakes/s")),
       unit: "×",
       ratioTo: name,
       limit,
@@ -108,35 +94,9 @@ async function inTurn<K extends string>(
   const seen = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<K, Reading[]>;
   for (let round = 0; round <= ROUNDS; round++) {
     for (const name of names) {
-      const reading = await load(subjects[name], connections);
+      const reading = await wakes(subjects[name], connections);
       if (round > 0) seen[name].push(reading);
     }
   }
   return seen;
-}
-
-async function load({ child, port }: Subject, connections: number): Promise<Reading> {
-  const head = `POST /hooks/wake HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer bench-token\r\n`;
-  const request = Buffer.from(
-    `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(BODY)}\r\n\r\n${BODY}`,
-  );
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open({ port })));
-  const latencies: number[] = [];
-  const cpu = cpuMicros(child.pid!);
-  const began = performance.now();
-  await Promise.all(
-    sockets.map(async (socket) => {
-      for (let sent = began; sent - began < ROUND_MS; sent = performance.now()) {
-        await exchange(socket, request);
-        latencies.push(performance.now() - sent);
-      }
-    }),
-  );
-  const seconds = (performance.now() - began) / 1000;
-  for (const socket of sockets) socket.destroy();
-  return {
-    perSecond: latencies.length / seconds,
-    p99: percentile(latencies, 0.99),
-    micros: (cpuMicros(child.pid!) - cpu) / latencies.length,
-  };
 }

@@ -11,8 +11,8 @@ import type { Socket } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { temporaryDir } from "../support/temporary.ts";
-import { exchange, open, requestOf, type Subject } from "./chat/chat-load.ts";
-import { build, end, startBuilt } from "./harness/built.ts";
+import { exchange, open, requestOf } from "./chat/chat-load.ts";
+import { build, end, startBuilt, type Subject } from "./harness/built.ts";
 import { bundle } from "./harness/bundle.ts";
 import { cpuMicros, familyOf, median, shareMegabytes, ratios, residentMegabytes } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
@@ -51,10 +51,10 @@ export default async function bench(): Promise<Bench> {
       const channels = {
         main: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "sk-bench-0123456789" },
       };
-      const { child, port: own, token } = await startBuilt({ gateway: { port: 0, workers }, channels });
-      children.push(child);
-      if (isApart) for (const pid of familyOf(child.pid!)) pin(pid, `2-${cores - 1}`);
-      return { name: `${workers}`, port: own, headers: `authorization: Bearer ${token}\r\n`, process: child };
+      const gateway = await startBuilt({ config: { gateway: { port: 0, workers }, channels } });
+      children.push(gateway.process);
+      if (isApart) for (const pid of familyOf(gateway.process.pid!)) pin(pid, `2-${cores - 1}`);
+      return { ...gateway, name: `${workers}` };
     };
     const subjects = [[await start(1)], [await start(2)], [await start(1), await start(1)]] as const;
     // what a start leaves to be done is done

@@ -1,25 +1,26 @@
 /** The load of the chat benchmark, over raw sockets. */
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import type { Subject } from "../harness/built.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 
-export interface Subject {
-  name: string;
-  port: number;
-  headers: string;
-  process: ChildProcess;
+export function requestOf(subject: Subject, body: object): Buffer {
+  const messages = [{ role: "user", content: "hello ".repeat(60) }];
+  return bytesOf(subject, "POST", "/v1/chat/completions", { model: "main/bench-model", messages, ...body });
 }
 
-export function requestOf(subject: Subject, body: object): Buffer {
-  const text = JSON.stringify({
-    model: "main/bench-model",
-    messages: [{ role: "user", content: "hello ".repeat(60) }],
-    ...body,
-  });
-  return Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${subject.port}\r\n${subject.headers}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-  );
+/** A request as it goes over the wire. */
+export function bytesOf(
+  { port, headers }: Pick<Subject, "port" | "headers">,
+  method: string,
+  path: string,
+  body?: object,
+): Buffer {
+  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${headers}`;
+  if (body === undefined) return Buffer.from(`${head}\r\n`);
+  const text = JSON.stringify(body);
+  const length = Buffer.byteLength(text);
+  return Buffer.from(`${head}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n${text}`);
 }
 
 export async function open(subject: Pick<Subject, "port">): Promise<Socket> {
@@ -37,7 +38,7 @@ export function exchange(socket: Socket, request: Buffer): Promise<void> {
       if (wanted === 0) {
         const end = bytes.indexOf("\r\n\r\n");
         const head = bytes.toString("latin1", 0, end);
-        if (!head.startsWith("HTTP/1.1 200")) reject(new Error(bytes.toString("utf8", 0, 500)));
+        if (!head.startsWith("HTTP/1.1 2")) reject(new Error(bytes.toString("utf8", 0, 500)));
         wanted = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
       }
       seen += bytes.length;

@@ -6,9 +6,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { temporaryDir } from "../../support/temporary.ts";
-import { build, end, startBuilt } from "../harness/built.ts";
+import { build, end, startBuilt, type Subject } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
-import { exchange, open, requestOf, streamOnce, type Subject } from "./chat-load.ts";
+import { exchange, open, requestOf, streamOnce } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 import { BENCH_HEADER, BENCH_KEY } from "./proxy-request.ts";
 import { cpuMicros, median, residentMegabytes } from "../harness/measure.ts";
@@ -51,11 +51,10 @@ async function startPart(file: string, args: string[], children: ChildProcess[])
 }
 
 async function startGateway(upstream: number, children: ChildProcess[]): Promise<Subject> {
-  const { child, port, token } = await startBuilt({
-    channels: { main: { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: BENCH_KEY } },
-  });
-  children.push(child);
-  return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };
+  const main = { provider: "openai", baseUrl: `http://127.0.0.1:${upstream}/v1`, apiKey: BENCH_KEY };
+  const gateway = await startBuilt({ config: { channels: { main } } });
+  children.push(gateway.process);
+  return gateway;
 }
 
 async function unary(bare: Subject, ours: Subject): Promise<Figure[]> {

@@ -27,16 +27,18 @@ export default async function bench(): Promise<{ name: string; figures: Figure[]
   const [{ port }] = (await once(upstream, "message")) as [{ port: number }];
   const root = `http://127.0.0.1:${port}`;
   const gateway = await startBuilt({
-    channels: {
-      openai: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "k", models: ["*"] },
-      anthropic: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["*"] },
-      gemini: { provider: "gemini", baseUrl: root, apiKey: "k", models: ["*"] },
+    config: {
+      channels: {
+        openai: { provider: "openai", baseUrl: `${root}/v1`, apiKey: "k", models: ["*"] },
+        anthropic: { provider: "anthropic", baseUrl: root, apiKey: "k", models: ["*"] },
+        gemini: { provider: "gemini", baseUrl: root, apiKey: "k", models: ["*"] },
+      },
     },
   });
   try {
     return { name: "translate", figures: [...(await throughput(gateway)), ...(await pace(gateway))] };
   } finally {
-    await end(gateway.child);
+    await end(gateway.process);
     await end(upstream);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- compare BASE [areas]`: the working tree beside another state of it, a reference proxy of node:http and
- * undici, and one on bare sockets. Short rounds of all in turn, so that a busy machine slows them alike; the median of
- * each with its quartiles, and the median of the rounds' own ratios. CPU is the truer figure where cores are shared.
+ * `npm run bench -- compare BASE [areas]`: the working tree beside another state of it, and for chats also a reference
+ * proxy of node:http and undici, and one on bare sockets. Short rounds of all in turn, so that a busy machine slows them
+ * alike. CPU is the truer figure where cores are shared.
  */
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
@@ -9,92 +9,70 @@ import { packageDir } from "../../support/gateway.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 import { end } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
-import type { Subject } from "../chat/chat-load.ts";
-import { median, percentile } from "../harness/measure.ts";
-import { type Area, areas, type Reading } from "./areas.ts";
+import type { Reading, Round } from "./area.ts";
+import { areas } from "./areas/all.ts";
 import { builtBase } from "./base.ts";
-import { pinned, startGateway, startPart } from "./subjects.ts";
+import { chatSubjectsOf, gatewaysOf, type Name, type Of, pinned } from "./subjects.ts";
+import { legend, print } from "./table.ts";
 
 const ROUNDS = 15;
 
 /** `given`: BASE, a directory or a git ref, and the areas that are wanted; without them, all. */
 export async function compare([base, ...wanted]: readonly string[]): Promise<void> {
   if (base === undefined) throw new Error("Name what to compare with: npm run bench -- compare BASE [areas]");
-  const dirs = { base: builtBase(base), tree: builtBase(packageDir) };
+  const names = [...areas.chat, ...areas.gateway].map(({ name }) => name);
+  const unknown = wanted.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new Error(`No area is called ${unknown.join(", ")}: there are ${names.join(", ")}`);
+  const isWanted = ({ name }: { name: string }) => wanted.length === 0 || wanted.includes(name);
+  const dirs = { base: builtBase(base), now: builtBase(packageDir) };
   const parts = join(temporaryDir("portico-bench-"), "parts.mjs");
   await bundle("chat/chat-parts.ts", parts);
   console.log(pinned() ? "the subject on one core, load and upstream on another" : "cores are shared: look at CPU");
-  for (const area of areas.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+  console.log(legend);
+  for (const area of areas.chat.filter(isWanted))
+    print(area, await readings(area, (children) => chatSubjectsOf(area, dirs, parts, children)));
+  for (const area of areas.gateway.filter(isWanted))
+    print(area, await readings(area, (children) => gatewaysOf(area, dirs, children)));
+}
+
+interface Rounds<S> {
+  begin(subject: S): Round | Promise<Round>;
+  rounds?: number;
+  fresh?: boolean;
+}
+
+/** Of all rounds, by subject. `start` adds what it has started to the list. */
+async function readings<S>(
+  { begin, rounds = ROUNDS, fresh = false }: Rounds<S>,
+  start: (children: ChildProcess[]) => Promise<Of<S>>,
+): Promise<Of<Reading[]>> {
+  const seen: Of<Reading[]> = { base: [], now: [] };
+  for (let group = 0; group < (fresh ? rounds : 1); group++) {
     const children: ChildProcess[] = [];
     try {
-      const subjects = await subjectsOf(area, dirs, parts, children);
-      print(`${area.name}: ${area.what}`, await inTurn(subjects, area));
+      const subjects = Object.entries(await start(children)) as [Name, S][];
+      const begun: [Name, Round][] = [];
+      for (const [name, subject] of subjects) begun.push([name, await begin(subject)]);
+      await inTurn(begun, fresh ? { warmUps: 0, rounds: 1 } : { warmUps: 1, rounds }, (name, reading) => {
+        (seen[name] ??= []).push(reading);
+      });
     } finally {
       await Promise.all(children.map(end));
-    }
-  }
-}
-
-type Name = "base" | "tree" | "reference" | "sockets";
-const NAMES: readonly Name[] = ["base", "tree", "reference", "sockets"];
-type Of<T> = Partial<Record<Name, T>> & Record<"tree", T>;
-
-async function subjectsOf(
-  { format }: Area,
-  dirs: { base: string; tree: string },
-  parts: string,
-  children: ChildProcess[],
-): Promise<Of<Subject>> {
-  const role = format === undefined ? "upstream" : "formats";
-  const { port: upstream } = await startPart(parts, [role], children, false);
-  const proxied = String(upstream);
-  const gateways = {
-    base: await startGateway(dirs.base, { upstream, provider: format }, children),
-    tree: await startGateway(dirs.tree, { upstream, provider: format }, children),
-  };
-  if (format !== undefined)
-    return { ...gateways, reference: await startPart(parts, ["bare", proxied, format], children) };
-  return {
-    ...gateways,
-    reference: await startPart(parts, ["bare", proxied], children),
-    sockets: await startPart(parts, ["sockets", proxied], children),
-  };
-}
-
-/** The first of several rounds warms up. */
-async function inTurn(subjects: Of<Subject>, { run, once = false }: Area): Promise<Of<Reading[]>> {
-  const seen: Of<Reading[]> = { tree: [] };
-  const names = Object.keys(subjects) as Name[];
-  const rounds = once ? 1 : ROUNDS;
-  for (let round = once ? 1 : 0; round <= rounds; round++) {
-    for (const name of names) {
-      const reading = await run(subjects[name]!);
-      if (round > 0) (seen[name] ??= []).push(reading);
     }
   }
   return seen;
 }
 
-function print(title: string, seen: Of<Reading[]>): void {
-  const names = NAMES.filter((name) => seen[name] !== undefined);
-  console.log(`\n${title}`);
-  console.log(row("", [...names, "tree/base", "tree/reference"]));
-  for (const figure of Object.keys(seen.tree[0]!)) {
-    const of = (name: Name) => seen[name]!.map((reading) => reading[figure]!);
-    const ratio = (to: Name) => median(of("tree").map((value, i) => value / of(to)[i]!)).toFixed(2);
-    console.log(row(figure, [...names.map((name) => spread(of(name))), ratio("base"), ratio("reference")]));
+/** Each second round in the opposite order: what one leaves behind would always meet the same one. */
+async function inTurn(
+  subjects: readonly [Name, Round][],
+  { warmUps, rounds }: { warmUps: number; rounds: number },
+  done: (name: Name, reading: Reading) => void,
+): Promise<void> {
+  for (let n = -warmUps; n < rounds; n++) {
+    for (const [name, round] of n % 2 === 0 ? subjects : [...subjects].reverse()) {
+      const reading = await round();
+      if (n >= 0) done(name, reading);
+    }
   }
-}
-
-function spread(values: readonly number[]): string {
-  if (values.length === 1) return shown(values[0]!);
-  return `${shown(median(values))} (${shown(percentile(values, 0.25))}–${shown(percentile(values, 0.75))})`;
-}
-
-function shown(value: number): string {
-  return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
-}
-
-function row(head: string, cells: readonly string[]): string {
-  return `  ${head.padEnd(22)}${cells.map((cell) => cell.padStart(24)).join("")}`;
 }

@@ -2,43 +2,60 @@
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
-import { startBuilt } from "../harness/built.ts";
-import type { Subject } from "../chat/chat-load.ts";
 import { BENCH_HEADER, BENCH_KEY } from "../chat/proxy-request.ts";
+import { type BuiltGateway, startBuilt, type Subject } from "../harness/built.ts";
+import type { ChatArea, GatewayArea } from "./area.ts";
+
+export type Name = "base" | "now" | "reference" | "sockets";
+/** Of each subject; of proxies only where they do the same work. */
+export type Of<T> = Partial<Record<Name, T>> & Record<"base" | "now", T>;
+type Dirs = Record<"base" | "now", string>;
 
 /** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
 export function pinned(): boolean {
   return availableParallelism() > 1 && spawnSync("taskset", ["-apc", "0", String(process.pid)]).status === 0;
 }
 
-function moveAside(child: ChildProcess): void {
-  spawnSync("taskset", ["-apc", "1", String(child.pid)]);
+function aside<S extends Subject>(subject: S, children: ChildProcess[]): S {
+  children.push(subject.process);
+  spawnSync("taskset", ["-apc", "1", String(subject.process.pid)]);
+  return subject;
 }
 
-/** `provider`: of the one channel. */
-export async function startGateway(
-  dir: string,
-  { upstream, provider = "openai" }: { upstream: number; provider?: string | undefined },
+/** Both builds, alike; what is started is added to `children`. */
+export async function gatewaysOf(
+  { config, files }: Pick<GatewayArea, "config" | "files">,
+  dirs: Dirs,
   children: ChildProcess[],
-): Promise<Subject> {
-  const baseUrl = `http://127.0.0.1:${upstream}${provider === "openai" ? "/v1" : ""}`;
-  const channels = { main: { provider, baseUrl, apiKey: BENCH_KEY } };
-  const { child, port, token } = await startBuilt({ channels }, dir);
-  children.push(child);
-  moveAside(child);
-  return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child };
+): Promise<Of<BuiltGateway>> {
+  const start = async (dir: string) =>
+    aside(await startBuilt({ config: (await config?.()) ?? {}, files, dir }), children);
+  return { base: await start(dirs.base), now: await start(dirs.now) };
 }
 
-/** A part of the chat benchmark. `aside`: on the core of what is compared. */
-export async function startPart(
-  file: string,
-  args: string[],
+/** The same with an upstream, and proxies before it. `parts`: the program that these are. */
+export async function chatSubjectsOf(
+  { format }: ChatArea,
+  dirs: Dirs,
+  parts: string,
   children: ChildProcess[],
-  aside = true,
-): Promise<Subject> {
+): Promise<Of<Subject>> {
+  const upstream = await startPart(parts, [format === undefined ? "upstream" : "formats"]);
+  children.push(upstream.process);
+  const baseUrl = `http://127.0.0.1:${upstream.port}${format === undefined ? "/v1" : ""}`;
+  const main = { provider: format ?? "openai", baseUrl, apiKey: BENCH_KEY };
+  const proxy = async (role: string, ...more: string[]) =>
+    aside(await startPart(parts, [role, String(upstream.port), ...more]), children);
+  return {
+    ...(await gatewaysOf({ config: () => ({ channels: { main } }) }, dirs, children)),
+    reference: await proxy("bare", ...(format === undefined ? [] : [format])),
+    ...(format === undefined && { sockets: await proxy("sockets") }),
+  };
+}
+
+/** A part of the chat benchmark. */
+async function startPart(file: string, args: readonly string[]): Promise<Subject> {
   const child = fork(file, args, { execArgv: [] });
-  children.push(child);
   const [{ port }] = (await once(child, "message")) as [{ port: number }];
-  if (aside) moveAside(child);
   return { name: args[0]!, port, headers: BENCH_HEADER, process: child };
 }

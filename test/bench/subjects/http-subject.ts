@@ -1,8 +1,8 @@
 /** A process under test for `http.bench.ts`: argument `bare` is node:http alone, `portico` the kernel's server. */
 import { createServer as createBare } from "node:http";
-import { createAuth } from "../../kernel/http/access/auth.ts";
-import { createServer } from "../../kernel/http/server.ts";
-import { quietLog } from "../support/quiet-log.ts";
+import { createAuth } from "../../../kernel/http/access/auth.ts";
+import { createServer } from "../../../kernel/http/server.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 
 const answer = { ok: true, id: "item-1", tags: ["a", "b"] };
 

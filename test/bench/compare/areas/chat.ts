@@ -1,56 +1,48 @@
-/** What is compared: requests as people send them. */
-import { exchange, open, requestOf, type Subject, streamOn } from "../chat/chat-load.ts";
-import { cpuMicros, percentile, residentMegabytes } from "../harness/measure.ts";
-
-/** What a figure is → its value. */
-export type Reading = Record<string, number>;
-
-export interface Area {
-  name: string;
-  what: string;
-  run(subject: Subject): Promise<Reading>;
-  /** Only a process that has done nothing before tells it. */
-  once?: boolean;
-  /** Of the upstream; without it, OpenAI's. */
-  format?: "anthropic" | "gemini";
-}
+/** Chat requests as people send them. */
+import { exchange, open, requestOf, streamOn } from "../../chat/chat-load.ts";
+import type { Subject } from "../../harness/built.ts";
+import { load } from "../../harness/load.ts";
+import { cpuMicros, percentile, residentMegabytes } from "../../harness/measure.ts";
+import type { ChatArea, Reading } from "../area.ts";
 
 const STREAM = { chunks: 100, delayMs: 0 };
 
-export const areas: readonly Area[] = [
-  { name: "whole", what: "whole responses, 64 connections", run: (subject) => whole(subject, 64, 4000) },
-  { name: "single", what: "whole responses, 1 connection", run: (subject) => whole(subject, 1, 1000) },
-  { name: "streams", what: "50 streams of 100 chunks at once", run: (subject) => streams(subject, 500) },
-  { name: "anthropic", what: "the same from Anthropic", run: (subject) => streams(subject, 500), format: "anthropic" },
-  { name: "gemini", what: "the same from Gemini", run: (subject) => streams(subject, 500), format: "gemini" },
-  { name: "paced", what: "50 streams with 20 ms between chunks", run: paced },
-  { name: "memory", what: "what streams leave, and 1,000 that are open", run: memory, once: true },
-  { name: "open", what: "1,000 open streams", run: openStreams, once: true },
-  { name: "idle", what: "10,000 idle connections", run: idleConnections, once: true },
+/** The same work in each round. */
+const each = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () => run(subject);
+const manyStreams = each((subject) => streams(subject, 500));
+const ofFresh = { fresh: true, rounds: 3 };
+
+export const chatAreas: readonly ChatArea[] = [
+  { name: "whole", what: "whole responses, 64 connections", begin: each((subject) => whole(subject, 64, 4000)) },
+  { name: "single", what: "whole responses, 1 connection", begin: each((subject) => whole(subject, 1, 1000)) },
+  { name: "streams", what: "50 streams of 100 chunks at once", begin: manyStreams },
+  { name: "anthropic", what: "the same from Anthropic", begin: manyStreams, format: "anthropic" },
+  { name: "gemini", what: "the same from Gemini", begin: manyStreams, format: "gemini" },
+  { name: "paced", what: "50 streams with 20 ms between chunks", begin: each(paced) },
+  { name: "memory", what: "what streams leave, and 1,000 that are open", begin: each(memory), ...ofFresh },
+  { name: "open", what: "1,000 open streams", begin: each(openStreams), ...ofFresh },
+  { name: "idle", what: "10,000 idle connections", begin: each(idleConnections), ...ofFresh },
 ];
 
 async function whole(subject: Subject, connections: number, count: number): Promise<Reading> {
   const request = requestOf(subject, {});
-  const times: number[] = [];
-  const measured = await withConnections(subject, connections, count, async (socket) => {
-    const began = performance.now();
-    await exchange(socket, request);
-    times.push(performance.now() - began);
-  });
+  const { perSecond, micros, times } = await load(subject, { connections, count }, (socket) =>
+    exchange(socket, request),
+  );
   return {
-    "requests/s": count / measured.seconds,
-    "CPU µs/request": measured.micros / count,
+    "requests/s": perSecond,
+    "CPU µs/request": micros,
     "p50 ms": percentile(times, 0.5),
     "p99 ms": percentile(times, 0.99),
   };
 }
 
 async function streams(subject: Subject, count: number): Promise<Reading> {
-  const { seconds, micros } = await withConnections(subject, 50, count, async (socket) => {
+  const { perSecond, micros } = await load(subject, { connections: 50, count }, async (socket) => {
     const { complete } = await streamOn(socket, subject, STREAM);
     if (!complete) throw new Error(`a stream of ${subject.name} is not whole`);
   });
-  return { "chunks/s": (count * STREAM.chunks) / seconds, "CPU µs/stream": micros / count };
+  return { "chunks/s": perSecond * STREAM.chunks, "CPU µs/stream": micros };
 }
 
 /** They begin one after the other: together, each would wait for the others' beginnings. */
@@ -117,26 +109,4 @@ async function idleConnections(subject: Subject): Promise<Reading> {
   for (const socket of sockets) socket.destroy();
   if (closed > 0) throw new Error(`${closed} idle connections were closed`);
   return { "KB per connection": kilobytes / sockets.length };
-}
-
-/** So many calls of `work`, each connection one after the other. */
-async function withConnections(
-  subject: Subject,
-  connections: number,
-  count: number,
-  work: (socket: Awaited<ReturnType<typeof open>>) => Promise<unknown>,
-): Promise<{ seconds: number; micros: number }> {
-  const sockets = await Promise.all(Array.from({ length: connections }, () => open(subject)));
-  let left = count;
-  const cpu = cpuMicros(subject.process.pid!);
-  const began = performance.now();
-  await Promise.all(
-    sockets.map(async (socket) => {
-      while (left-- > 0) await work(socket);
-    }),
-  );
-  const seconds = (performance.now() - began) / 1000;
-  const micros = cpuMicros(subject.process.pid!) - cpu;
-  for (const socket of sockets) socket.destroy();
-  return { seconds, micros };
 }

@@ -1,0 +1,30 @@
+/** What is compared: a piece of work that a gateway does, and what it costs. */
+import type { BuiltGateway, Subject } from "../harness/built.ts";
+
+/** What a figure is → its value. More is better where the name ends in `/s`, else less. */
+export type Reading = Record<string, number>;
+export type Round = () => Promise<Reading>;
+
+interface Area<S extends Subject> {
+  name: string;
+  what: string;
+  /** Prepares what the work needs, once for each subject; then come its rounds, in turn with those of the others. */
+  begin(subject: S): Round | Promise<Round>;
+  /** How many; default 15. */
+  rounds?: number;
+  /** Only a process that has done nothing before tells it: each round has processes of its own. */
+  fresh?: boolean;
+}
+
+/** Chats by way of a channel to the benchmark's upstream. Reference proxies do the same. */
+export interface ChatArea extends Area<Subject> {
+  /** Of the upstream; without it, OpenAI's. */
+  format?: "anthropic" | "gemini";
+}
+
+/** What only a gateway does. */
+export interface GatewayArea extends Area<BuiltGateway> {
+  config?(): object | Promise<object>;
+  /** Path below the home → text. */
+  files?: Record<string, string>;
+}

@@ -1,0 +1,31 @@
+/** What the gateway responds by itself: guards, credentials, routing, JSON. */
+import { bytesOf, exchange } from "../../chat/chat-load.ts";
+import type { BuiltGateway } from "../../harness/built.ts";
+import { load } from "../../harness/load.ts";
+import type { GatewayArea, Reading } from "../area.ts";
+
+const CHAT = { model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] };
+/** The last is so heavy that fewer will do. */
+const REQUESTS: readonly [name: string, count: number, method: string, path: string, body?: object][] = [
+  ["a chat of echo", 3000, "POST", "/v1/chat/completions", CHAT],
+  ["/health", 3000, "GET", "/health"],
+  ["/v1/models", 3000, "GET", "/v1/models"],
+  ["/kernel/status", 100, "GET", "/kernel/status"],
+];
+
+async function run(gateway: BuiltGateway): Promise<Reading> {
+  const reading: Reading = {};
+  for (const [name, count, method, path, body] of REQUESTS) {
+    const request = bytesOf(gateway, method, path, body);
+    const { micros } = await load(gateway, { connections: 16, count }, (socket) => exchange(socket, request));
+    reading[`${name}, CPU µs`] = micros;
+  }
+  return reading;
+}
+
+export const httpArea: GatewayArea = {
+  name: "http",
+  what: "responses of the gateway's own, 16 connections",
+  config: () => ({ channels: { echo: { provider: "echo" } } }),
+  begin: (gateway) => () => run(gateway),
+};

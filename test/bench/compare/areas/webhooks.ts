@@ -1,0 +1,42 @@
+/** Events that come in from outside, each on the disk before it is acknowledged. */
+import { bytesOf, exchange } from "../../chat/chat-load.ts";
+import type { Subject } from "../../harness/built.ts";
+import { load } from "../../harness/load.ts";
+import { percentile } from "../../harness/measure.ts";
+import { startPostgres } from "../../../support/machine/postgres.ts";
+import type { GatewayArea, Reading } from "../area.ts";
+
+const TOKEN = "bench-token";
+export const WAKES = {
+  agents: { defaults: { heartbeat: { every: "0" } } },
+  webhooks: { token: TOKEN, rateLimit: { maxRequests: 1_000_000_000, windowMs: 60_000 } },
+};
+const BODY = { text: "the build is red", metadata: { source: "ci", event: "build", run: 4711 } };
+
+const HEADERS = `authorization: Bearer ${TOKEN}\r\n`;
+const ROUND_MS = 400;
+
+/** `subject`: a gateway, or a server that takes the same requests. */
+export async function wakes(subject: Subject, connections: number): Promise<Reading> {
+  const request = bytesOf({ ...subject, headers: HEADERS }, "POST", "/hooks/wake", BODY);
+  const { perSecond, micros, times } = await load(subject, { connections, ms: ROUND_MS }, (socket) =>
+    exchange(socket, request),
+  );
+  return { "wakes/s": perSecond, "CPU µs/wake": micros, "p99 ms": percentile(times, 0.99) };
+}
+
+/** A server for all: each gateway has a place of its own in it. */
+let postgres: ReturnType<typeof startPostgres> | undefined;
+async function onPostgres(): Promise<object> {
+  postgres ??= startPostgres();
+  return { ...WAKES, store: { url: (await postgres).emptyUrl() } };
+}
+
+const over = (connections: number) => (gateway: Subject) => () => wakes(gateway, connections);
+const config = () => WAKES;
+
+export const webhookAreas: readonly GatewayArea[] = [
+  { name: "wake", what: "durable wakes, 1 connection", config, begin: over(1) },
+  { name: "wakes", what: "durable wakes, 64 connections", config, begin: over(64) },
+  { name: "postgres", what: "the same into PostgreSQL", config: onPostgres, begin: over(64) },
+];
