@@ -1,4 +1,5 @@
 /** What runs on which connection: the count of requests under way, the access log, and an orderly end. */
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { performance } from "node:perf_hooks"; // the global one is a getter
 import type { Duplex } from "node:stream";
@@ -19,6 +20,9 @@ const CLIENT_CLOSED = 499;
 
 /** How long those that are cut have for a last word. */
 const LAST_WORD_MS = 1_000;
+
+const WORK = Symbol("work");
+type Answering = ServerResponse & { [WORK]?: { call: RequestContext; connection: Running; startedAt: number } };
 
 interface Sockets {
   readonly size: number;
@@ -56,6 +60,27 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
 
   const running = (socket: Duplex): Running => connections.get(socket) ?? { count: 0, sent: 0 };
 
+  /** A listener that all responses share: a closure for each would live as long as the request. */
+  function onClose(this: Answering): void {
+    const { call, connection, startedAt } = this[WORK]!;
+    const { socket } = call.req;
+    active--;
+    if (--connection.count === 0) {
+      connection.call = undefined;
+      if (closing.aborted) socket.destroySoon();
+    }
+    const { bytesWritten } = socket;
+    const status = this.headersSent ? this.statusCode : CLIENT_CLOSED;
+    const tally = call.tally ?? unmatched;
+    tally.set(status, (tally.get(status) ?? 0) + 1);
+    const { id, isOwnId, method, path } = call;
+    const ms = Math.round((performance.now() - startedAt) * 10) / 10;
+    const bytes = bytesWritten - connection.sent;
+    access({ id, isOwnId, method, path, status, ms, bytes, cut: !this.writableFinished });
+    connection.sent = bytesWritten;
+    call.closed();
+  }
+
   return {
     add(socket: Socket): void {
       connections.set(socket, { count: 0, sent: socket.bytesWritten });
@@ -73,36 +98,13 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     },
     /** Counts a request until its response is out or its client gone, then logs its line. */
     begin(call: RequestContext): void {
-      const { plain: res } = call;
-      const { socket } = call.req;
-      const connection = running(socket);
+      const res: Answering = call.plain;
+      const connection = running(call.req.socket);
       connection.count++;
       connection.call = call;
       active++;
-      const started = performance.now();
-      res.on("close", () => {
-        active--;
-        if (--connection.count === 0) {
-          connection.call = undefined;
-          if (closing.aborted) socket.destroySoon();
-        }
-        const { bytesWritten } = socket;
-        const status = res.headersSent ? res.statusCode : CLIENT_CLOSED;
-        const tally = call.tally ?? unmatched;
-        tally.set(status, (tally.get(status) ?? 0) + 1);
-        access({
-          id: call.id,
-          isOwnId: call.isOwnId,
-          method: call.method,
-          path: call.path,
-          status,
-          ms: Math.round((performance.now() - started) * 10) / 10,
-          bytes: bytesWritten - connection.sent,
-          cut: !res.writableFinished,
-        });
-        connection.sent = bytesWritten;
-        call.closed();
-      });
+      res[WORK] = { call, connection, startedAt: performance.now() };
+      res.on("close", onClose);
     },
     running,
 

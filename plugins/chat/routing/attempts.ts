@@ -55,7 +55,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
     const placing = channel.place(channel.config.maxConcurrent === undefined ? undefined : job.signal);
     const place = placing instanceof Promise ? await placing : placing;
     if (job.cancelled) {
-      place?.();
+      place?.release();
       throw clientDisconnected();
     }
     if (place === undefined) {
@@ -90,7 +90,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
       if (!filtered(candidate, response)) return response;
       refused = response;
     } catch (error) {
-      place();
+      place.release();
       if (job.cancelled || error instanceof Final) throw error instanceof Final ? error.error : clientDisconnected();
       // A refusal of our own (a target that cannot express the request) gives way to what an upstream said.
       if (last === undefined || isUpstreamError(error)) last = error;

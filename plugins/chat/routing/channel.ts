@@ -3,7 +3,7 @@ import type { ChannelConfig } from "../schema.ts";
 import { createHash } from "node:crypto";
 import type { ChannelState } from "./channel-state.ts";
 import { OwnLimits } from "./limits/own-limits.ts";
-import { Places, type Release } from "./limits/places.ts";
+import { Places, type Place } from "./limits/places.ts";
 import type { OverLimit } from "./limits/rate-limit.ts";
 import { SharedLimits } from "./limits/shared-limits.ts";
 import type { ChannelSurroundings, CooldownListener, Lesson } from "./surroundings.ts";
@@ -236,7 +236,7 @@ export class Channel {
   }
 
   /** A place within `maxConcurrent`, as `Places` gives it. */
-  place(signal?: AbortSignal): Release | Promise<Release | undefined> {
+  place(signal?: AbortSignal): Place | Promise<Place | undefined> {
     return this.#places.take(signal);
   }
 

@@ -8,7 +8,7 @@ import type { RunCounts } from "../upstream/run-counts.ts";
 import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
 import type { Channel } from "./channel.ts";
 import { judge } from "./judge.ts";
-import type { Release } from "./limits/places.ts";
+import type { Place } from "./limits/places.ts";
 import type { Candidate, Routing } from "./router.ts";
 
 const DEFAULT_RETRIES = 2;
@@ -50,7 +50,7 @@ export class Tries {
   }
 
   /** `place`: in the channel, which is given back with the response's end. */
-  begin(place: Release): Try {
+  begin(place: Place): Try {
     const { channel, model } = this.#candidate;
     const provider = this.#provider;
     const { trace, leaves } = this.#job;
@@ -121,7 +121,7 @@ export class Try implements AttemptWatcher {
   readonly #engine: TryServices;
   readonly #channel: Channel;
   readonly #provider: ChatProvider;
-  readonly #place: Release;
+  readonly #place: Place;
   readonly #startedAt = performance.now();
   #begun = false;
   #over = false;
@@ -132,7 +132,7 @@ export class Try implements AttemptWatcher {
     provider: ChatProvider,
     target: AttemptTarget,
     keyIndex: number,
-    place: Release,
+    place: Place,
   ) {
     this.#engine = engine;
     this.#channel = channel;
@@ -145,13 +145,13 @@ export class Try implements AttemptWatcher {
   /** The response has begun. */
   succeeded(response: ChatResponse): void {
     this.#begun = true;
-    if (this.#over || response.stream === undefined) this.#place();
+    if (this.#over || response.stream === undefined) this.#place.release();
     this.#channel.succeeded(this.target.model, this.keyIndex, performance.now() - this.#startedAt);
   }
 
   closed(): void {
     this.#over = true;
-    if (this.#begun) this.#place();
+    if (this.#begun) this.#place.release();
   }
 
   broken(error: PorticoError): void {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type EmitResult, isPorticoError, type PluginContext, type PorticoError } from "portico";
 import type { ChatCompletion, Usage } from "portico/chat";
 import { onTopOf } from "../response-streams.ts";
-import type { ChatResponse, Job } from "../job.ts";
+import type { ChatResponse, Job, ResponseStream } from "../job.ts";
 import { estimatedUsage, Outgoing } from "./estimate.ts";
 import { type Meter, usageOf } from "./metering.ts";
 import { readCompletion, newCompletionId } from "../openai/completion.ts";
@@ -45,66 +45,82 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
 /** How a response comes about. */
 export type Talk = () => Promise<ChatResponse>;
 
-/**
- * Asks, and reports the end to `done` and `meter` exactly once: of a whole response at once, of a stream when it has ended.
- * A report costs reading the whole response; for a meter only its usage is read.
- */
-export function ask(
+/** Asks, and tells the end. */
+export async function ask(
   talk: Talk,
   job: Job,
   done: ((report: Report) => void) | undefined,
   meter: Meter | undefined,
 ): Promise<ChatResponse> {
-  return done === undefined && meter === undefined ? talk() : askAndReport(talk, job, done, meter);
-}
-
-async function askAndReport(
-  talk: Talk,
-  job: Job,
-  done: ((report: Report) => void) | undefined,
-  meter: Meter | undefined,
-): Promise<ChatResponse> {
-  let response: ChatResponse;
+  const end = new JobEnd(job, done, meter);
   try {
-    response = await talk();
+    const response = await talk();
+    await end.succeeded(response);
+    return response;
   } catch (error) {
-    const status = statusOf(error, job);
-    await meter?.({ status, usage: job.spent });
-    done?.({ status, error: messageOf(error) });
+    await end.failed(error);
     throw error;
   }
-  const { stream, firstByteMs } = response;
-  if (stream === undefined) {
+}
+
+/**
+ * Tells `done` and `meter` of a job's end exactly once: of a whole response at once, of a stream when it has ended.
+ * A report costs reading the whole response; for a meter only its usage is read.
+ */
+export class JobEnd {
+  readonly #job: Job;
+  readonly #done: ((report: Report) => void) | undefined;
+  readonly #meter: Meter | undefined;
+  /** Whatever fails from now on is told by the response, or is no failure of it. */
+  #begun = false;
+
+  constructor(job: Job, done: ((report: Report) => void) | undefined, meter: Meter | undefined) {
+    this.#job = job;
+    this.#done = done;
+    this.#meter = meter;
+  }
+
+  /** Where it returns a promise, the response may leave only then. */
+  succeeded(response: ChatResponse): Promise<unknown> | undefined {
+    this.#begun = true;
+    const done = this.#done;
+    const meter = this.#meter;
+    const { stream, firstByteMs } = response;
+    if (stream !== undefined) {
+      if (done !== undefined || meter !== undefined) response.stream = this.#watched(stream, firstByteMs);
+      return undefined;
+    }
     done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
-    const counted = meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
-    if (counted !== undefined) await counted;
-  } else {
-    watchStream(response, job, (status, error, outgoing) => {
+    return meter?.({ status: 200, firstByteMs, usage: usageOf(response) });
+  }
+
+  async failed(error: unknown): Promise<void> {
+    if (this.#begun) return;
+    const status = statusOf(error, this.#job);
+    await this.#meter?.({ status, usage: this.#job.spent });
+    this.#done?.({ status, error: messageOf(error) });
+  }
+
+  #watched(stream: ResponseStream, firstByteMs: number): ResponseStream {
+    const job = this.#job;
+    return watchedStream(stream, job, (status, error, outgoing) => {
       const { finishReason } = stream;
       // The upstream tells its usage last: whoever left before is charged for what it got.
       const left = status === 499 && !job.trace.composite;
       const usage = left ? estimatedUsage(stream.usage, job.request, outgoing) : stream.usage;
-      const counted = meter?.({ status, firstByteMs, usage });
-      done?.({
-        status,
-        content: stream.text,
-        firstByteMs,
-        finishReason,
-        usage,
-        error,
-      });
+      const counted = this.#meter?.({ status, firstByteMs, usage });
+      this.#done?.({ status, content: stream.text, firstByteMs, finishReason, usage, error });
       return counted;
     });
   }
-  return response;
 }
 
-function watchStream(
-  response: ChatResponse,
+/** The stream, and `done` is told of its end once. */
+function watchedStream(
+  stream: ResponseStream,
   job: Job,
   done: (status: number, error: string | undefined, outgoing: Outgoing) => Promise<unknown> | undefined,
-): void {
-  const stream = response.stream!;
+): ResponseStream {
   let told = false;
   const outgoing = new Outgoing();
   const tell = (status: number, error?: string) => {
@@ -117,7 +133,8 @@ function watchStream(
     if (counted === undefined) end();
     else void counted.then(() => job.cancelled || end());
   };
-  response.stream = onTopOf(stream, {
+  job.onCancel({ cancel: () => void tell(499, "The client disconnected.") });
+  return onTopOf(stream, {
     start(sink) {
       let last: Buffer | undefined;
       const flush = () => {
@@ -149,7 +166,6 @@ function watchStream(
       tell(499, "The client disconnected.");
     },
   });
-  job.onCancel({ cancel: () => void tell(499, "The client disconnected.") });
 }
 
 const DONE = Buffer.from("data: [DONE]\n\n");

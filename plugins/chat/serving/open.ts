@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError } from "portico";
 import { type ChatCompletion, type ChatRequest, keySession, type NativeRequest } from "portico/chat";
-import { ask, completionOf, type Emitter, offerRequest, type Report, reportResponse, type Talk } from "./ask.ts";
+import { completionOf, type Emitter, JobEnd, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { replyResponse } from "../sending/reply.ts";
 import { offerResponse, watchesSending } from "../sending/offer-response.ts";
 import { converse } from "../routing/attempts.ts";
@@ -52,22 +52,10 @@ export async function openChat<T>(
   write: (opened: Opened) => T,
 ): Promise<T> {
   const incoming = read(await call.body());
-  const { request, fallbacks, stream, raw, native } = incoming;
-  const sessionKey = sessionKeyOf(call, request["user"]);
-  const job = new Job({
-    request,
-    fallbacks,
-    raw,
-    native,
-    stream,
-    requestId: call.id,
-    client: call.client,
-    sessionKey,
-    traceparent: traceparentOf(call),
-  });
-  const caching = call.req.headers["cache-control"];
-  job.cacheable = caching === undefined || !NO_STORE.test(caching);
+  const { request } = incoming;
+  const job = jobOf(call, incoming);
   call.onDisconnect(() => job.cancel());
+  let end: JobEnd | undefined;
   let asking = false;
   try {
     const admitted = admit(endpoint, call, request.model);
@@ -80,16 +68,37 @@ export async function openChat<T>(
     const replied = typeof offered === "string";
     if (!replied) prepare(job, incoming, offered);
     asking = !replied;
-    const talk = replied ? async () => replyResponse(job, offered) : () => converse(endpoint.engine, job);
-    const response = await deliver(endpoint, job, talk, asking);
+    end = endOf(endpoint, job, asking);
+    let response = replied ? replyResponse(job, offered) : await converse(endpoint.engine, job);
+    if (job.leaves) response = await offerResponse(endpoint.events, job, response);
+    const counting = end.succeeded(response);
+    if (counting !== undefined) await counting;
     asking = false;
     if (!replied) finish(response, job, incoming, offered);
     return write({ job, response });
   } catch (error) {
+    await end?.failed(error);
     if (asking) markFailure(call.res, job, error);
     job.cancel();
     throw await withNearest(endpoint, call.client, error);
   }
+}
+
+function jobOf(call: Call, { request, fallbacks, raw, native, stream }: Incoming): Job {
+  const job = new Job({
+    request,
+    fallbacks,
+    raw,
+    native,
+    stream,
+    requestId: call.id,
+    client: call.client,
+    sessionKey: sessionKeyOf(call, request["user"]),
+    traceparent: traceparentOf(call),
+  });
+  const caching = call.req.headers["cache-control"];
+  job.cacheable = caching === undefined || !NO_STORE.test(caching);
+  return job;
 }
 
 const NO_STORE = /(?:^|[,\s])no-store(?:[,\s]|$)/i;
@@ -119,24 +128,21 @@ function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed:
   if (pushed.length > 0) prefix(response, pushed, job.request);
 }
 
-/** The response as it leaves, after all handlers. `asked`: a model was, and so there is something to report and to count. */
-function deliver(endpoint: Endpoint, job: Job, talk: Talk, asked: boolean): Promise<ChatResponse> {
-  const { events, engine } = endpoint;
+/** Who hears of the end, and so what the response must come as. `asked`: a model is, and so there is something to report and to count. */
+function endOf({ events, engine, meters }: Endpoint, job: Job, asked: boolean): JobEnd {
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
-  const watched = watchesSending(events);
-  if (reports || sent || watched) {
+  job.leaves = watchesSending(events);
+  if (reports || sent || job.leaves) {
     job.capture = true;
     job.mayPassRaw = false;
   }
-  job.leaves = watched;
   // What handlers see and change is in our own form.
-  if (watched) job.native = undefined;
-  return ask(
-    watched ? async () => offerResponse(events, job, await talk()) : talk,
+  if (job.leaves) job.native = undefined;
+  return new JobEnd(
     job,
     reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
-    asked ? meterFor(endpoint.meters(), job, engine.log) : undefined,
+    asked ? meterFor(meters(), job, engine.log) : undefined,
   );
 }
 

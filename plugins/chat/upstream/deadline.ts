@@ -15,17 +15,22 @@ export interface Deadline {
 const coarse: Coarse[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
+/** Who waits. An object: a function for each request would be one more. */
+export interface Waiting {
+  late(): void;
+}
+
 /** Calls `late` once when nothing was touched for `ms`; to within a quarter of a second for times of 5 s and more. */
-export function startDeadline(ms: number, late: () => void): Deadline {
-  return ms < COARSE_FROM_MS ? new Precise(ms, late) : new Coarse(ms, late);
+export function startDeadline(ms: number, waiting: Waiting): Deadline {
+  return ms < COARSE_FROM_MS ? new Precise(ms, waiting) : new Coarse(ms, waiting);
 }
 
 class Precise implements Deadline {
   #timer: NodeJS.Timeout;
   readonly #late: () => void;
-  constructor(ms: number, late: () => void) {
-    this.#late = late;
-    this.#timer = setTimeout(late, ms);
+  constructor(ms: number, waiting: Waiting) {
+    this.#late = () => waiting.late();
+    this.#timer = setTimeout(this.#late, ms);
   }
   touch(): void {
     this.#timer.refresh();
@@ -41,12 +46,12 @@ class Precise implements Deadline {
 
 class Coarse implements Deadline {
   ticksLeft: number;
-  readonly late: () => void;
+  readonly waiting: Waiting;
   #ticks: number;
   /** In the list; -1 where it is in none. */
   place = -1;
-  constructor(ms: number, late: () => void) {
-    this.late = late;
+  constructor(ms: number, waiting: Waiting) {
+    this.waiting = waiting;
     this.#ticks = ticksOf(ms);
     this.ticksLeft = this.#ticks;
     this.#enter();
@@ -81,7 +86,7 @@ function tick(): void {
     const entry = coarse[i];
     if (entry === undefined || --entry.ticksLeft > 0) continue;
     entry.stop();
-    entry.late();
+    entry.waiting.late();
   }
   if (coarse.length > 0) return;
   clearInterval(ticker);

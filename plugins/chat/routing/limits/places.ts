@@ -1,8 +1,13 @@
 /** The places of a channel within `maxConcurrent`, over all workers where there are several. */
 import type { Workers } from "portico";
 
-/** Gives a place back. Once; more often is harmless. */
-export type Release = () => void;
+/** A place that is held. */
+export interface Place {
+  /** Gives it back. Once; more often is harmless. */
+  release(): void;
+}
+
+type WorkersPlace = ReturnType<Workers["place"]>;
 
 interface PlacesOptions {
   name: string;
@@ -27,7 +32,7 @@ export class Places {
   }
 
   /** A place at once, a promise of one within the time for waiting, resolving to undefined where none came free. */
-  take(signal?: AbortSignal): Release | Promise<Release | undefined> {
+  take(signal?: AbortSignal): Place | Promise<Place | undefined> {
     const { max } = this.#options;
     if (max === undefined) return this.#hold();
     const workers = this.#options.workers?.();
@@ -35,7 +40,7 @@ export class Places {
     return this.inFlight < max ? this.#hold() : this.#wait(signal);
   }
 
-  #wait(signal?: AbortSignal): Promise<Release | undefined> {
+  #wait(signal?: AbortSignal): Promise<Place | undefined> {
     return new Promise((resolve) => {
       const waiter = (granted: boolean) => {
         clearTimeout(timer);
@@ -53,7 +58,7 @@ export class Places {
     });
   }
 
-  async #takeShared(workers: Workers, max: number, signal?: AbortSignal): Promise<Release | undefined> {
+  async #takeShared(workers: Workers, max: number, signal?: AbortSignal): Promise<Place | undefined> {
     const place = workers.place(`channel:${this.#options.name}`, max);
     this.#queued++;
     const granted = await new Promise<boolean>((resolve) => {
@@ -67,19 +72,38 @@ export class Places {
       });
     });
     this.#queued--;
-    if (granted) return this.#hold(place.leave);
+    if (granted) return this.#hold(place);
     place.leave();
     return undefined;
   }
 
-  #hold(leave = (): void => this.#waiting.shift()?.(true)): Release {
+  #hold(shared?: WorkersPlace): Place {
     this.inFlight++;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.inFlight--;
-      leave();
-    };
+    return new Held(this, shared);
+  }
+
+  /** Called by a place that is given back. */
+  left(): void {
+    this.inFlight--;
+    this.#waiting.shift()?.(true);
+  }
+}
+
+/** An object: a function with what it needs takes twice the room, and there is one for each request. */
+class Held implements Place {
+  #places: Places | undefined;
+  readonly #shared: WorkersPlace | undefined;
+
+  constructor(places: Places, shared: WorkersPlace | undefined) {
+    this.#places = places;
+    this.#shared = shared;
+  }
+
+  release(): void {
+    const places = this.#places;
+    this.#places = undefined;
+    if (places === undefined) return;
+    places.left();
+    this.#shared?.leave();
   }
 }

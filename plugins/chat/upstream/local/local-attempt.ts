@@ -69,7 +69,7 @@ function inTime<T>({ job, provider, target, timeoutMs }: LocalAttempt, work: Pro
       target.stop(error);
       settle(() => reject(error));
     };
-    const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, late);
+    const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, { late });
     job.onCancel(worker);
     work.then(
       (value) => settle(() => resolve(value)),

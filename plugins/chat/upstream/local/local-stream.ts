@@ -1,7 +1,7 @@
 /** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
 import { isPorticoError, type PorticoError } from "portico";
 import { type ChatChunk, createChunkWriter, upstreamError } from "portico/chat";
-import { type Deadline, startDeadline } from "../deadline.ts";
+import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
 import { MaskedStream } from "../../secrets/masked-stream.ts";
@@ -12,7 +12,7 @@ import { providerFailure } from "./provider-failed.ts";
 export type Piece = string | ChatChunk | Buffer;
 
 /** Turns pieces into bytes. The stream's shape is mended as an upstream's would be. */
-export class LocalStream implements ResponseStream {
+export class LocalStream implements ResponseStream, Waiting {
   readonly #a: LocalAttempt;
   readonly #pieces: AsyncIterator<Piece>;
   readonly #mender: OpenAiStream;
@@ -114,11 +114,11 @@ export class LocalStream implements ResponseStream {
   }
 
   #await(ms: number): void {
-    if (this.#deadline === undefined) this.#deadline = startDeadline(ms, () => this.#late());
+    if (this.#deadline === undefined) this.#deadline = startDeadline(ms, this);
     else this.#deadline.set(ms);
   }
 
-  #late(): void {
+  late(): void {
     const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
     const message =
       this.#reject !== undefined

@@ -4,7 +4,7 @@ import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
 import { type ResponseKind, beginsAsError, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
-import { type Deadline, startDeadline } from "../deadline.ts";
+import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, MAX_RESPONSE_BYTES, ResponseTail } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
@@ -20,7 +20,7 @@ const LINGER_MS = 1000;
 type Mode = ResponseKind | "waiting" | "raw" | "over";
 
 /** Settles the attempt's promise with the response's beginning; of a stream it is the rest as well. */
-export class WireExchange implements Receiver, ResponseStream, Delivered {
+export class WireExchange implements Receiver, ResponseStream, Delivered, Waiting {
   readonly #a: WireAttempt;
   readonly #call: WireRequest;
   #sending: Sending | undefined;
@@ -43,7 +43,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
   send(): void {
     const { job, client, target, timeoutMs } = this.#a;
     job.onCancel(this);
-    this.#deadline = startDeadline(timeoutMs, () => this.#late());
+    this.#deadline = startDeadline(timeoutMs, this);
     this.#sending = client.send(this.#call, this, target.proxy);
   }
 
@@ -247,7 +247,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered {
 
   // ------------------------------------------------------------------------------------------------- end
 
-  #late(): void {
+  late(): void {
     const { target, timeoutMs, idleTimeoutMs } = this.#a;
     const begun = this.#firstByteMs >= 0;
     this.#abort();

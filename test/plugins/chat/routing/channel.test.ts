@@ -1,6 +1,7 @@
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Channel } from "../../../../plugins/chat/routing/channel.ts";
+import type { Place } from "../../../../plugins/chat/routing/limits/places.ts";
 
 function make(config: object = {}) {
   const clock = { now: 1_000_000 };
@@ -99,8 +100,7 @@ test("a model cools down by itself; what a key is limited for is one model too",
 
 test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 30 });
-  const first = channel.place();
-  assert.type(first, "function");
+  const first = channel.place() as Place;
   const order: string[] = [];
   const second = Promise.resolve(channel.place()).then((place) => {
     order.push("second");
@@ -110,25 +110,25 @@ test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", asy
     order.push("third");
     return place;
   });
-  (first as () => void)();
+  first.release();
   const place = await second;
   assert.is(channel.describe().inFlight, 1);
   assert.is(await third, undefined);
   assert.equal(order, ["second", "third"]);
-  place?.();
-  place?.();
+  place?.release();
+  place?.release();
   assert.is(channel.describe().inFlight, 0);
 });
 
 test("a caller that leaves the queue takes nobody's place", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 10_000 });
-  const first = channel.place() as () => void;
+  const first = channel.place() as Place;
   const leave = new AbortController();
   const waiting = channel.place(leave.signal);
   leave.abort();
   assert.is(await waiting, undefined);
-  first();
-  assert.type(channel.place(), "function");
+  first.release();
+  assert.not.instance(channel.place(), Promise);
 });
 
 test.run();
