@@ -5,7 +5,8 @@ import { completionBytes, newCompletionId, textCompletion } from "../openai/comp
 import { onTopOf, streamOf } from "../response-streams.ts";
 import { gathering } from "../upstream/local/gather.ts";
 import { completionOf, type Emitter } from "../serving/ask.ts";
-import { editedStream } from "./edited-stream.ts";
+import { ChunkEditor } from "./chunk-editor.ts";
+import { throughEditor } from "./edited-stream.ts";
 
 /** Somebody wants to see or change what leaves: it must then be in our own form. */
 export function watchesSending(events: Emitter): boolean {
@@ -24,7 +25,9 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
     const completion = await offerCompletion(events, job, own);
     return completion === undefined ? response : { ...response, completion, body: completionBytes(completion) };
   }
-  const flowing = events.hasHandlers("message:streaming") ? editedStream(stream, editOf(events, job)) : stream;
+  const flowing = events.hasHandlers("message:streaming")
+    ? throughEditor(stream, new ChunkEditor(editOf(events, job)))
+    : stream;
   return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
 }
 

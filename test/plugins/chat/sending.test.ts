@@ -184,6 +184,26 @@ test("what one read brings is one piece, and an empty text none", async () => {
   }
 });
 
+test("a first chunk with the role and text is one piece with the chunks behind it", async () => {
+  up.answer = (_, res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    const texts = ["the SEC", "RET is", " out"].map((content) => chunk({ content }));
+    res.end([...texts, chunk({ content: " SECRET" }, "stop"), DONE].join(""));
+  };
+  await mode("streaming");
+  const text = await (await doors["chat"]!(true)).text();
+  assert.is(contentOf(text), "the [gone] is out [gone]");
+  assert.is(text.match(/"role":"assistant"/g)?.length, 1, text);
+  const heard = await gateway.json<{ final: boolean; text: string }[]>("GET", "/t/heard");
+  assert.equal(
+    heard.map((one) => [one.text, one.final]),
+    [
+      ["the SECRET is out", false],
+      [" SECRET", true],
+    ],
+  );
+});
+
 test("one event with more text than is gathered at once is a piece like others", async () => {
   const long = "SECRET é ".repeat(10_000);
   secret(["a ", long, long, "end"]);
