@@ -31,8 +31,11 @@ const commands = /^(kernel\/main|plugins\/command-line\/(plugin|run)|plugins\/ma
 /** In a chunk of their own, since commands need them of what else stands in one with the schemas of all plugins. */
 const alone = ["kernel/text/nearest.ts"];
 
-/** The kernel, the plugins and the bundled hooks in one file; and in another what commands need, which is read sooner. */
-export async function buildProgram(): Promise<void> {
+/**
+ * The kernel, the plugins and the bundled hooks in one file; and in another what commands need, which is read sooner.
+ * In a directory other than `.build` it takes itself for the one there.
+ */
+export async function buildProgram(dir = outdir): Promise<void> {
   const result = await build({
     ...common,
     bundle: true,
@@ -43,32 +46,35 @@ export async function buildProgram(): Promise<void> {
     format: "esm",
     outdir,
     chunkNames: "[name]-[hash]",
-    define: { "import.meta.dirname": "__dirname", "import.meta.url": "__url" },
+    define: {
+      "import.meta.dirname": dir === outdir ? "__dirname" : JSON.stringify(outdir),
+      "import.meta.url": "__url",
+    },
     external: packagesOutside(),
     plugins: [builtIn([...extensions(), ...faces()])],
     metafile: true,
     write: false,
   });
   const chunks = await chunksOf(result);
-  mkdirSync(outdir, { recursive: true });
-  writeChunks("program.cjs", chunks);
+  mkdirSync(dir, { recursive: true });
+  writeChunks(join(dir, "program.cjs"), chunks);
   writeChunks(
-    "command.cjs",
+    join(dir, "command.cjs"),
     withNeeds(chunks, (entry) => commands.test(entry)),
   );
 }
 
-function writeChunks(name: string, chunks: readonly Chunk[]): void {
+function writeChunks(file: string, chunks: readonly Chunk[]): void {
   // For one such letter the engine would keep the whole text in two bytes each.
   const code = textOf(chunks).replace(
     /[^\0-\xff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-  writeFileSync(join(outdir, name), `//${createHash("sha256").update(code).digest("hex")}\n${code}`, "latin1");
+  writeFileSync(file, `//${createHash("sha256").update(code).digest("hex")}\n${code}`, "latin1");
 }
 
 /** An ES module that imports nothing: to import one of Node's is to load all that it would load when asked for. */
-export async function buildLauncher(): Promise<void> {
+export async function buildLauncher(dir = outdir): Promise<void> {
   const start = `#!/usr/bin/env node
 const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);
 const __dirname = import.meta.dirname;`;
@@ -77,12 +83,12 @@ const __dirname = import.meta.dirname;`;
     ...asFunction,
     bundle: true,
     entryPoints: { portico: join(packageDir, "kernel/launcher.ts") },
-    outdir,
+    outdir: dir,
     define: { "import.meta.dirname": "__dirname" },
     banner: { js: start },
   });
   // npm does this once for a folder, when `npx portico` first runs there; one that is cloned anew would be refused.
-  chmodSync(join(outdir, "portico.js"), 0o755);
+  chmodSync(join(dir, "portico.js"), 0o755);
 }
 
 /** A gateway starts and answers once, in a home of its own: what the engine has compiled of the program by then is kept. */

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { type Gateway, startGateway as boot } from "../../kernel/gateway/gateway.ts";
 import { resolvePaths } from "../../kernel/files/paths.ts";
-import { program } from "./runner/bundle.ts";
+import { porticoProgram } from "./runner/bundle.ts";
 import { temporaryDir } from "./temporary.ts";
 
 export const packageDir = dirname(dirname(import.meta.dirname));
@@ -90,15 +90,11 @@ export interface SpawnedGateway extends TestGateway {
 /** `portico start` as a process of its own, from the sources. Resolves once `/health` answers. */
 export async function spawnGateway(options: TestOptions & { args?: string[] } = {}): Promise<SpawnedGateway> {
   const home = prepareHome(options);
-  const child = spawn(
-    process.execPath,
-    [...program(join(packageDir, "kernel/main.ts")), "start", "--home", home, ...(options.args ?? [])],
-    {
-      env: { ...process.env, ...options.env },
-      stdio: ["ignore", "pipe", "pipe"],
-      cwd: packageDir,
-    },
-  );
+  const child = spawn(process.execPath, [...porticoProgram(), "start", "--home", home, ...(options.args ?? [])], {
+    env: { ...process.env, ...options.env },
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: packageDir,
+  });
   let output = "";
   const exited = once(child, "exit");
   const url = await new Promise<string>((resolve, reject) => {

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { runProgram } from "../../kernel/program.ts";
-import { program } from "./runner/bundle.ts";
+import { porticoProgram } from "./runner/bundle.ts";
 import { packageDir } from "./gateway.ts";
 
 export interface CommandResult {
@@ -19,7 +19,7 @@ export function portico(
   options: { input?: string; cwd?: string; env?: Record<string, string> } = {},
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...program(join(packageDir, "kernel/main.ts")), ...words], {
+    const child = spawn(process.execPath, [...porticoProgram(), ...words], {
       cwd: options.cwd ?? packageDir,
       env: { ...process.env, ...options.env, PORTICO_HOME: home, PORTICO_URL: undefined, PORTICO_TOKEN: undefined },
       stdio: ["pipe", "pipe", "pipe"],

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
-import { program } from "../../support/runner/bundle.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -113,7 +113,7 @@ test("the unit is sound, and confines the gateway", async () => {
   for (const line of ["NoNewPrivileges=true", "ProtectSystem=strict", "CapabilityBoundingSet=", "KillMode=mixed"])
     assert.ok(unit.includes(`\n${line}\n`), line);
   const words = /^ExecStart=\S+ \S+ (.*)$/m.exec(unit)?.[1]?.split(" ") ?? [];
-  const help = await run(process.execPath, [...program(join(packageDir, "kernel/main.ts")), "start", "--help"]);
+  const help = await run(process.execPath, [...porticoProgram(), "start", "--help"]);
   for (const word of words.filter((each) => each.startsWith("--")))
     assert.ok(help.stdout.includes(word), `start takes no ${word}`);
   // where there is no systemd, nobody needs the unit
@@ -128,7 +128,7 @@ test("the unit is sound, and confines the gateway", async () => {
 test("a home is backed up while its gateway runs, and made anew from that", async () => {
   const dir = temporaryDir("portico-backup-");
   const command = join(dir, "portico");
-  const words = [process.execPath, ...program(join(packageDir, "kernel/main.ts"))].map((word) => `'${word}'`).join(" ");
+  const words = [process.execPath, ...porticoProgram()].map((word) => `'${word}'`).join(" ");
   writeFileSync(command, `#!/bin/sh\nexec ${words} "$@"\n`);
   chmodSync(command, 0o755);
   const gateway = await start({

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { program } from "../../support/runner/bundle.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
@@ -67,7 +67,7 @@ test("by the next start, though the killed process is still a zombie", async () 
   // made once, for its token; then under a parent that never asks how it ended
   const first = await start(home, {});
   await first.kill("SIGTERM");
-  const command = [process.execPath, ...program(join(packageDir, "kernel/main.ts")), "start", "--home", home];
+  const command = [process.execPath, ...porticoProgram(), "start", "--home", home];
   const script = '"$@" >&2 & echo $!; exec sleep 1000';
   const parent = spawn("sh", ["-c", script, "sh", ...command], { stdio: ["ignore", "pipe", "pipe"] });
   started.parents.push(parent);

@@ -10,7 +10,7 @@ import { ROUTES } from "../../../plugins/browser/browser-control.ts";
 import { PATHS } from "../../../plugins/browser/routes/paths.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
-import { program } from "../../support/runner/bundle.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { packageDir } from "../../support/gateway.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "./support.ts";
 
@@ -186,7 +186,7 @@ async function assert_rejects(work: Promise<unknown>, words: string): Promise<vo
 }
 
 function portico(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const args = [...program(join(packageDir, "kernel/main.ts")), ...words];
+  const args = [...porticoProgram(), ...words];
   const env = { ...process.env, PORTICO_HOME: browser.gateway.home, PORTICO_URL: browser.gateway.url };
   return new Promise((resolve) =>
     execFile(process.execPath, args, { env, cwd: packageDir }, (error, stdout, stderr) =>

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { program } from "../../support/runner/bundle.ts";
+import { porticoProgram } from "../../support/runner/bundle.ts";
 import { makeHome, packageDir, type TestGateway } from "../../support/gateway.ts";
 import { WebSocket } from "ws";
 import { HEADER, PATH, PROTOCOL } from "../../../plugins/nodes/wire.ts";
@@ -41,7 +41,7 @@ export function spawnNode(options: NodeOptions): NodeProcess {
   const config = { browser: CONTAINER, ...options.config };
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, "portico.json"), JSON.stringify(config));
-  const words = [...program(join(packageDir, "kernel/main.ts")), "node", "--port", "0", "--home", home];
+  const words = [...porticoProgram(), "node", "--port", "0", "--home", home];
   if (options.gateway !== undefined) words.push("--gateway", options.gateway);
   if (options.name !== undefined) words.push("--name", options.name);
   const [command = process.execPath, ...before] = [...(options.wrap ?? []), process.execPath];

@@ -1,23 +1,31 @@
 /**
  * The test files, and the programs that they start, as plain JavaScript: compiled once per run, so that none of some
- * 500 processes compiles the sources again. Every file keeps the directory that it has in the sources.
+ * 500 processes compiles the sources again. Every file keeps the directory that it has in the sources. `portico` itself
+ * is built as for its users.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
-import { builtIn, faces } from "../../../.ci/build/built-in.ts";
+import { builtIn, extensions, faces } from "../../../.ci/build/built-in.ts";
+import { buildLauncher, buildProgram } from "../../../.ci/build/program.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
-const main = join(root, "kernel/main.ts");
 
-/** Compiles these test files (paths below `test/`) into `outdir`, which must lie in the package, as `.build` does. */
+/** Where the run that this process belongs to has put it all; nowhere, where a file runs by itself. */
+const bundle = process.env["PORTICO_TEST_BUNDLE"];
+
+/** Into `outdir`, which must lie in the package, as `.build` does; `files` are paths below `test/`. */
 export async function bundleSuite(files: readonly string[], outdir: string): Promise<void> {
+  await Promise.all([bundleTests(files, outdir), buildProgram(outdir), buildLauncher(outdir)]);
+}
+
+async function bundleTests(files: readonly string[], outdir: string): Promise<void> {
   const programs = readdirSync(testDir, { recursive: true, encoding: "utf8" }).filter(isProgram);
   const sources = [...files, ...programs].map((file) => join(testDir, file));
   await build({
-    entryPoints: entries([main, ...sources]),
+    entryPoints: entries(sources),
     outdir,
     bundle: true,
     splitting: true,
@@ -33,7 +41,7 @@ export async function bundleSuite(files: readonly string[], outdir: string): Pro
     sourcemap: true,
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
-    plugins: [builtIn(faces()), facesOfPlugins, ownPlaces],
+    plugins: [builtIn([...extensions(), ...faces()]), facesOfPlugins, ownPlaces],
     define: Object.fromEntries(places.map((name) => [`import.meta.${name}`, `__source_${name}`])),
     logLevel: "warning",
   });
@@ -41,10 +49,13 @@ export async function bundleSuite(files: readonly string[], outdir: string): Pro
 
 /** What follows `node` on the command line to run a source file: its compiled form where there is one. */
 export function program(file: string): string[] {
-  const outdir = process.env["PORTICO_TEST_BUNDLE"];
-  const compiled = outdir && join(outdir, compiledName(file));
+  const compiled = bundle && join(bundle, compiledName(file));
   return compiled && existsSync(compiled) ? [compiled] : ["--import", import.meta.resolve("tsx"), file];
 }
+
+/** What follows `node` on the command line to run `portico`. */
+export const porticoProgram = (): string[] =>
+  bundle ? [join(bundle, "portico.js")] : program(join(root, "kernel/main.ts"));
 
 function developmentPackages(): string[] {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { devDependencies: object };
