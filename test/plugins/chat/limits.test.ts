@@ -1,10 +1,6 @@
-import { mock } from "node:test";
-import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { keepAlive } from "../../../plugins/chat/serving/keep-alive.ts";
-import { startDeadline } from "../../../plugins/chat/upstream/deadline.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
@@ -130,64 +126,6 @@ test("images: data URLs are taken, private addresses refused unless the channel 
     ((await (await ask("free/x", url)).json()) as ReturnType<typeof JSON.parse>).choices[0].message.content,
     "image/png 9",
   );
-});
-
-test("a comment after each 15 s of silence, none while there is talk", () => {
-  mock.timers.enable({ apis: ["setInterval"] });
-  try {
-    const written: string[] = [];
-    const alive = keepAlive({
-      write: (text: string) => written.push(text) > 0,
-      writableNeedDrain: false,
-      writableEnded: false,
-    } as unknown as ServerResponse);
-    for (let second = 0; second < 40; second++) {
-      alive.touch();
-      mock.timers.tick(1000);
-    }
-    assert.is(written.length, 0);
-    mock.timers.tick(15_500);
-    assert.equal(written, [": keep-alive\n\n"]);
-    mock.timers.tick(15_000);
-    assert.is(written.length, 2);
-    alive.stop();
-    mock.timers.tick(60_000);
-    assert.is(written.length, 2);
-  } finally {
-    mock.timers.reset();
-  }
-});
-
-test("long deadlines share a ticker and are never early", () => {
-  mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
-  try {
-    let late = 0;
-    const deadline = startDeadline(10_000, { late: () => late++ });
-    for (let i = 0; i < 5; i++) {
-      mock.timers.tick(9_500);
-      assert.is(late, 0);
-      deadline.touch();
-    }
-    mock.timers.tick(10_000);
-    assert.is(late, 0);
-    mock.timers.tick(500);
-    assert.is(late, 1);
-    const stopped = startDeadline(10_000, { late: () => late++ });
-    stopped.stop();
-    mock.timers.tick(60_000);
-    assert.is(late, 1);
-    // a slow reader stops the time, and it goes on when he reads again
-    for (const ms of [10_000, 1_000]) {
-      const held = startDeadline(ms, { late: () => late++ });
-      held.stop();
-      held.set(ms);
-      mock.timers.tick(ms + 500);
-      held.stop();
-    }
-    assert.is(late, 3);
-  } finally {
-    mock.timers.reset();
-  }
 });
 
 test("the command lists and tests channels", async () => {
