@@ -1,6 +1,6 @@
 /** What is shown of an extension, whichever kind it is. */
 import { sayProblem } from "../modules/problem.ts";
-import type { Candidate, Slot, Version } from "./slot.ts";
+import type { Candidate, DisabledReason, Slot, Version } from "./slot.ts";
 
 /**
  * `active` runs; `stale` runs its last good version because the one on disk does not load; `failed` does not run;
@@ -15,11 +15,8 @@ export type ExtensionState =
   | "loading"
   | "waiting"
   | "resting"
-  | "disabled"
-  | "ineligible"
-  | "refused"
-  | "unapproved"
-  | "shadowed";
+  | "shadowed"
+  | DisabledReason["state"];
 
 export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 

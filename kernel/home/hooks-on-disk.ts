@@ -15,13 +15,9 @@ import { groupByName } from "../extensions/slot.ts";
 import { lookUp } from "../text/key-path.ts";
 import type { Paths } from "../types.ts";
 
-export interface HooksOptions {
-  loader: Loader;
-  paths: Paths;
-  env: Record<string, string | undefined>;
-}
+type Env = Record<string, string | undefined>;
 
-export function openHooks({ paths, env, loader }: HooksOptions) {
+export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; loader: Loader }) {
   process.setSourceMapsEnabled(true);
   const raw = readSettings(paths.config, env);
   const settings: HookSettings = { enabled: true, entries: {}, extraDirs: [], trust: "all", ...raw.hooks };
@@ -54,7 +50,7 @@ export function openHooks({ paths, env, loader }: HooksOptions) {
 export type HooksOnDisk = ReturnType<typeof openHooks>;
 
 /** Whom a broken configuration trusts is not known: nobody who needs approval. */
-function readSettings(file: string, env: HooksOptions["env"]): { hooks?: Partial<HookSettings> } {
+function readSettings(file: string, env: Env): { hooks?: Partial<HookSettings> } {
   try {
     return expandReferences(readConfigFile(file), env).value as { hooks?: Partial<HookSettings> };
   } catch (error) {

@@ -58,7 +58,7 @@ export function createHookHost(options: HookHostOptions) {
     },
     take: (slot) => listen(slot),
     settled(slot) {
-      slot.lastMeta = slot.top?.meta ?? slot.lastMeta;
+      slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.meant;
       listen(slot);
     },
   });
@@ -75,7 +75,7 @@ export function createHookHost(options: HookHostOptions) {
    * one that has to judge its events and cannot be loaded, what refuses them. What was there goes within the same tick.
    */
   function listen(slot: HookSlot, version = slot.active?.version): void {
-    const meta = version?.meta ?? (isMissing(slot) && slot.lastMeta?.failClosed ? slot.lastMeta : undefined);
+    const meta = version?.meta ?? (isMissing(slot) && slot.lastRole?.failClosed ? slot.lastRole : undefined);
     const { priority, timeoutMs } = limitsOf(slot.name, meta);
     const before = slot.listening;
     const isSame = before?.version === version && before?.meta === meta;

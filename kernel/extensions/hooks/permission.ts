@@ -1,18 +1,16 @@
 /** Why a hook that could run is not to: its settings, what it requires, and its owner's approval. */
 import { join } from "node:path";
 import { PorticoError } from "../../errors.ts";
-import type { HookMeta } from "./front-matter.ts";
 import type { Found } from "../discover.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";
-import { type HookCandidate, readHook } from "./candidate.ts";
+import { type HookCandidate, readHook, type Role } from "./candidate.ts";
 import { createMetaReader } from "./meta-cache.ts";
 import { missingRequirements } from "./requirements.ts";
 import type { HookHostOptions } from "./settings.ts";
 
 type PermissionOptions = Pick<HookHostOptions, "paths" | "env" | "loader" | "settings" | "lookup">;
 
-const unread = { priority: 0, timeoutMs: 5000 };
 /** Whose hooks their owner has put there with their own hands. */
 const trustedRoots = ["bundled", "extra", "managed"];
 
@@ -61,7 +59,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   }
 
   /** `hooks.entries` goes before what HOOK.md says. */
-  function limitsOf(name: string, { priority, timeoutMs }: Pick<HookMeta, "priority" | "timeoutMs"> = unread) {
+  function limitsOf(name: string, { priority = 0, timeoutMs = 5000 }: Partial<Role> = {}) {
     return { priority: entry(name).priority ?? priority, timeoutMs: entry(name).timeoutMs ?? timeoutMs };
   }
 

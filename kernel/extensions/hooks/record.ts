@@ -37,10 +37,9 @@ export function describeHook(
     /** False where its content waits for its approval: nothing of it may be evaluated. */
     isApproved: () => permission.mayRun(candidate),
     /** Loads its code off to the side, and ends it; what is wrong with it. */
-    load: (): Promise<Problem | undefined> =>
+    load: (): Promise<Problem | void> =>
       loadHook(candidate, loader)
         .then(endVersion)
-        .then(() => undefined)
         .catch((thrown) => problemOf(thrown, realDir, handler)),
   });
 }

@@ -8,7 +8,7 @@ import { LoadError, type Problem } from "../../modules/problem.ts";
 import type { Slot, Version } from "../slot.ts";
 import type { HookLogLine } from "../../log/kept-lines.ts";
 import type { Handler } from "./calls/invoke.ts";
-import { type HookCandidate, isGuarded } from "./candidate.ts";
+import { type HookCandidate, isGuarded, type Role } from "./candidate.ts";
 import type { HookMeta } from "./front-matter.ts";
 
 export interface HookVersion extends Version {
@@ -62,9 +62,9 @@ export interface Health {
 
 export interface HookSlot extends Slot<HookVersion> {
   /** As HOOK.md last said: what is unreadable now meant something once. */
-  lastMeta?: HookMeta;
+  lastRole?: Role | undefined;
   /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
-  listening?: { version?: HookVersion; meta: HookMeta; priority: number; timeoutMs: number; undo: () => void };
+  listening?: { version?: HookVersion; meta: Role; priority: number; timeoutMs: number; undo: () => void };
   health: Health;
   lines: readonly HookLogLine[];
 }

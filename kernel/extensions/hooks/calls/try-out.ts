@@ -12,18 +12,17 @@ import { rounded } from "./runner.ts";
 
 /** Never throws for what the handler does. */
 export async function tryOut(version: HookVersion, event: GivenEvent, around: HookHostOptions, log: Logger) {
-  const { bus } = around;
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
   const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
   const call: BusHandler = async (given, running) => {
     const ctx = createHandlerContext(version, around, running, own);
-    effects = await invoke(handler, given, ctx, bus.spec(given.name));
+    effects = await invoke(handler, given, ctx, around.bus.spec(given.name));
   };
   const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;
-  const { ok, ms, error, timedOut } = await bus.call(event, call, { owner, timeoutMs, begin });
+  const { ok, ms, error, timedOut } = await around.bus.call(event, call, { owner, timeoutMs, begin });
   const problem = error && problemOf(error, candidate.realDir, candidate.handler);
   const said = problem && sayProblem(problem, candidate.realDir);
   return { ok, ms: rounded(ms), effects, error: said, file: problem?.file, line: problem?.line, timedOut, logs };

@@ -406,6 +406,36 @@ test("a hook that fails closed refuses its event while it fails, hangs, has trip
   await passes();
 });
 
+test("at a cold start, what speaks of failing closed and cannot be read or is unsafe refuses what it names", async ({
+  make,
+}) => {
+  const front = (text: string) => `---\n${text}\n---\n`;
+  const closed: [text: string, mode?: number][] = [
+    [front("events: [test:asked\nfailClosed: true")],
+    ["---\nevents: [test:asked]\nfailClosed: true\n"],
+    ["events: [test:asked]\nfailClosed: true\n---\n"],
+    [front("events: [test:asked]\nfailClosed: true\ntimeoutMs: soon")],
+    [front("events: [test:asked]\nfailClosed: yes")],
+    [front("event: test:asked\n'failClosed':\ttrue")],
+    [front('metadata: {"x":{"events":["test:asked"],"failClosed":true}')],
+    [descriptor("failClosed: true"), 0o666],
+  ];
+  const open = ["failClosed: false", "failClosed:   false", "# failClosed: true", "description: x"];
+  const ask = async (text: string, mode = 0o644) => {
+    const home = await make({
+      files: { "hooks/low/HOOK.md": descriptor("priority: -1"), "hooks/low/handler.ts": answering("low") },
+    });
+    home.write("hooks/guard/HOOK.md", text);
+    home.write("hooks/guard/handler.ts", "export default () => {};");
+    chmodSync(join(home.dir, "hooks/guard/handler.ts"), mode);
+    await home.host.rescan();
+    const { refusal, reply } = await home.ask("q");
+    return refusal?.code ?? reply;
+  };
+  for (const [text, mode] of closed) assert.is(await ask(text, mode), "hook_unavailable", text);
+  for (const line of open) assert.is(await ask(front(`events: [test:asked\n${line}`)), "low", line);
+});
+
 test("what fails closed says where that has no effect", async ({ make }) => {
   const home = await make({
     files: { "hooks/a/HOOK.md": descriptor("failClosed: true", "test:noticed"), "hooks/a/handler.ts": answering("a") },
