@@ -188,6 +188,8 @@ export interface ResponseStream {
 export interface ChatResponse {
   /** A whole response, as it is to be sent. */
   body?: Buffer;
+  /** The same as a text, where that is at hand, short, and ASCII alone. */
+  text?: string | undefined;
   /** The same, parsed; left out where nobody had to. */
   completion?: ChatCompletion | undefined;
   /** Of a whole response, where that is known without its `completion`. */

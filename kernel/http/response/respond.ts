@@ -81,7 +81,7 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
     res.flushHeaders();
     res.write(body);
     endAndLinger(req, res);
-  } else end(res, body);
+  } else end(res, body, length);
 }
 
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
@@ -91,14 +91,15 @@ const ONE_WRITE_BYTES = 16 * 1024;
  * Head and body leave in one plain write: `res.end(body)` alone would write an empty part behind them, and so take the
  * dearer way for several parts.
  */
-function end(res: ServerResponse, body: string | Buffer): void {
+function end(res: ServerResponse, body: string | Buffer, length: number | undefined): void {
   if (body.length === 0) {
     res.end();
     return;
   }
   const { socket } = res;
   socket?.cork(); // else `write` does, and asks for a call of `uncork` in the next tick
-  if (typeof body === "string" || body.length > ONE_WRITE_BYTES) res.write(body);
+  if (typeof body === "string") res.write(body, body.length === length ? "latin1" : "utf8");
+  else if (body.length > ONE_WRITE_BYTES) res.write(body);
   else res.write(body.toString("latin1"), "latin1");
   socket?.uncork();
   res.end();

@@ -67,7 +67,7 @@ export class Tries {
     trace.dropped = [];
     channel.begin(model);
     this.#engine.runs.asked(provider.name);
-    return new Try(this.#engine, channel, provider, target, key.index, place);
+    return new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
   }
 
   /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
@@ -122,12 +122,14 @@ export class Try implements AttemptWatcher {
   readonly #channel: Channel;
   readonly #provider: ChatProvider;
   readonly #place: Place;
-  readonly #startedAt = performance.now();
+  /** Of its job's time. */
+  readonly #beganMs: number;
   #begun = false;
   #over = false;
 
   constructor(
     engine: TryServices,
+    job: Job,
     channel: Channel,
     provider: ChatProvider,
     target: AttemptTarget,
@@ -135,6 +137,7 @@ export class Try implements AttemptWatcher {
     place: Place,
   ) {
     this.#engine = engine;
+    this.#beganMs = performance.now() - job.startedAt;
     this.#channel = channel;
     this.#provider = provider;
     this.target = target;
@@ -146,7 +149,7 @@ export class Try implements AttemptWatcher {
   succeeded(response: ChatResponse): void {
     this.#begun = true;
     if (this.#over || response.stream === undefined) this.#place.release();
-    this.#channel.succeeded(this.target.model, this.keyIndex, performance.now() - this.#startedAt);
+    this.#channel.succeeded(this.target.model, this.keyIndex, response.firstByteMs - this.#beganMs);
   }
 
   closed(): void {

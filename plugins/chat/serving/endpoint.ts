@@ -3,7 +3,7 @@ import { type Call, checkJsonType, type ErrorForm, reply } from "portico";
 import { errorEvent } from "./ask.ts";
 import type { ChatResponse } from "../job.ts";
 import type { Endpoint } from "./access.ts";
-import { type Incoming, openChat, setTrace, traceOf } from "./open.ts";
+import { type Incoming, openChat, type Opened, setTrace, traceOf } from "./open.ts";
 import { parseBody, rawBody } from "../openai/members.ts";
 import { readRequest } from "../openai/read-request.ts";
 import { STREAM_HEADERS, writeStream } from "./write-stream.ts";
@@ -28,18 +28,21 @@ function typeOf(status: number): string {
 /** Throws before anything was written. */
 export function chatCompletions(endpoint: Endpoint, call: Call): Promise<unknown> {
   checkJsonType(call.req);
-  return openChat(endpoint, call, read, ({ job, response }) => {
-    if (response.stream === undefined) return reply(200, response.body, traceOf(job, { "content-type": JSON_TYPE }));
-    setTrace(call.res, job);
-    void endpoint.busy(pass(call, response));
-    return undefined;
-  });
+  return openChat(endpoint, call, read, write);
 }
 
 function read(bytes: Buffer): Incoming {
   const raw = rawBody(bytes);
   const { request, fallbacks, same } = readRequest(parseBody(bytes, raw), raw);
   return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
+}
+
+function write({ endpoint, call, job, response }: Opened): unknown {
+  const { stream, text, body } = response;
+  if (stream === undefined) return reply(200, text ?? body, traceOf(job, { "content-type": JSON_TYPE }));
+  setTrace(call.res, job);
+  void endpoint.busy(pass(call, response));
+  return undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -32,6 +32,8 @@ export interface Incoming {
 }
 
 export interface Opened {
+  endpoint: Endpoint;
+  call: Call;
   job: Job;
   response: ChatResponse;
 }
@@ -75,7 +77,7 @@ export async function openChat<T>(
     if (counting !== undefined) await counting;
     asking = false;
     if (!replied) finish(response, job, incoming, offered);
-    return write({ job, response });
+    return write({ endpoint, call, job, response });
   } catch (error) {
     await end?.failed(error);
     if (asking) markFailure(call.res, job, error);

@@ -28,6 +28,7 @@ export interface Head {
 
 /** What may not stand in a line: a bare CR or LF is where two readers would part (RFC 9112, 2.2). */
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
+const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /** Names as they came → in small letters: servers send the same ones in every response. */
@@ -50,8 +51,7 @@ export function nameOf(line: string): string {
 export function parseHead(text: string): Head {
   let at = text.indexOf("\r\n");
   const line = at === -1 ? text : text.slice(0, at);
-  const found = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: |$)/.exec(line);
-  if (found === null || CONTROL.test(line)) throw new ProtocolError("not an HTTP/1.1 response");
+  if (!STATUS_LINE.test(line) || CONTROL.test(line)) throw new ProtocolError("not an HTTP/1.1 response");
   const headers: Record<string, string> = Object.create(null);
   while (at !== -1) {
     const from = at + 2;
@@ -65,5 +65,5 @@ export function parseHead(text: string): Head {
     const before = headers[name];
     headers[name] = before === undefined ? value : `${before}, ${value}`;
   }
-  return { status: Number(found[2]), minor: Number(found[1]), headers: headers as IncomingHttpHeaders };
+  return { status: Number(line.slice(9, 12)), minor: Number(line[7]), headers: headers as IncomingHttpHeaders };
 }

@@ -1,4 +1,5 @@
 /** Whole responses of an upstream: what they come to for the caller, and the errors that they hold. */
+import { isAscii } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
@@ -58,6 +59,9 @@ export function readWhole(attempt: WireAttempt, call: WireRequest, received: Rec
 
 const EVENT_STREAM = /^text\/event-stream/i;
 
+/** Longer ones are quicker written as bytes. */
+const SHORT_BYTES = 16 * 1024;
+
 /** By the configuration of their channel. */
 const known = new WeakMap<object, ResponseShapes>();
 
@@ -66,7 +70,8 @@ function passWhole(body: Buffer, text: string, target: AttemptTarget, firstByteM
   let shapes = known.get(target.options);
   if (shapes === undefined) known.set(target.options, (shapes = new ResponseShapes()));
   const found = shapes.match(text);
-  if (found !== undefined) return { body, completion: undefined, usage: found.usage, firstByteMs };
+  const short = body.length <= SHORT_BYTES && isAscii(body) ? text : undefined;
+  if (found !== undefined) return { body, text: short, completion: undefined, usage: found.usage, firstByteMs };
   const { completion, changed } = readCompletion(body, target);
   if (!changed) shapes.learn(text);
   const sent = changed ? Buffer.from(JSON.stringify(completion)) : body;
