@@ -34,12 +34,21 @@ type Reader = (bytes: Buffer, type: string) => unknown;
 /** `undefined`: JSON, or what is refused as being none. */
 function readerOf(type: string | undefined): Reader | undefined {
   const essence = essenceOf(type);
-  if (essence === "application/x-www-form-urlencoded") return (bytes, type) => readForm(textOf(bytes, type));
+  if (essence === "application/x-www-form-urlencoded") return readUrlEncoded;
   if (essence === "multipart/form-data") return readMultipart;
   if (essence === "application/xml" || essence === "text/xml" || essence.endsWith("+xml"))
     return async (bytes, type) => (await import("./xml.ts")).readXml(textOf(bytes, type, true));
   if (essence.startsWith("text/")) return (bytes, type) => ({ text: textOf(bytes, type) });
   return undefined;
+}
+
+/** Escapes are bytes of the form's own charset; those of `%`, `&`, `+` and `=`, which it is taken apart by, stay escaped. */
+function readUrlEncoded(bytes: Buffer, type: string): unknown {
+  if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type))) return readForm(textOf(bytes, type));
+  const byte = (_: string, hex = "25") =>
+    /25|26|2b|3d/i.test(hex) ? `%${hex}` : String.fromCharCode(Number.parseInt(hex, 16));
+  const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, byte);
+  return readForm(decodeText(Buffer.from(raw, "latin1"), type));
 }
 
 function essenceOf(type = ""): string {
