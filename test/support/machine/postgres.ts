@@ -58,7 +58,8 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     if (ready && existsSync(ready)) return void copy(ready, data);
     execFileSync("sh", ["-c", `umask 077; printf '%s' '${PASSWORD}' > '${dir}/pw'`], user);
     const auth = ["--auth-local=trust", "--auth-host=scram-sha-256", `--pwfile=${dir}/pw`];
-    execute("initdb", ["-D", data, "-U", "portico", ...auth, "-N", "-E", "UTF8"]);
+    // The locale that the environment names may not be installed.
+    execute("initdb", ["-D", data, "-U", "portico", ...auth, "-N", "--no-locale", "-E", "UTF8"]);
     if (!ready) return;
     const own = `${ready}.${process.pid}`;
     copy(data, own);
