@@ -19,6 +19,8 @@ export interface TestOptions {
   /** A home made by `makeHome`, which then outlives the gateway. */
   home?: string;
   env?: Record<string, string | undefined>;
+  /** As `--port` says it: for a `portico.json` that is to be the gateway's own work. */
+  port?: number;
 }
 
 export interface TestGateway {
@@ -60,6 +62,7 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     paths: resolvePaths({ home }, {}),
     env: { ...process.env, ...options.env },
     version: "0.0.0-test",
+    port: options.port,
     loader: loaderFor({ package: packageDir, state: join(home, "state") }),
     write: (line) => lines.push(JSON.parse(line)),
   });

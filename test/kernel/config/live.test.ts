@@ -14,13 +14,13 @@ interface Status {
 test("a token is made at the first start, kept with mode 0600, and used by the next", async () => {
   const home = makeHome();
   const file = join(home, "portico.json");
-  const first = await startGateway({ home });
+  const first = await startGateway({ home, port: 0 });
   assert.ok(first.gateway.tokenIsNew);
   assert.match(readFileSync(file, "utf8"), first.token);
   assert.is(statSync(file).mode & 0o777, 0o600);
   assert.is(statSync(home).mode & 0o777, 0o700);
   await first.stop();
-  const second = await startGateway({ home });
+  const second = await startGateway({ home, port: 0 });
   assert.not.ok(second.gateway.tokenIsNew);
   assert.is(second.token, first.token);
   await second.stop();
