@@ -20,6 +20,7 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
   const now = (): number => ctx.use("store").now();
   return {
     list: async () => ({ jobs: (await jobs.list()).map((job) => viewJob(job, now())) }),
+    failing: jobs.failing,
     show: async (id: string) => viewJob(await jobs.find(id), now(), DATES_SHOWN),
     add: async (given: unknown, source: "api" | "agent") =>
       viewJob(await jobs.add(newJob.parse(given), source), now(), DATES_SHOWN),

@@ -57,7 +57,7 @@ export default definePlugin({
     });
     mountScheduleRoutes(ctx, "/cron/jobs", operations);
     addTool(ctx, operations);
-    ctx.add("notice", { name: "cron", list: async () => failureNotices((await (await operations()).list()).jobs) });
+    ctx.add("notice", { name: "cron", list: async () => failureNotices(await (await operations()).failing()) });
     let stopHousekeeping: (() => Promise<void>) | undefined;
     const later = setTimeout(async () => {
       const { startHousekeeping } = await import("./firing/housekeeping.ts");

@@ -52,6 +52,7 @@ export function createOperations({ ctx, entries, runner }: OperationsOptions) {
 
   return {
     list: async () => ({ polls: (await entries.list()).map(viewPoll) }),
+    failing: entries.failing,
     show: async (id: string) => viewPoll(await entries.find(id)),
     add: async (given: unknown, origin: "api" | "agent") => viewPoll(await entries.add(newPoll.parse(given), origin)),
     async change(id: string, given: unknown, by: "api" | "agent" = "api") {

@@ -50,7 +50,7 @@ export default definePlugin({
 
     mountRoutes(ctx, operations);
     addTool(ctx, operations);
-    ctx.add("notice", { name: "polls", list: async () => failureNotices((await (await operations()).list()).polls) });
+    ctx.add("notice", { name: "polls", list: async () => failureNotices(await (await operations()).failing()) });
     const late = startLate(ctx, {
       section: "polls",
       settings: config.polls,

@@ -103,6 +103,8 @@ export interface Store {
     put(schedule: NewSchedule, expectedRev?: number): Promise<Schedule | undefined>;
     get(kind: string, id: string): Promise<Schedule | undefined>;
     list(kind: string): Promise<Schedule[]>;
+    /** Those whose state has `consecutiveErrors` other than 0: few of many. */
+    failing(kind: string): Promise<Schedule[]>;
     delete(kind: string, id: string): Promise<boolean>;
     /** Enabled schedules whose `nextAt` has come, earliest first. */
     due(kind: string, now: number, limit: number): Promise<Schedule[]>;

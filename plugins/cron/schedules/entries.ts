@@ -87,6 +87,11 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
     return (await store().schedules.list(kind)).map(options.read);
   }
 
+  /** Those whose last run failed. */
+  async function failing(): Promise<E[]> {
+    return (await store().schedules.failing(kind)).map(options.read);
+  }
+
   /** By id, or by a name that only one has. Throws 404, or 409 where several have it. */
   async function find(idOrName: string): Promise<E> {
     const row = await store().schedules.get(kind, idOrName);
@@ -207,5 +212,5 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
     return runs.map((run) => view(run, entry));
   }
 
-  return { list, find, refuseConfigured, add, change, drop, remove, problems, sync, history };
+  return { list, failing, find, refuseConfigured, add, change, drop, remove, problems, sync, history };
 }

@@ -1,16 +1,13 @@
-interface Entry {
-  name: string;
+import type { ScheduleEntry } from "./entries.ts";
+
+interface FailingEntry extends Pick<ScheduleEntry, "row"> {
   state: { consecutiveErrors: number; lastError?: string | undefined };
 }
 
 /** For `portico status`: a sentence for each job, poll or the like whose last run failed. */
-export function failureNotices(entries: readonly Record<string, unknown>[]): string[] {
-  return entries.flatMap((entry) => {
-    const { name, state } = entry as Record<string, unknown> & Entry;
-    const { consecutiveErrors: times, lastError } = state;
-    if (times === 0) return [];
-    return [
-      `${name} failed ${times === 1 ? "the last time" : `${times} times in a row`}: ${lastError ?? "no reason was given"}`,
-    ];
+export function failureNotices(failing: readonly FailingEntry[]): string[] {
+  return failing.map(({ row, state: { consecutiveErrors: times, lastError } }) => {
+    const howOften = times === 1 ? "the last time" : `${times} times in a row`;
+    return `${row.name ?? row.id} failed ${howOften}: ${lastError ?? "no reason was given"}`;
   });
 }

@@ -88,6 +88,17 @@ export function* listSchedules(kind: string): Operation<Schedule[]> {
   return rows.map(toSchedule);
 }
 
+/** By its text: to read ten thousand states for the few that fail would keep everybody waiting. */
+export function* failingSchedules(kind: string): Operation<Schedule[]> {
+  const rows = yield* all<ScheduleRow>(
+    `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND state LIKE ? AND state NOT LIKE ? ORDER BY created_at, id`,
+    kind,
+    '%"consecutiveErrors":%',
+    '%"consecutiveErrors":0%',
+  );
+  return rows.map(toSchedule);
+}
+
 export function* deleteSchedule(tx: Transaction, kind: string, id: string): Operation<boolean> {
   tx.touch(`schedule:${kind}`);
   return (yield* run("DELETE FROM schedules WHERE kind = ? AND id = ?", kind, id)) > 0;

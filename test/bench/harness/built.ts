@@ -42,7 +42,10 @@ export interface BuiltOptions {
   dir?: string;
 }
 
-/** Starts what was built, with a home of its own. */
+/**
+ * Starts what was built, with a home of its own. Its log goes into a file, beside the home that it watches: to read it
+ * would cost the client more than its requests.
+ */
 export async function startBuilt({ config, files = {}, dir = packageDir }: BuiltOptions): Promise<BuiltGateway> {
   const home = temporaryDir("portico-bench-");
   const all = { ...files, "portico.json": JSON.stringify({ gateway: { port: 0 }, ...config }) };
@@ -50,14 +53,6 @@ export async function startBuilt({ config, files = {}, dir = packageDir }: Built
     mkdirSync(dirname(join(home, path)), { recursive: true });
     writeFileSync(join(home, path), text, { mode: 0o600 });
   }
-  return restartBuilt(home, dir);
-}
-
-/**
- * Starts what was built in a home that is there. Its log goes into a file, beside the home that it watches: to read it
- * would cost the client more than its requests.
- */
-export async function restartBuilt(home: string, dir = packageDir): Promise<BuiltGateway> {
   const log = join(temporaryDir("portico-bench-"), "log");
   const output = openSync(log, "w");
   const command = [programOf(dir), "start", "--home", home];
@@ -71,10 +66,10 @@ export async function restartBuilt(home: string, dir = packageDir): Promise<Buil
     if (found) port = Number(found[1]);
     else if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}: ${said}`);
   }
-  const config = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
+  const { gateway } = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
     gateway: { auth: { token: string } };
   };
-  const { token } = config.gateway.auth;
+  const { token } = gateway.auth;
   return { name: "portico", port, headers: `authorization: Bearer ${token}\r\n`, process: child, token, home, dir };
 }
 

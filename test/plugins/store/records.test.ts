@@ -50,6 +50,28 @@ test("a one-shot schedule disables itself; a disabled one is never due", async (
   assert.not((await store.schedules.get("cron", "j"))?.enabled);
 });
 
+test("schedules whose last run failed are told apart by their state, whatever their errors quote", async () => {
+  const put = (id: string, state?: object) =>
+    store.schedules.put({ kind: "cron", id, enabled: true, nextAt: 5, body: { consecutiveErrors: 3 }, state });
+  await put("new");
+  await put("fine", { slotAt: 1, consecutiveErrors: 0, lastError: '"consecutiveErrors":1' });
+  await put("failing", { slotAt: 1, consecutiveErrors: 1, lastError: 'it said {"consecutiveErrors":0}' });
+  await put("often", { consecutiveErrors: 10 });
+  await store.schedules.put({
+    kind: "poll",
+    id: "other",
+    enabled: true,
+    nextAt: 5,
+    body: {},
+    state: { consecutiveErrors: 1 },
+  });
+  const failing = await store.schedules.failing("cron");
+  assert.equal(
+    failing.map(({ id }) => id),
+    ["failing", "often"],
+  );
+});
+
 test("a poll's cursor and its events go together, by one of two", async () => {
   const first = await store.schedules.put({ kind: "poll", id: "p", enabled: true, nextAt: 5, body: {} });
   const expectedRev = first?.rev as number;
