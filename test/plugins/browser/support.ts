@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import type { OpenDebuggingServer } from "../../../plugins/browser/drivers/debugging/server.ts";
 import { type InProcessGateway, startGateway, type TestOptions } from "../../support/gateway.ts";
+import { findChromium } from "../../support/machine/prepare.ts";
 
 export type Page = string | ((req: IncomingMessage, res: ServerResponse) => void);
 
@@ -68,14 +69,17 @@ export interface BrowserGateway {
   stop(): Promise<void>;
 }
 
-/** `browser` settings beside those that every machine with root and no display needs. */
+/**
+ * `browser` settings beside those that every machine with root and no display needs. Which browser it is, is said: to ask
+ * the desktop for it starts some thirty programs.
+ */
 export async function startBrowser(
   browser: Record<string, unknown> = {},
   options: TestOptions = {},
 ): Promise<BrowserGateway> {
   const config = {
     ...options.config,
-    browser: { headless: true, noSandbox: true, ...browser },
+    browser: { headless: true, noSandbox: true, executablePath: findChromium(), ...browser },
   };
   const gateway = await startGateway({ ...options, config });
 
