@@ -14,7 +14,8 @@ import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 const root = join(import.meta.dirname, "..");
 /** Of what hangs: on a busy machine some files take two minutes. */
 const fileTimeoutMs = 300_000;
-const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 3);
+/** Of batches at a time: twice two cores, since files wait half of their time for processes, timers and disks. */
+const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 4);
 /** In the package, where packages are found; each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 

@@ -2,6 +2,11 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+interface Batch {
+  weight: number;
+  files: string[];
+}
+
 /** As much as one process runs: what a failure may depend on stays small, and the last batches are short. */
 const batchWeight = 16;
 
@@ -15,12 +20,12 @@ const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser
 const startsServer = /startPostgres\(|openBrowser\(|^import "\.\/server\.ts"/gm;
 
 /**
- * Neighbours share a process, since they need the same modules. What waits on processes, kills and browsers takes longest
- * and goes first, so that none of it runs alone at the end.
+ * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
+ * longest and go first, so that none of them runs alone at the end: batches of many files are those of quick ones.
  */
 export function inBatches(files: readonly string[], root: string): string[][] {
-  const batches: { weight: number; files: string[] }[] = [];
-  const open = new Map<string, { weight: number; files: string[] }>();
+  const batches: Batch[] = [];
+  const open = new Map<string, Batch>();
   for (const file of files) {
     const text = readFileSync(join(root, file), "utf8");
     const weight = 1 + count(text, startsProcess) + 8 * count(text, startsServer);
@@ -34,7 +39,9 @@ export function inBatches(files: readonly string[], root: string): string[][] {
     batch.weight += weight;
     batch.files.push(file);
   }
-  return batches.sort((a, b) => b.weight - a.weight).map((batch) => batch.files);
+  return batches.sort((a, b) => density(b) - density(a)).map((batch) => batch.files);
 }
+
+const density = ({ weight, files }: Batch): number => weight / files.length;
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
