@@ -5,6 +5,7 @@ import type { Edit, StreamEditor } from "./edited-stream.ts";
 
 const COLON = 58;
 const DATA = "data: ";
+const BLANK_LINE = Buffer.from("\n\n");
 const CONTENT = Buffer.from('"content"');
 /** The strings of a run, one behind the other, to be decoded at once: each by itself would take longer. */
 const STRINGS = Buffer.allocUnsafeSlow(64 * 1024);
@@ -151,7 +152,7 @@ interface StreamEvent {
 
 /** Of a stream that was mended: a chunk stands on one line, and what does not begin with `data: ` is a comment. */
 function eventAt(bytes: Buffer, at: number): StreamEvent {
-  const found = bytes.indexOf("\n\n", at);
+  const found = bytes.indexOf(BLANK_LINE, at);
   const end = found === -1 ? bytes.length : found + 2;
   const data = bytes[at] === COLON ? "" : bytes.toString("utf8", at + DATA.length, end);
   const done = data.startsWith("[DONE]");

@@ -25,8 +25,9 @@ export class EventPattern {
   readonly prefix: Buffer;
   /** From the closing quote to the event's end. */
   readonly #suffix: Buffer;
-  /** What stands between the strings of two events that follow each other. */
+  /** What stands between the strings of two events that follow each other, and the same in words. */
   readonly #joint: Buffer;
+  readonly #words: Float64Array;
   readonly #loose: LooseNumbers;
   /** Where the string of the event behind the one that matched last begins; -1: not known. */
   #next = -1;
@@ -37,6 +38,7 @@ export class EventPattern {
     this.prefix = prefix;
     this.#suffix = suffix;
     this.#joint = Buffer.concat([suffix, prefix]);
+    this.#words = wordsOf(this.#joint);
     this.#loose = loose;
   }
 
@@ -65,7 +67,7 @@ export class EventPattern {
   #matchFrom(bytes: Buffer, start: number): boolean {
     const quote = closingQuote(bytes, start);
     if (quote === -1) return false;
-    const next = this.#changing ? -1 : afterExact(bytes, quote, this.#joint);
+    const next = this.#changing ? -1 : afterWords(bytes, quote, this.#joint, this.#words);
     const end = next === -1 ? this.#endFrom(bytes, quote) : next - this.prefix.length;
     if (end === -1) return false;
     this.#next = next;
@@ -138,6 +140,35 @@ function afterExact(bytes: Buffer, at: number, part: Buffer): number {
   if (length >= LONG) return part.compare(bytes, at, end) === 0 ? end : -1;
   for (let i = length - 2; i >= 0; i--) if (bytes[at + i] !== part[i]) return -1;
   return end;
+}
+
+/** Eight bytes of a part at a time, as numbers: none is zero, so equal ones have the same bits. */
+function wordsOf(part: Buffer): Float64Array {
+  const words = new Float64Array(part.length >> 3);
+  const view = viewOf(part);
+  for (let i = 0; i < words.length; i++) words[i] = view.getFloat64(i << 3, true);
+  return words;
+}
+
+/** As `afterExact`, for a part that is looked for many times in the same bytes: half the time of a step into native code. */
+function afterWords(bytes: Buffer, at: number, part: Buffer, words: Float64Array): number {
+  const end = at + part.length;
+  if (end > bytes.length || bytes[end - 1] !== part[part.length - 1]) return -1;
+  const view = viewOf(bytes);
+  let i = at;
+  for (let k = 0; k < words.length; k++, i += 8) if (view.getFloat64(i, true) !== words[k]) return -1;
+  for (; i < end; i++) if (bytes[i] !== part[i - at]) return -1;
+  return end;
+}
+
+/** Of the bytes that were looked at last. */
+let viewed: Buffer | undefined;
+let view: DataView = new DataView(new ArrayBuffer(0));
+
+function viewOf(bytes: Buffer): DataView {
+  if (viewed === bytes) return view;
+  viewed = bytes;
+  return (view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length));
 }
 
 /** The same with runs of digits standing for each other, and spaces for nothing: Anthropic pads its events with them. */
