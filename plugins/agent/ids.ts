@@ -1,9 +1,11 @@
 import { randomFillSync } from "node:crypto";
 
 const RANDOM_BYTES = 12;
-/** Drawn for many ids at once: asking for random bytes costs more than all the rest. */
-const pool = Buffer.alloc(RANDOM_BYTES * 128);
-let used = pool.length;
+const RANDOM_DIGITS = 2 * RANDOM_BYTES;
+/** Drawn and written down for many ids at once: asking for random bytes costs more than all the rest. */
+const pool = Buffer.alloc(RANDOM_BYTES * 256);
+let digits = "";
+let used = 0;
 let now = 0;
 let nowHex = "";
 
@@ -12,12 +14,11 @@ let nowHex = "";
  * an index of a busy table grows at its end instead of being rewritten everywhere.
  */
 export function newId(prefix: string): string {
-  if (used === pool.length) {
-    randomFillSync(pool);
+  if (used === digits.length) {
+    digits = randomFillSync(pool).toString("hex");
     used = 0;
   }
-  const random = pool.toString("hex", used, used + RANDOM_BYTES);
-  used += RANDOM_BYTES;
+  const random = digits.slice(used, (used += RANDOM_DIGITS));
   const time = Date.now();
   if (time !== now) nowHex = time.toString(16).padStart(12, "0");
   now = time;

@@ -41,7 +41,8 @@ export function createService(
   }
 
   function wakeItem(request: WakeRequest): { eventId: string; item: NewItem } {
-    const { eventId = newId("evt"), mode, ...body } = request;
+    const { eventId = newId("evt"), mode, text, source, metadata } = request;
+    const body = { text, source, metadata };
     const kind = mode === "now" ? WAKE_NOW : WAKE;
     return { eventId, item: { id: eventId, lane: MAIN_SESSION, kind, body, maxAttempts: WAKE_ATTEMPTS } };
   }

@@ -58,7 +58,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     sharedBy,
     now: () => engine.now(),
 
-    enqueue: (batch) => write((tx) => enqueue(tx, batch), { again: againOf(batch) }),
+    enqueue: (batch) => write((tx) => enqueue(tx, batch), { again: () => againOf(batch) }),
     known: (key) => read((tx) => knownKey(tx, key)),
     claim: async (worker, max, leaseMs, kinds) => {
       if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];

@@ -38,7 +38,8 @@ class Logs implements Deferred {
 }
 
 export function* take(tx: Transaction, key: string, cost: number, max: number, windowMs: number): Operation<Take> {
-  const log = yield* logOf(tx, key);
+  const { byKey } = tx.deferred(Logs);
+  const log = byKey.get(key) ?? (yield* readLog(byKey, key));
   const { hits } = log;
   const newestKnown = newestOf(hits);
   // a clock that stepped back: keep the distances between hits instead of locking the key until the clock has caught up
@@ -61,22 +62,18 @@ export function* take(tx: Transaction, key: string, cost: number, max: number, w
   };
 }
 
-function* logOf(tx: Transaction, key: string): Operation<Log> {
-  const { byKey } = tx.deferred(Logs);
-  let log = byKey.get(key);
-  if (!log) {
-    // there may be no row to lock yet
-    yield {
-      sql: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':limit:' || ?, 0))",
-      params: [key],
-      locks: true,
-      apart: true,
-    };
-    const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
-    const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];
-    log = { hits, used: hits.reduce((sum, [, count]) => sum + count, 0) };
-    byKey.set(key, log);
-  }
+function* readLog(byKey: Map<string, Log>, key: string): Operation<Log> {
+  // there may be no row to lock yet
+  yield {
+    sql: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ':limit:' || ?, 0))",
+    params: [key],
+    locks: true,
+    apart: true,
+  };
+  const { rows } = yield { sql: "SELECT hits FROM limits WHERE key = ?", params: [key], one: true, apart: true };
+  const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];
+  const log = { hits, used: hits.reduce((sum, [, count]) => sum + count, 0) };
+  byKey.set(key, log);
   return log;
 }
 

@@ -16,7 +16,8 @@ export type Replay = (tx: Transaction, entry: unknown) => Operation<unknown>;
 export interface WriteOptions<T> {
   /** Need not be on the disk before it resolves, only before the next durable write does. */
   soft?: boolean;
-  again?: Again<T> | undefined;
+  /** Asked where it is wanted. */
+  again?: () => Again<T> | undefined;
 }
 
 /** Runs operations against one database. */

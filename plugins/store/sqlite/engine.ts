@@ -12,7 +12,7 @@ import { createCheckpoints } from "./checkpoints.ts";
 import { perform, performBatch } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
-import { Journal, type JournalOptions, type JournalWrite } from "./journal/journal.ts";
+import { Journal, type JournalOptions, type JournalWrite, type Noted } from "./journal/journal.ts";
 import { Listeners } from "./listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
@@ -127,9 +127,9 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       for (let held = heldBy(); held; held = heldBy()) await held;
       await use((connection) => {
         const batch = journal.isFull && problem === undefined ? [] : waiting.splice(0, BATCH);
-        const texts = batch.length > 0 && !intoTables && problem === undefined && journal.textsOf(batch, listeners.has);
-        if (!texts && batch.length === 0 && !journal.isWaiting) return;
-        writing = (texts ? accept(connection, batch, texts) : commit(connection, batch)).finally(() => {
+        const noted = intoTables || problem !== undefined ? undefined : journal.noted(batch, listeners.has);
+        if (!noted && batch.length === 0 && !journal.isWaiting) return;
+        writing = (noted ? accept(connection, batch, noted) : commit(connection, batch)).finally(() => {
           writing = undefined;
           if (waiting.length > 0) schedule();
           else if (journal.isWaiting) gather();
@@ -157,10 +157,10 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     }
   }
 
-  async function accept(connection: Connection, batch: readonly Waiting[], texts: readonly string[]): Promise<void> {
+  async function accept(connection: Connection, batch: readonly Waiting[], noted: readonly Noted[]): Promise<void> {
     const { last } = journal;
     try {
-      const tell = journal.accept(connection, batch, texts, clock);
+      const tell = journal.accept(connection, batch, noted, clock);
       await timed((isQuick) => (journal.last === last ? undefined : journal.sync(isQuick && batch.length === 1)));
       for (const one of tell) one();
     } catch (error) {

@@ -19,18 +19,13 @@ export function checkAddress({ allowedIps }: Settings, address: string): void {
 
 /** Looks at `Authorization: Bearer` and `x-service-token`, never at the query. */
 export function presentedToken(settings: Settings, req: IncomingMessage): Presented {
-  const authorization = valuesOf(req, "authorization");
-  const service = valuesOf(req, "x-service-token");
-  if (authorization.length + service.length === 0) return {};
-  if (authorization.length > 1 || service.length > 1)
+  const authorization = headerOf(req, "authorization");
+  const service = headerOf(req, "x-service-token");
+  if (authorization === undefined && service === undefined) return {};
+  if (authorization === TWICE || service === TWICE)
     return { problem: "The request has a credential's header twice. Send it once." };
-  const bearer = authorization.map((value) => /^bearer (\S+)$/i.exec(value)?.[1]);
-  let credential: Credential | undefined;
-  for (const token of [...bearer, ...service]) {
-    if (token === undefined || /\s/.test(token)) continue;
-    // all are compared, so that the time does not tell which one it was
-    for (const known of settings.tokens) if (known.secret.equals(token)) credential = known.credential;
-  }
+  const bearer = authorization && /^bearer (\S+)$/i.exec(authorization)?.[1];
+  const credential = credentialOf(settings, service) ?? credentialOf(settings, bearer);
   if (credential) return { credential };
   return {
     problem:
@@ -54,11 +49,23 @@ export function unauthorized(problem: string | undefined): PorticoError {
   );
 }
 
-function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
-  const values: string[] = [];
+function credentialOf({ tokens }: Settings, token: string | undefined): Credential | undefined {
+  if (token === undefined || /\s/.test(token)) return undefined;
+  let credential: Credential | undefined;
+  // all are compared, so that the time does not tell which one it was
+  for (const known of tokens) if (known.secret.equals(token)) credential = known.credential;
+  return credential;
+}
+
+const TWICE = Symbol();
+
+function headerOf({ rawHeaders }: IncomingMessage, name: string): string | typeof TWICE | undefined {
+  let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const header = rawHeaders[i] as string;
-    if (header.length === name.length && header.toLowerCase() === name) values.push(rawHeaders[i + 1] as string);
+    if (header.length !== name.length || header.toLowerCase() !== name) continue;
+    if (value !== undefined) return TWICE;
+    value = rawHeaders[i + 1];
   }
-  return values;
+  return value;
 }

@@ -159,7 +159,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
       address: call.address,
       secrets: settings.secrets,
     });
-    return answerOf(visit, first);
+    return first.waitFor || first.respond ? answerOf(visit, first) : first;
   }
 
   /** The first answer to a key that is known; else one from the limit. Throws `rate_limit_exceeded`. */
@@ -220,14 +220,20 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
   /** The request as mappings see it, read once; `peek` answers `undefined` for a body that cannot be read. */
   function lazyRequest(visit: Visit) {
     const { secrets } = visit.settings;
-    let reading: Promise<Request> | undefined;
+    let headers: Record<string, string> | undefined;
+    let query: Record<string, string> | undefined;
     return {
-      read: () =>
-        (reading ??= planner.read(visit.target, visit.call).then((body) => ({
+      read: (): Promise<Request> =>
+        planner.read(visit.target, visit.call).then((body) => ({
           body,
-          headers: withoutSecrets(visit.headers, secrets),
-          query: withoutSecrets(visit.query, secrets),
-        }))),
+          // most requests are for no mapping, and nobody looks at these
+          get headers() {
+            return (headers ??= withoutSecrets(visit.headers, secrets));
+          },
+          get query() {
+            return (query ??= withoutSecrets(visit.query, secrets));
+          },
+        })),
       peek: (): unknown => {
         try {
           return JSON.parse(visit.raw?.toString("utf8") ?? "");

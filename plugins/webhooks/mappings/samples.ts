@@ -32,9 +32,10 @@ export function createSamples(ctx: PluginContext): Samples {
 
   return {
     of: async (mapping) => (await kv().get(NAMESPACE, mapping)) as Request | undefined,
-    offer(mapping, { body, headers, query }, secrets) {
+    offer(mapping, request, secrets) {
       const waiters = waiting.get(mapping);
       if (!waiters && elsewhere.size === 0) return;
+      const { body, headers, query } = request;
       waiting.delete(mapping);
       const sample: Request = {
         body: JSON.parse(maskText(JSON.stringify(body) ?? "null", secrets)),

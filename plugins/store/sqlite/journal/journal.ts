@@ -36,7 +36,12 @@ export interface JournalOptions {
 }
 
 export interface JournalWrite extends Write {
-  again: Again<unknown> | undefined;
+  again: (() => Again<unknown> | undefined) | undefined;
+}
+/** What is written down of a write. */
+export interface Noted {
+  again: Again<unknown>;
+  text: string;
 }
 
 export class Journal {
@@ -117,14 +122,16 @@ export class Journal {
   }
 
   /** The entries' texts, where all of these can be accepted. `isAwaited`: somebody here waits for work of that kind. */
-  textsOf(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): string[] | undefined {
-    if (this.#state === "off" || writes.length > MOST_AT_ONCE) return undefined;
-    if (!writes.every(({ again }) => again && !again.kinds.some(isAwaited))) return undefined;
+  noted(writes: readonly JournalWrite[], isAwaited: (kind: string) => boolean): Noted[] | undefined {
+    if (this.#state === "off" || writes.length === 0 || writes.length > MOST_AT_ONCE) return undefined;
+    const agains = writes.map(({ again }) => again?.());
+    const canWait = (one: Again<unknown> | undefined) => one !== undefined && !one.kinds.some(isAwaited);
+    if (!agains.every((one): one is Again<unknown> => canWait(one))) return undefined;
     if (this.#state === "unopened") this.#opening = this.#open();
     if (!this.#file) return undefined;
     try {
-      const texts = writes.map(({ again }) => JSON.stringify(again?.entry));
-      return this.#file.hasRoom(texts.map(({ length }) => length + AROUND)) ? texts : undefined;
+      const entries = agains.map((again) => ({ again, text: JSON.stringify(again.entry) }));
+      return this.#file.hasRoom(entries.map(({ text }) => text.length + AROUND)) ? entries : undefined;
     } catch {
       return undefined; // one of them cannot be written at all
     }
@@ -144,21 +151,22 @@ export class Journal {
   accept(
     connection: Connection,
     writes: readonly JournalWrite[],
-    texts: readonly string[],
+    noted: readonly Noted[],
     clock: () => number,
   ): (() => void)[] {
     const tell: (() => void)[] = [];
     const entries: { number: number; text: string }[] = [];
     // not before: whoever had the journal until then may have gone on
     if (this.#last === 0) this.#last = this.#done = doneIn(connection);
-    for (const [i, { operation, again, resolve }] of writes.entries()) {
+    for (const [i, { operation, resolve }] of writes.entries()) {
+      const { again, text } = noted[i]!;
       const now = clock();
       const value = performReads(connection, this.#current(connection).perform(operation, now));
       tell.push(() => resolve(value));
-      if (again?.isNothing(value)) continue;
+      if (again.isNothing(value)) continue;
       const number = ++this.#last;
-      this.#accepted.push({ number, now, entry: again?.entry });
-      entries.push({ number, text: `{"now":${now},"entry":${texts[i]}}` });
+      this.#accepted.push({ number, now, entry: again.entry });
+      entries.push({ number, text: `{"now":${now},"entry":${text}}` });
     }
     if (entries.length > 0) this.#file?.write(entries);
     return tell;
