@@ -52,9 +52,10 @@ interface Event {
   content_block?: { type?: string; text?: string };
   delta?: { text?: string; stop_reason?: string | null };
   usage?: MessageUsage;
+  error?: unknown;
 }
 
-/** Events go out as they came; an error event becomes the failure. */
+/** Events go out as they came; an error event, or one that a proxy has put among them, becomes the failure. */
 function decoder(): StreamDecoder {
   let out: string[] = [];
   let usage: MessageUsage | undefined;
@@ -67,7 +68,7 @@ function decoder(): StreamDecoder {
   const parser = createSseParser((data, name) => {
     if (done || failure !== undefined) return;
     const event = parseResponse(data) as Event | undefined;
-    const type = event?.type ?? name;
+    const type = event?.error ? "error" : (event?.type ?? name);
     if (event === undefined) {
       if (finish === undefined) failure = notJson();
       return;

@@ -34,6 +34,7 @@ interface Event {
     stop_reason?: string | null;
   };
   usage?: MessageUsage;
+  error?: unknown;
 }
 
 /** Translates one stream of Anthropic's events. */
@@ -59,7 +60,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
       if (finish === undefined) failure = notJson();
       return;
     }
-    switch (event.type ?? name) {
+    switch (event.error ? "error" : (event.type ?? name)) {
       case "message_start":
         begin(event);
         break;

@@ -7,6 +7,7 @@ import { makeTarget } from "../../support/target.ts";
 
 const { encode, decoder } = anthropic.native!.anthropic!;
 const body = { model: "x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
+const sent = await anthropic.encode({ model: "x", messages: [{ role: "user", content: "Hi" }] }, makeTarget({}));
 const headers = { "anthropic-beta": "callers-2026" };
 
 test("a channel's header wins over the caller's, in any spelling, and is sent once", () => {
@@ -23,6 +24,25 @@ test("an error event is the upstream's failure, whatever it says of the request"
   const event = { type: "error", error: { type: "invalid_request_error", message: "no" } };
   const push = () => stream.push(Buffer.from(`event: error\ndata: ${JSON.stringify(event)}\n\n`));
   assert.throws(push, (error: unknown) => isUpstreamError(error) && error.status === 502);
+});
+
+test("so is an error that does not name itself: no proxy's error goes out as an event of Anthropic's", () => {
+  const target = makeTarget({});
+  const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","content":[]}}\n\n`;
+  for (const said of [
+    '{"error":{"message":"busy"}}',
+    '{"error":"busy"}',
+    '{"type":"weird","error":{"message":"busy"}}',
+  ]) {
+    const first = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+    const isBusy = (error: unknown) => isUpstreamError(error) && error.message.includes("busy");
+    assert.throws(() => first.push(Buffer.from(`data: ${said}\n\n`)), isBusy, said);
+    const later = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+    assert.is(String(later.push(Buffer.from(`${start}data: ${said}\n\n`))), start);
+    assert.ok(isBusy(later.failure), said);
+    const translated = anthropic.decoder!(sent, target);
+    assert.throws(() => translated.push(Buffer.from(`data: ${said}\n\n`)), isBusy, said);
+  }
 });
 
 test("an event over several lines of data stays one event", () => {
