@@ -8,6 +8,7 @@ import {
   tokenUsage,
   type Usage,
   type WireRequest,
+  toldCount,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -83,9 +84,9 @@ export function finishReason(reason: string | null | undefined, called: boolean)
 
 /** OpenAI's prompt tokens include those read from and written to the cache; Anthropic's do not. */
 export function readUsage(usage: MessageUsage): Usage {
-  const read = usage.cache_read_input_tokens ?? 0;
-  const written = usage.cache_creation_input_tokens ?? 0;
-  const prompt = (usage.input_tokens ?? 0) + read + written;
+  const read = toldCount(usage.cache_read_input_tokens);
+  const written = toldCount(usage.cache_creation_input_tokens);
+  const prompt = toldCount(usage.input_tokens) + read + written;
   const reasoning = usage.output_tokens_details?.thinking_tokens;
-  return tokenUsage({ prompt, completion: usage.output_tokens ?? 0, cached: read, written, reasoning });
+  return tokenUsage({ prompt, completion: toldCount(usage.output_tokens), cached: read, written, reasoning });
 }

@@ -14,6 +14,7 @@ import {
   type Target,
   type Usage,
   type WireRequest,
+  toldText,
 } from "portico/chat";
 import type { ContentBlock, MessageUsage } from "./response.ts";
 import { finishReason, readUsage } from "./response.ts";
@@ -95,7 +96,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer ??= createChunkWriter({
       id: message.id ? `chatcmpl-${message.id}` : target.id,
       created: target.created,
-      model: message.model ?? target.model,
+      model: toldText(message.model, target.model),
       includeUsage,
     });
     writer.role();

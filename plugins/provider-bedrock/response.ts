@@ -9,6 +9,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldCount,
 } from "portico/chat";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -77,8 +78,8 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 
 /** OpenAI's prompt tokens include those read from and written to the cache; Converse's do not. */
 export function readUsage(usage: TokenUsage): Usage {
-  const read = usage.cacheReadInputTokens ?? 0;
-  const written = usage.cacheWriteInputTokens ?? 0;
-  const prompt = (usage.inputTokens ?? 0) + read + written;
-  return tokenUsage({ prompt, completion: usage.outputTokens ?? 0, cached: read, written });
+  const read = toldCount(usage.cacheReadInputTokens);
+  const written = toldCount(usage.cacheWriteInputTokens);
+  const prompt = toldCount(usage.inputTokens) + read + written;
+  return tokenUsage({ prompt, completion: toldCount(usage.outputTokens), cached: read, written });
 }

@@ -15,6 +15,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldCount,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -145,9 +146,9 @@ function malformed(reason: string, detail: string | undefined): Error {
 
 /** OpenAI counts thinking as completion; Gemini counts it apart. */
 export function readUsage(usage: UsageMetadata): Usage {
-  const prompt = (usage.promptTokenCount ?? 0) + (usage.toolUsePromptTokenCount ?? 0);
-  const reasoning = usage.thoughtsTokenCount ?? 0;
-  const completion = (usage.candidatesTokenCount ?? 0) + reasoning;
-  const cached = usage.cachedContentTokenCount ?? 0;
-  return tokenUsage({ prompt, completion, total: usage.totalTokenCount, cached, reasoning });
+  const prompt = toldCount(usage.promptTokenCount) + toldCount(usage.toolUsePromptTokenCount);
+  const reasoning = toldCount(usage.thoughtsTokenCount);
+  const completion = toldCount(usage.candidatesTokenCount) + reasoning;
+  const cached = toldCount(usage.cachedContentTokenCount);
+  return tokenUsage({ prompt, completion, total: toldCount(usage.totalTokenCount) || undefined, cached, reasoning });
 }

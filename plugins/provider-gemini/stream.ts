@@ -12,6 +12,8 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldIndex,
+  toldText,
 } from "portico/chat";
 import type { Candidate, Generated, UsageMetadata } from "./response.ts";
 import { finishReason, imagePart, readCall, readGenerated, readUsage } from "./response.ts";
@@ -51,12 +53,12 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer ??= createChunkWriter({
       id: event.responseId ? `chatcmpl-${event.responseId}` : target.id,
       created: target.created,
-      model: event.modelVersion ?? target.model,
+      model: toldText(event.modelVersion, target.model),
       includeUsage,
     });
     if (event.promptFeedback?.blockReason !== undefined) blocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
-      onCandidate(candidate, candidate.index ?? i, writer);
+      onCandidate(candidate, toldIndex(candidate.index, i), writer);
     if (isPlainText(event)) fastPath.learn();
   }
 

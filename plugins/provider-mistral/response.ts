@@ -12,6 +12,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldCount,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -117,9 +118,9 @@ export function finishReason(reason: string | null | undefined, called: boolean)
 
 export function readUsage(usage: MistralUsage): Usage {
   return tokenUsage({
-    prompt: usage.prompt_tokens ?? 0,
-    completion: usage.completion_tokens ?? 0,
-    total: usage.total_tokens,
+    prompt: toldCount(usage.prompt_tokens),
+    completion: toldCount(usage.completion_tokens),
+    total: toldCount(usage.total_tokens) || undefined,
     cached: usage.prompt_tokens_details?.cached_tokens,
     reasoning: usage.completion_tokens_details?.reasoning_tokens,
   });

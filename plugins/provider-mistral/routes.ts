@@ -7,6 +7,7 @@ import {
   postJson,
   type RouteForm,
   type WireProvider,
+  toldText,
 } from "portico/chat";
 import { readProblem } from "./problem.ts";
 
@@ -25,7 +26,7 @@ const completions: RouteForm = {
       id: target.id.replace(/^chatcmpl-/, "cmpl-"),
       object: "text_completion",
       created: target.created,
-      model: response?.model ?? target.model,
+      model: toldText(response?.model, target.model),
       choices: choices.map(({ index, message, finish_reason }, i) => ({
         text: typeof message?.content === "string" ? message.content : "",
         index: index ?? i,

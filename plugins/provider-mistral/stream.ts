@@ -13,6 +13,8 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
+  toldIndex,
+  toldText,
 } from "portico/chat";
 import type { ChatResponse, Message } from "./response.ts";
 import { finishReason, readArguments, readContent, readUsage } from "./response.ts";
@@ -54,13 +56,13 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer ??= createChunkWriter({
       id: event.id ? `chatcmpl-${event.id}` : target.id,
       created: target.created,
-      model: event.model ?? target.model,
+      model: toldText(event.model, target.model),
       includeUsage,
     });
     if (event.usage) usage = readUsage(event.usage);
     for (const [i, choice] of event.choices.entries()) {
-      onDelta(choice.delta ?? {}, choice.index ?? i, writer);
-      if (choice.finish_reason) onFinish(choice.finish_reason, choice.index ?? i, writer);
+      onDelta(choice.delta ?? {}, toldIndex(choice.index, i), writer);
+      if (choice.finish_reason) onFinish(choice.finish_reason, toldIndex(choice.index, i), writer);
     }
     const only = event.choices.length === 1 ? event.choices[0] : undefined;
     const plain = typeof only?.delta?.content === "string" && !only.delta.tool_calls && !only.finish_reason;

@@ -11,6 +11,7 @@ import {
   type ToolCallPart,
   type Usage,
   type WireRequest,
+  toldCount,
 } from "portico/chat";
 
 /** A whole response, or one line of a stream. */
@@ -62,7 +63,7 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 }
 
 export function readUsage(response: ChatResponse): Usage {
-  return tokenUsage({ prompt: response.prompt_eval_count ?? 0, completion: response.eval_count ?? 0 });
+  return tokenUsage({ prompt: toldCount(response.prompt_eval_count), completion: toldCount(response.eval_count) });
 }
 
 /** The error for a response (status 200) or a line of a stream (status 0) that is one. */

@@ -12,6 +12,7 @@ import {
   type Target,
   type Usage,
   type WireRequest,
+  toldText,
 } from "portico/chat";
 import type { ChatResponse } from "./response.ts";
 import { failureIn, finishReason, readCall, readUsage } from "./response.ts";
@@ -36,7 +37,7 @@ export function decodeStream(sent: WireRequest, target: Target): StreamDecoder {
     writer ??= createChunkWriter({
       id: target.id,
       created: target.created,
-      model: response.model ?? target.model,
+      model: toldText(response.model, target.model),
       includeUsage,
     });
     onResponse(response, writer);

@@ -1,6 +1,7 @@
 /** Pieces of a response in OpenAI's form, for the formats that are translated into it. */
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import type { Target } from "../types/provider.ts";
+import { toldIndex, toldText } from "./told.ts";
 
 /** What a model said, in parts. */
 interface Answered<C> {
@@ -58,9 +59,9 @@ export function completionFrom(
     id: told.id ? `chatcmpl-${told.id}` : target.id,
     object: "chat.completion",
     created: target.created,
-    model: told.model ?? target.model,
+    model: toldText(told.model, target.model),
     choices: told.choices.map(({ index, message, finish }, i) => ({
-      index: index ?? i,
+      index: toldIndex(index, i),
       message,
       logprobs: null,
       finish_reason: finish,
