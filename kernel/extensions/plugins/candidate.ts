@@ -3,6 +3,7 @@ import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { discover, type Found, sourceNames } from "../discover.ts";
 import type { Loader } from "../../modules/load.ts";
+import { createLoopGuard } from "../../modules/loop-guard.ts";
 import { LoadError, problemOf } from "../../modules/problem.ts";
 import type { Root } from "../roots.ts";
 import { whyInputsUnsafe } from "../safety.ts";
@@ -23,27 +24,28 @@ export interface PluginVersion extends Version {
 export interface PluginSlot extends Slot<PluginVersion> {}
 
 export const pluginEntryNames = sourceNames("plugin");
+/** A loop of a user's plugin that keeps everything else waiting is ended after this, also in its setup and later. */
+const blockLimitMs = 5000;
 
 /** Reads what discovery found, which runs its module. Never throws: what is wrong stands in the candidate. */
 export async function readPlugin(found: Found, loader: Loader, before?: PluginCandidate): Promise<PluginCandidate> {
+  const isUsers = found.root.name !== "bundled";
   // The package's own files change with an update, which is a restart.
-  if (found.root.name === "bundled" && before?.meta) return before;
+  if (!isUsers && before?.meta) return before;
   const began = performance.now();
   const candidate: PluginCandidate = { ...found, hash: "", warnings: [], loadMs: 0 };
   if (candidate.refused) return candidate;
   try {
-    const source = await loader.read(found.entry);
+    const source = await loader.read(found.entry, { guarded: isUsers });
     Object.assign(candidate, { source, hash: source.hash });
     candidate.refused = whyInputsUnsafe(found.root, found.realDir, source.inputs);
     if (candidate.refused) return candidate;
     if (before?.meta && before.hash === source.hash && before.realDir === found.realDir) return before;
-    const work = () => loader.evaluate(source);
-    const { exports } = await (found.root.name === "bundled" ? work() : runAs(`plugin:${found.name}`, work));
+    const work = () => loader.evaluate(source, isUsers ? createLoopGuard(blockLimitMs) : undefined);
+    const { exports } = await (isUsers ? runAs(`plugin:${found.name}`, work) : work());
     const definition = exports["default"] as PluginDefinition | undefined;
-    if (typeof definition?.name !== "string" || typeof definition.setup !== "function") {
-      const message = "plugin.ts must have a default export made by definePlugin({ name, setup })";
-      throw new LoadError(message, found.entry, 1);
-    }
+    if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
+      throw new LoadError("plugin.ts must have a default export made by definePlugin({ name, setup })", found.entry, 1);
     Object.assign(candidate, { meta: definition, name: definition.name, loadMs: performance.now() - began });
   } catch (thrown) {
     candidate.problem = problemOf(thrown, found.realDir, found.entry);

@@ -25,10 +25,8 @@ export async function setUp(parts: PluginParts, version: PluginVersion, scope: S
       scope.add(`event ${event}`, parts.bus.declare(event as EventName, spec as EventSpec));
     if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
     const work = async () => definition.setup(ctx, config);
-    await withDeadline(bundled ? work() : runAs(`plugin:${definition.name}`, work), setupTimeoutMs, () => {
-      const hint = "does it await something that never ends?";
-      return new Error(`it did not finish in ${setupTimeoutMs / 1000} s: ${hint}`);
-    });
+    const late = () => new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
+    await withDeadline(bundled ? work() : runAs(`plugin:${definition.name}`, work), setupTimeoutMs, late);
   } catch (thrown) {
     const error = asError(thrown);
     // The lines of the package's own bundles are nobody's source.

@@ -50,6 +50,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     /route GET \/x: its handler/,
   ],
   ["a throw", 'throw new Error("no luck");', /no luck/],
+  ["a loop without an end", "for (;;) {}", /kept the gateway from everything else/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
 ];
 
