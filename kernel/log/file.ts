@@ -5,8 +5,8 @@ import { dirname } from "node:path";
 import { openAlone } from "../files/open-alone.ts";
 
 const MAX_BYTES = 10 * 1024 * 1024;
-/** Lines may wait this long for others: each write takes a thread of the pool. */
-const DELAY_MS = 20;
+/** Lines may wait this long for others: each write wakes a thread of the pool, which costs a busy machine as much as five requests. */
+const DELAY_MS = 50;
 /** How long lines may go on into a file that somebody has moved away. */
 const LOOK_MS = 1_000;
 /** An error is told once in this time: a full disk has one for every write. */
