@@ -220,19 +220,12 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
   /** The request as mappings see it, read once; `peek` answers `undefined` for a body that cannot be read. */
   function lazyRequest(visit: Visit) {
     const { secrets } = visit.settings;
-    let headers: Record<string, string> | undefined;
-    let query: Record<string, string> | undefined;
     return {
       read: (): Promise<Request> =>
         planner.read(visit.target, visit.call).then((body) => ({
           body,
-          // most requests are for no mapping, and nobody looks at these
-          get headers() {
-            return (headers ??= withoutSecrets(visit.headers, secrets));
-          },
-          get query() {
-            return (query ??= withoutSecrets(visit.query, secrets));
-          },
+          headers: withoutSecrets(visit.headers, secrets),
+          query: withoutSecrets(visit.query, secrets),
         })),
       peek: (): unknown => {
         try {
