@@ -60,7 +60,7 @@ async function runCompiled([what = "", ...given]: readonly string[]): Promise<vo
     const { default: bench } = (await import(what)) as { default: () => Promise<Bench> };
     print(await bench());
   }
-  process.exit(0);
+  process.exit();
 }
 
 function print({ name, figures }: Bench): void {

@@ -30,9 +30,21 @@ export async function compare([base, ...wanted]: readonly string[]): Promise<voi
   console.log(pinned() ? "the subject on one core, load and upstream on another" : "cores are shared: look at CPU");
   console.log(legend);
   for (const area of areas.chat.filter(isWanted))
-    print(area, await readings(area, (children) => chatSubjectsOf(area, dirs, parts, children)));
-  for (const area of areas.gateway.filter(isWanted))
-    print(area, await readings(area, (children) => gatewaysOf(area, dirs, children)));
+    await show(area, (children) => chatSubjectsOf(area, dirs, parts, children));
+  for (const area of areas.gateway.filter(isWanted)) await show(area, (children) => gatewaysOf(area, dirs, children));
+}
+
+/** An area that fails leaves the others to be measured. */
+async function show<S>(
+  area: Rounds<S> & { name: string; what: string },
+  start: (children: ChildProcess[]) => Promise<Of<S>>,
+): Promise<void> {
+  try {
+    print(area, await readings(area, start));
+  } catch (error) {
+    console.error(`\n${area.name}: ${(error as Error).message}`);
+    process.exitCode = 1;
+  }
 }
 
 interface Rounds<S> {

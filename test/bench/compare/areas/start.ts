@@ -14,7 +14,9 @@ const channels = Object.fromEntries(Array.from({ length: 10 }, (_, n) => channel
 export async function startIn(home: string, dir: string): Promise<{ ms: number; cpuMs: number }> {
   const port = await freePort();
   const began = performance.now();
-  const child = spawn(process.execPath, [programOf(dir), "start", "--home", home, "--port", port], { stdio: "ignore" });
+  const child = spawn(process.execPath, [programOf(dir), "start", "--home", home, "--port", port], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   await healthy(`http://127.0.0.1:${port}/health`, child);
   const ms = performance.now() - began;
   const cpuMs = cpuMicros(child.pid!) / 1000;
