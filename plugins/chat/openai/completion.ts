@@ -102,7 +102,9 @@ function mendCompletion(response: Fields, defaults: CompletionDefaults): boolean
     const reason = finishReason(choice["finish_reason"] || "stop", Array.isArray(calls) && calls.length > 0) ?? "stop";
     if (reason !== choice["finish_reason"]) set(choice, "finish_reason", reason);
   }
-  if (mendUsage(response["usage"])) changed = true;
+  const { usage } = response;
+  if (usage != null && !isObject(usage)) set(response, "usage", undefined);
+  if (mendUsage(usage)) changed = true;
   return changed;
 }
 
@@ -119,10 +121,12 @@ export function mendUsage(usage: unknown): boolean {
 
 const count = (value: unknown) => Math.max(0, Number(value ?? 0) || 0);
 
-/** Of a list of objects, what is none goes. */
+/** Of a list of objects, what is none goes; so does what is no list. */
 export function dropOthers(holder: Fields, name: string): boolean {
   const list = holder[name];
-  if (!Array.isArray(list) || list.every(isObject)) return false;
+  if (list == null) return false;
+  if (!Array.isArray(list)) return delete holder[name];
+  if (list.every(isObject)) return false;
   holder[name] = list.filter(isObject);
   return true;
 }
@@ -154,7 +158,7 @@ export function mendArguments(fn: unknown, whole: boolean): boolean {
   return true;
 }
 
-/** `content` as a list of parts becomes text, `reasoning` (OpenRouter, Groq, vLLM) is also given as `reasoning_content`. */
+/** `content` as a list of parts becomes text, what is no text at all null; `reasoning` (OpenRouter, Groq, vLLM) is also given as `reasoning_content`. */
 export function mendText(message: Fields): boolean {
   let changed = false;
   const content = message["content"];
@@ -166,6 +170,9 @@ export function mendText(message: Fields): boolean {
     if (thinking.length > 0 && message["reasoning_content"] == null)
       message["reasoning_content"] = thinking.map(text).join("");
     message["content"] = content.map(text).join("");
+    changed = true;
+  } else if (content != null && typeof content !== "string") {
+    message["content"] = null;
     changed = true;
   }
   if (typeof message["reasoning"] === "string" && message["reasoning_content"] == null) {

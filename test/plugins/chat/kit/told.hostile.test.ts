@@ -1,6 +1,8 @@
 /** Upstreams that imitate a format and get its types wrong: models, indexes, counts of tokens. */
 import type { ChatProvider, ChatRequest } from "portico/chat";
 import * as assert from "uvu/assert";
+import { readCompletion } from "../../../../plugins/chat/openai/completion.ts";
+import { OpenAiStream } from "../../../../plugins/chat/openai/stream.ts";
 import { anthropic } from "../../../../plugins/provider-anthropic/wire.ts";
 import { gemini } from "../../../../plugins/provider-gemini/wire.ts";
 import { ollama } from "../../../../plugins/provider-ollama/wire.ts";
@@ -53,6 +55,22 @@ for (const [name, [wire, answer]] of Object.entries(answers)) {
     }
   });
 }
+
+test("OpenAI's format: calls that are no list, content that is no text and usage that is no object go", () => {
+  const defaults = { id: "chatcmpl-own", created: 1, model: "own" };
+  for (const value of odd.filter((one) => !Array.isArray(one))) {
+    const message = { role: "assistant", content: typeof value === "string" ? 0 : value, tool_calls: value };
+    const usage = typeof value === "object" ? "x" : value;
+    const body = JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
+    const { completion } = readCompletion(Buffer.from(body), defaults);
+    assert.equal(asJson(completion).choices[0]?.message, { role: "assistant", content: null }, body);
+    assert.is(completion.usage, undefined, body);
+    const stream = new OpenAiStream({ ...defaults, includeUsage: false });
+    const event = { choices: [{ index: 0, delta: { content: message.content, tool_calls: value } }] };
+    const [first] = readChunks(decodeAll(stream, [Buffer.from(`data: ${JSON.stringify(event)}\n\n`)]));
+    assert.equal(first?.choices[0]?.delta, { role: "assistant", content: null }, body);
+  }
+});
 
 test("an index that is none does not break the events of a stream", async () => {
   const sent = await gemini.encode({ ...request, stream: true }, target);
