@@ -90,7 +90,7 @@ export interface SpawnedGateway extends TestGateway {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** `portico start` as a process of its own, from the sources. Resolves once `/health` answers. */
+/** `portico start` as a process of its own. Resolves once `/health` answers. */
 export async function spawnGateway(options: TestOptions & { args?: string[] } = {}): Promise<SpawnedGateway> {
   const home = prepareHome(options);
   const child = spawn(process.execPath, [...porticoProgram(), "start", "--home", home, ...(options.args ?? [])], {

@@ -12,7 +12,7 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** Runs `portico …words` from the sources with that home. */
+/** Runs `portico …words` with that home. */
 export function portico(
   home: string,
   words: readonly string[],
