@@ -38,9 +38,10 @@ function sure(values: readonly number[]): string {
 }
 
 function verdict(figure: string, toBase: readonly number[]): string {
-  const costs = figure.endsWith("/s") ? toBase.map((ratio) => 1 / ratio) : toBase;
-  if (median(costs) <= 1 + SHARE) return "";
-  return bounds(costs)[0] > 1 + SHARE ? "WORSE" : "worse?";
+  const [low, high] = bounds(toBase);
+  const [typical, least] = figure.endsWith("/s") ? [1 / median(toBase), 1 / high] : [median(toBase), low];
+  if (typical <= 1 + SHARE) return "";
+  return least > 1 + SHARE ? "WORSE" : "worse?";
 }
 
 function shown(value: number): string {
