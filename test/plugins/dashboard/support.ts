@@ -2,7 +2,7 @@
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
-import { findChromium } from "../../support/machine/prepare.ts";
+import { findChromium, personsArgs } from "../../support/machine/prepare.ts";
 
 export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
 const WEBHOOK_TOKEN = "token-of-the-webhooks-1234";
@@ -62,21 +62,10 @@ export interface Visitor {
   complaints: string[];
 }
 
-/** What stands between a page and its tests; and the address bar's pages: half a second of a core for each page opened. */
-const disabled = [
-  "HttpsUpgrades",
-  "PaintHolding",
-  "DestroyProfileOnBrowserClose",
-  "WebUIOmniboxPopup",
-  "WebUIOmniboxAimPopup",
-  "WebUIOmniboxFullPopup",
-  "AimEnabled",
-].join();
-
 export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("there is no Chromium");
-  return chromium.launch({ executablePath, args: ["--no-sandbox", `--disable-features=${disabled}`] });
+  return chromium.launch({ executablePath, args: personsArgs });
 }
 
 export async function visit(browser: Browser, url: string, options: object = {}): Promise<Visitor> {

@@ -49,6 +49,20 @@ export function prepareMachine(files: readonly string[]): void {
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
+/** What stands between a page and its tests; and the address bar's pages: half a second of a core for each page opened. */
+const disabled = [
+  "HttpsUpgrades",
+  "PaintHolding",
+  "DestroyProfileOnBrowserClose",
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+  "AimEnabled",
+].join();
+
+/** Of a browser that a test starts as a person does, not through a gateway. */
+export const personsArgs = ["--no-sandbox", `--disable-features=${disabled}`];
+
 /** The program of a browser of that kind. */
 export function findChromium(): string | undefined {
   return find(chromium);

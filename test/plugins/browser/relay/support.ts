@@ -6,6 +6,7 @@ import { type BrowserContext, chromium, type Page, type Worker } from "playwrigh
 import { findBrowser } from "../../../../plugins/browser/drivers/executables.ts";
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../../support/gateway.ts";
+import { personsArgs } from "../../../support/machine/prepare.ts";
 import { until, untilRight } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";
 
@@ -43,7 +44,7 @@ export async function startPerson(): Promise<Person> {
     executablePath: await findBrowser(undefined, process.platform, process.env),
     ignoreDefaultArgs: ["--disable-extensions"],
     args: [
-      "--no-sandbox",
+      ...personsArgs,
       `--load-extension=${extensionDir}`,
       `--disable-extensions-except=${extensionDir}`,
       "--enable-unsafe-extension-debugging",
