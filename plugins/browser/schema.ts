@@ -118,8 +118,9 @@ export const BrowserConfig = Type.Object(
   { default: {}, additionalProperties: false },
 );
 
-/** `gateway.auth`: what the relay's token is derived from. */
-export const Credentials = Type.Object({ token: optional(Type.String()), password: optional(Type.String()) });
+const credential = optional(Type.Unsafe<string>({}));
+/** `gateway.auth`, of which the kernel says what is valid: what the relay's token is derived from. */
+export const Credentials = Type.Object({ token: credential, password: credential });
 
 /** `agents.defaults.sandbox`, as the agent declares it. */
 export const SandboxConfig = Type.Object({

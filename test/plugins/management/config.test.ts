@@ -114,6 +114,13 @@ test("validate says right, or everything that is wrong with its line", async () 
   assert.match((await portico(home, "validate")).stderr, "LEVEL, which is not set");
 });
 
+test("what the kernel demands of its own keys holds beside the plugins that read them", async () => {
+  const { home } = homeWith('{ gateway: { auth: { token: "two words" } } }');
+  const { code, stdout } = await portico(home, "validate");
+  assert.is(code, 1);
+  assert.match(stdout, /line 1: gateway\.auth\.token must be free of white space/);
+});
+
 interface Printed {
   required?: string[];
   additionalProperties?: unknown;
