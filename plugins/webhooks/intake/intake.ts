@@ -217,7 +217,7 @@ export function createIntake(options: IntakeOptions): (call: Call) => Promise<un
     return (credential && (await peek(credential).catch(() => undefined))) ?? refusals.look(visit.call.address);
   }
 
-  /** The request as mappings see it, read once; `peek` answers `undefined` for a body that cannot be read. */
+  /** The request as mappings see it; `peek` answers `undefined` for a body that cannot be read. */
   function lazyRequest(visit: Visit) {
     const { secrets } = visit.settings;
     return {
