@@ -15,5 +15,6 @@ parts=("state/backups/$copy")
 for part in portico.json .env hooks plugins transforms workspace; do
   if [[ -e $part ]]; then parts+=("$part"); fi
 done
-tar -czf "$archive.part" "${parts[@]}"
+# 1: a file of the workspace changed while it was read, as they do while the gateway runs
+tar -czf "$archive.part" "${parts[@]}" || (($? == 1))
 mv "$archive.part" "$archive"

@@ -5,7 +5,8 @@ set -euo pipefail
 umask 077
 archive=${1:?the archive} home=${2:?the home to make}
 
-if [[ -e $home/state/portico.db ]]; then
+# its log or journal alone would be taken for the copy's
+if compgen -G "$home/state/portico.db*" > /dev/null; then
   echo "$home has a store already: move it away first" >&2
   exit 1
 fi

@@ -112,14 +112,13 @@ test("all others run", async () => {
   }
 
   function runAll(readme: string, lines: readonly string[]): Promise<void> {
+    const home = gateway.home.replace(/[^\w/.-]/g, "\\$&"); // it may have a space
     const script = [
       "set -eE -o pipefail",
       `trap 'echo "in ${readme}: $BASH_COMMAND" >&2' ERR`,
       'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }',
       `portico() { printf '%s\\0' "$@" | curl --data-binary @- ${urlOf(shim)}; }`,
-      ...lines.map((line) =>
-        line.replaceAll("http://127.0.0.1:18789", gateway.url).replaceAll("~/.portico", gateway.home),
-      ),
+      ...lines.map((line) => line.replaceAll("http://127.0.0.1:18789", gateway.url).replaceAll("~/.portico", home)),
     ].join("\n");
     const env = { ...process.env, PORTICO_TOKEN: gateway.token, TOKEN: gateway.token, WEBHOOK_TOKEN: "hook-token" };
     return new Promise((resolve, reject) =>

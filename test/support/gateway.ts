@@ -35,7 +35,7 @@ export interface TestGateway {
     body?: unknown,
     options?: { headers?: Record<string, string>; token?: string | null; server?: string; signal?: AbortSignal },
   ): Promise<Response>;
-  /** `request`, and its JSON. Throws where the answer is no 2xx. */
+  /** `request`, and its JSON. Throws where the response is no 2xx. */
   json<T = any>(method: string, path: string, body?: unknown): Promise<T>;
   /** Base address of another server (`browser`). */
   serverUrl(name: string): Promise<string>;
@@ -180,9 +180,9 @@ function client(url: string, token: string) {
     });
   };
   async function json<T = any>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await request(method, path, body);
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    const response = await request(method, path, body);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
     return JSON.parse(text) as T;
   }
   return { request, json, serverUrl };

@@ -34,7 +34,6 @@ export function portico(
   });
 }
 
-/** Runs `portico …words` with that home in this process, which takes a fraction of the time; in the home's directory. */
 /** For commands that go on until they are stopped. */
 interface Watching {
   signal?: AbortSignal;
@@ -42,6 +41,7 @@ interface Watching {
   heard?(stdout: string): void;
 }
 
+/** Runs `portico …words` with that home in this process, which takes a fraction of the time; in the home's directory. */
 export async function porticoHere(
   home: string,
   words: readonly string[],

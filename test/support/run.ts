@@ -12,8 +12,8 @@ import { bundleSuite } from "./runner/bundle.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
 const root = join(import.meta.dirname, "..");
-/** Of what hangs: on a busy machine some files take two minutes. */
-const fileTimeoutMs = 300_000;
+/** Of what hangs: on a busy core by itself some files take minutes. */
+const fileTimeoutMs = 600_000;
 /** Of batches at a time: twice two cores, since files wait half of their time for processes, timers and disks. */
 const width = Number(process.env["PORTICO_TEST_JOBS"] ?? 4);
 /** In the package, where packages are found; each run has its own. */
@@ -60,6 +60,7 @@ async function runWaiting(): Promise<void> {
 
 function tell(result: FileResult): void {
   results.push(result);
-  const { file, passed, failed, ms } = result;
+  const { file, passed, failed, ms, output } = result;
   console.log(`${failed ? "✗" : "✓"} ${file}  ${passed} passed, ${failed} failed  ${ms} ms`);
+  for (const [why] of output.matchAll(/SKIPPED .*/g)) console.log(`  ${why}`);
 }

@@ -1,5 +1,15 @@
+/**
+ * How long a test waits for what must come, on a machine that is busy and ten times slower than this one. It measures
+ * nothing: what has not come by then never will.
+ */
+export const PATIENCE_MS = 180_000;
+
 /** Waits for a condition that has no event of its own; fails loudly instead of hanging. */
-export async function until<T>(what: string, probe: () => T | Promise<T>, timeoutMs = 60_000): Promise<NonNullable<T>> {
+export async function until<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  timeoutMs = PATIENCE_MS,
+): Promise<NonNullable<T>> {
   const end = Date.now() + timeoutMs;
   let failure: unknown;
   for (;;) {

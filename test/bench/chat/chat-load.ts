@@ -4,9 +4,30 @@ import { connect, type Socket } from "node:net";
 import type { Subject } from "../harness/built.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 
+/** A format of clients: its route, a streamed request in it, and what the last bytes of a whole stream hold. */
+interface ClientFormat {
+  path: string;
+  body(text: string): object;
+  end: string;
+}
+
+const model = "main/bench-model";
+const inMessages = (text: string) => ({ messages: [{ role: "user", content: text }] });
+const CLIENTS = {
+  chat: { path: "/v1/chat/completions", body: inMessages, end: "[DONE]" },
+  messages: {
+    path: "/v1/messages",
+    body: (text) => ({ ...inMessages(text), max_tokens: 1000 }),
+    end: '"message_stop"',
+  },
+  responses: { path: "/v1/responses", body: (text) => ({ input: text, store: false }), end: '"completed_at":' },
+} satisfies Record<string, ClientFormat>;
+
+export type Client = keyof typeof CLIENTS;
+
 export function requestOf(subject: Subject, body: object): Buffer {
   const messages = [{ role: "user", content: "hello ".repeat(60) }];
-  return bytesOf(subject, "POST", "/v1/chat/completions", { model: "main/bench-model", messages, ...body });
+  return bytesOf(subject, "POST", CLIENTS.chat.path, { model, messages, ...body });
 }
 
 /** A request as it goes over the wire. */
@@ -75,14 +96,17 @@ export async function streamOn(
   subject: Subject,
   plan: StreamPlan,
   read?: (bytes: Buffer) => void,
+  client: Client = "chat",
 ): Promise<StreamRead> {
+  const { path, body, end }: ClientFormat = CLIENTS[client];
   const began = performance.now();
   let firstMs = 0;
   let bytes = 0;
   let tail = "";
   // upstreams of other formats find the plan in the message
-  const messages = [{ role: "user", content: `${JSON.stringify(plan)} ${"hello ".repeat(54)}` }];
-  socket.write(requestOf(subject, { stream: true, bench: plan, messages }));
+  const own = body(`${JSON.stringify(plan)} ${"hello ".repeat(54)}`);
+  const bench = client === "chat" ? plan : undefined;
+  socket.write(bytesOf(subject, "POST", path, { model, stream: true, bench, ...own }));
   await new Promise<void>((resolve, reject) => {
     const onData = (part: Buffer) => {
       if (firstMs === 0) firstMs = performance.now() - began;
@@ -100,5 +124,5 @@ export async function streamOn(
     ] as const;
     for (const [event, listener] of listeners) socket.on(event, listener);
   });
-  return { firstMs, bytes, complete: tail.includes("[DONE]") };
+  return { firstMs, bytes, complete: tail.includes(end) };
 }

@@ -1,4 +1,5 @@
 /** What is compared: a piece of work that a gateway does, and what it costs. */
+import type { Client } from "../chat/chat-load.ts";
 import type { BuiltGateway, Subject } from "../harness/built.ts";
 
 /** What a figure is → its value. More is better where the name ends in `/s`, else less. */
@@ -20,6 +21,8 @@ interface Area<S extends Subject> {
 export interface ChatArea extends Area<Subject> {
   /** Of the upstream; without it, OpenAI's. */
   format?: "anthropic" | "gemini";
+  /** The clients', where it is not OpenAI's chat: no proxy knows it. */
+  client?: Client;
 }
 
 /** What only a gateway does. */

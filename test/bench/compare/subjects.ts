@@ -35,7 +35,7 @@ export async function gatewaysOf(
 
 /** The same with an upstream, and proxies before it. `parts`: the program that these are. */
 export async function chatSubjectsOf(
-  { format }: ChatArea,
+  { format, client }: ChatArea,
   dirs: Dirs,
   parts: string,
   children: ChildProcess[],
@@ -44,10 +44,12 @@ export async function chatSubjectsOf(
   children.push(upstream.process);
   const baseUrl = `http://127.0.0.1:${upstream.port}${format === undefined ? "/v1" : ""}`;
   const main = { provider: format ?? "openai", baseUrl, apiKey: BENCH_KEY };
+  const gateways = await gatewaysOf({ config: () => ({ channels: { main } }) }, dirs, children);
+  if (client !== undefined) return gateways;
   const proxy = async (role: string, ...more: string[]) =>
     aside(await startPart(parts, [role, String(upstream.port), ...more]), children);
   return {
-    ...(await gatewaysOf({ config: () => ({ channels: { main } }) }, dirs, children)),
+    ...gateways,
     reference: await proxy("bare", ...(format === undefined ? [] : [format])),
     ...(format === undefined && { sockets: await proxy("sockets") }),
   };

@@ -37,7 +37,7 @@ export async function runInside(file: string, { kinds, needs, setUp }: Namespace
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
   // Before the runner ends this file, and what it said with it.
-  const late = setTimeout(() => child.kill("SIGKILL"), 240_000);
+  const late = setTimeout(() => child.kill("SIGKILL"), 540_000);
   const [code, signal] = await once(child, "close");
   clearTimeout(late);
   assert.is(code ?? signal, 0, `in a namespace of its own (for root, or where users may make one):\n${output}`);

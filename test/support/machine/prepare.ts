@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { PATIENCE_MS } from "../until.ts";
 
 interface Need {
   /** Any one of these will do. */
@@ -59,6 +60,15 @@ const disabled = [
   "WebUIOmniboxFullPopup",
   "AimEnabled",
 ].join();
+
+/** `browser` settings of a gateway on a machine with root, without a display, and perhaps a busy one. */
+export const headlessBrowser = {
+  headless: true,
+  noSandbox: true,
+  launchTimeoutMs: PATIENCE_MS,
+  remoteCdpTimeoutMs: PATIENCE_MS,
+  remoteCdpHandshakeTimeoutMs: PATIENCE_MS,
+};
 
 /** Of a browser that a test starts as a person does, not through a gateway. */
 export const personsArgs = ["--no-sandbox", `--disable-features=${disabled}`];

@@ -9,35 +9,46 @@ import { packageDir } from "../gateway.ts";
 
 const cache = join(packageDir, "node_modules", ".cache", "unpacked");
 
-/** The program's path; `file` is where its package has it, below `/`. */
-export function findOrUnpack(name: string, file: string): string {
+/**
+ * The program's path; `file` is where its package has it, below `/`. Undefined where it is not on the machine and its
+ * package cannot be fetched, be it for want of a network: that is said, and whoever asks skips what needs it.
+ */
+export function findOrUnpack(name: string, file: string): string | undefined {
   const dirs = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
   const found = dirs.map((dir) => join(dir, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
   const home = join(cache, name);
-  if (!existsSync(home)) unpack(name, home);
-  return join(home, file);
+  if (existsSync(home) || unpack(name, home)) return join(home, file);
+  console.log(`SKIPPED for want of ${name}: it is not installed, and its package could not be fetched.`);
+  return undefined;
 }
 
-function unpack(name: string, home: string): void {
+function unpack(name: string, home: string): boolean {
   console.log(`No ${name} found: unpacking the system's package of it.`);
   mkdirSync(dirname(home), { recursive: true });
   const part = mkdtempSync(`${home}-`);
   try {
-    try {
-      run(part, "apt-get", ["download", name]);
-    } catch {
-      const [command = "", ...asRoot] = [...(process.getuid?.() === 0 ? [] : ["sudo", "-n"]), "apt-get", "update"];
-      run(part, command, asRoot);
-      run(part, "apt-get", ["download", name]);
-    }
+    if (!fetchPackage(name, part)) return false;
     for (const archive of readdirSync(part).filter((file) => file.endsWith(".deb")))
       run(part, "dpkg", ["-x", archive, "."]);
     renameSync(part, home);
-  } catch (cause) {
+    return true;
+  } finally {
     rmSync(part, { recursive: true, force: true });
-    throw new Error(`These tests need ${name}, which could not be had: install it and run the tests again.`, { cause });
   }
+}
+
+function fetchPackage(name: string, into: string): boolean {
+  const update = [...(process.getuid?.() === 0 ? [] : ["sudo", "-n"]), "apt-get", "update"];
+  const download = ["apt-get", "download", name];
+  return [[download], [update, download]].some((commands) => {
+    try {
+      for (const [command = "", ...args] of commands) run(into, command, args);
+      return true;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function run(cwd: string, command: string, args: readonly string[]): void {

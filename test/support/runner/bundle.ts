@@ -79,17 +79,17 @@ const facesOfPlugins: Plugin = {
 
 const places = ["dirname", "filename", "url"] as const;
 
-/** Files find what lies beside them by `import.meta`, which is to be the source's. */
+/** Files find what lies beside them by `import.meta`, which is to be the source's; in packages too. */
 const ownPlaces: Plugin = {
   name: "own-places",
   setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/ }, ({ path }) => {
-      if (path.includes("node_modules")) return undefined;
-      const source = { dirname: dirname(path), filename: path, url: pathToFileURL(path).href };
+    onLoad({ filter: /\.[cm]?[jt]s$/ }, ({ path }) => {
       const text = readFileSync(path, "utf8");
       const used = places.filter((name) => text.includes(`import.meta.${name}`));
+      if (used.length === 0) return undefined;
+      const source = { dirname: dirname(path), filename: path, url: pathToFileURL(path).href };
       const own = used.map((name) => `const __source_${name} = ${JSON.stringify(source[name])};`);
-      return { contents: own.join("") + text, loader: "ts" };
+      return { contents: own.join("") + text, loader: path.endsWith("ts") ? "ts" : "js" };
     });
   },
 };

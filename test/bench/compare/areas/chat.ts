@@ -1,5 +1,5 @@
 /** Chat requests as people send them. */
-import { exchange, open, requestOf, streamOn } from "../../chat/chat-load.ts";
+import { type Client, exchange, open, requestOf, streamOn } from "../../chat/chat-load.ts";
 import type { Subject } from "../../harness/built.ts";
 import { load } from "../../harness/load.ts";
 import { cpuMicros, percentile, residentMegabytes } from "../../harness/measure.ts";
@@ -10,6 +10,9 @@ const STREAM = { chunks: 100, delayMs: 0 };
 /** The same work in each round. */
 const each = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () => run(subject);
 const manyStreams = each((subject) => streams(subject, 500));
+/** An upstream of Anthropic's for clients of another format, or of its own. */
+const fromAnthropic = (client: Client) =>
+  ({ begin: each((subject) => streams(subject, 500, client)), format: "anthropic", client }) as const;
 const ofFresh = { fresh: true, rounds: 3 };
 
 export const chatAreas: readonly ChatArea[] = [
@@ -18,6 +21,8 @@ export const chatAreas: readonly ChatArea[] = [
   { name: "streams", what: "50 streams of 100 chunks at once", begin: manyStreams },
   { name: "anthropic", what: "the same from Anthropic", begin: manyStreams, format: "anthropic" },
   { name: "gemini", what: "the same from Gemini", begin: manyStreams, format: "gemini" },
+  { name: "responses", what: "from Anthropic to /v1/responses", ...fromAnthropic("responses") },
+  { name: "messages", what: "from Anthropic to /v1/messages", ...fromAnthropic("messages") },
   { name: "paced", what: "50 streams with 20 ms between chunks", begin: each(paced) },
   { name: "memory", what: "what streams leave, and 1,000 that are open", begin: each(memory), ...ofFresh },
   { name: "open", what: "1,000 open streams", begin: each(openStreams), ...ofFresh },
@@ -37,9 +42,9 @@ async function whole(subject: Subject, connections: number, count: number): Prom
   };
 }
 
-async function streams(subject: Subject, count: number): Promise<Reading> {
+async function streams(subject: Subject, count: number, client?: Client): Promise<Reading> {
   const { perSecond, micros } = await load(subject, { connections: 50, count }, async (socket) => {
-    const { complete } = await streamOn(socket, subject, STREAM);
+    const { complete } = await streamOn(socket, subject, STREAM, undefined, client);
     if (!complete) throw new Error(`a stream of ${subject.name} is not whole`);
   });
   return { "chunks/s": perSecond * STREAM.chunks, "CPU µs/stream": micros };
