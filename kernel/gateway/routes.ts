@@ -1,19 +1,13 @@
 /** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
 import { reply } from "../http/response/reply.ts";
 import type { Mount } from "../types.ts";
+import type { Management } from "./services.ts";
 
-interface Told {
-  readonly version: string;
-  readonly startedAt: number;
-  readonly notReady: () => readonly { name: string }[];
-}
+type Told = Pick<Management, "version" | "startedAt" | "notReady">;
 
 export function mountHealth(mount: Mount, { version, startedAt, notReady }: Told): void {
-  mount.route("GET", "/health", { access: "public" }, () => ({
-    status: "ok",
-    version,
-    uptimeMs: Date.now() - startedAt,
-  }));
+  const uptimeMs = () => Date.now() - startedAt;
+  mount.route("GET", "/health", { access: "public" }, () => ({ status: "ok", version, uptimeMs: uptimeMs() }));
   mount.route("GET", "/ready", { access: "public" }, () => {
     const waiting = notReady();
     // Anyone may ask: names yes, reasons (which may quote files) no.

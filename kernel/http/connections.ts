@@ -11,7 +11,7 @@ export interface Running {
   count: number;
   /** Bytes that have gone out with those before. */
   sent: number;
-  /** The last of them. */
+  /** The last of them. There from the start: a member that is added later lies in an array of its own. */
   call?: RequestContext | undefined;
 }
 
@@ -24,10 +24,7 @@ const LAST_WORD_MS = 1_000;
 const WORK = Symbol("work");
 type Answering = ServerResponse & { [WORK]?: { call: RequestContext; connection: Running; startedAt: number } };
 
-interface Sockets {
-  readonly size: number;
-  keys(): Iterable<Duplex>;
-}
+type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
 export type Connections = ReturnType<typeof createConnections>;
 
@@ -58,7 +55,7 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     for (const socket of sockets.keys()) socket.destroy();
   }
 
-  const running = (socket: Duplex): Running => connections.get(socket) ?? { count: 0, sent: 0 };
+  const running = (socket: Duplex): Running => connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
 
   /** A listener that all responses share: a closure for each would live as long as the request. */
   function onClose(this: Answering): void {
@@ -78,12 +75,13 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
     const bytes = bytesWritten - connection.sent;
     access({ id, isOwnId, method, path, status, ms, bytes, cut: !this.writableFinished });
     connection.sent = bytesWritten;
+    call.req.settle();
     call.closed();
   }
 
   return {
     add(socket: Socket): void {
-      connections.set(socket, { count: 0, sent: socket.bytesWritten });
+      connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
       socket.once("close", () => {
         connections.delete(socket);
         handedOver.delete(socket);
@@ -96,15 +94,19 @@ export function createConnections(access: (entry: AccessEntry) => void, closing:
       handedOver.add(socket);
       changed();
     },
-    /** Counts a request until its response is out or its client gone, then logs its line. */
-    begin(call: RequestContext): void {
+    /** Counts a request until its response is out or its client gone, then logs its line. False: it gets no response. */
+    begin(call: RequestContext): boolean {
       const res: Answering = call.plain;
-      const connection = running(call.req.socket);
+      const { socket } = call.req;
+      const connection = running(socket);
+      // It came behind the one that ends the connection (RFC 9112, 9.6). Node would begin a response, and trip over it.
+      if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close") return false;
       connection.count++;
       connection.call = call;
       active++;
       res[WORK] = { call, connection, startedAt: performance.now() };
       res.on("close", onClose);
+      return true;
     },
     running,
 

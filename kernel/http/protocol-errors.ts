@@ -9,21 +9,18 @@ import { endRaw } from "./response/raw.ts";
 /** Ends their connection: with the error as the response, where none has begun. */
 export function endBroken(failure: NodeJS.ErrnoException, socket: Duplex, running: Running, forms: ErrorForms): void {
   const { count, call } = running;
-  if (failure.code === "ECONNRESET" || !socket.writable || count > 1 || call?.plain.headersSent) {
-    socket.destroy();
-    return;
-  }
+  // without its handshake a connection carries nothing, not even its end
+  const isLost = /^(ECONNRESET|ERR_SSL_|ERR_TLS_)/.test(failure.code ?? "") || !socket.writable;
+  if (isLost || count > 1 || call?.plain.headersSent) return void socket.destroy();
   const id = call?.id ?? mintId();
   const error = protocolError(failure.code);
   endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
 }
 
 function protocolError(code: string | undefined): PorticoError {
-  if (code === "HPE_HEADER_OVERFLOW") {
+  if (code === "HPE_HEADER_OVERFLOW")
     return new PorticoError("headers_too_large", "The request's head is larger than 16 KiB.", { status: 431 });
-  }
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return new PorticoError("request_timeout", "The request did not arrive in time.");
-  }
   return new PorticoError("invalid_request_error", "This is not a well-formed HTTP/1.1 request.");
 }

@@ -7,6 +7,7 @@ import { addressOf } from "./access/address.ts";
 import { ANONYMOUS } from "./access/auth.ts";
 import { checkJsonType, parseJson } from "./body/json.ts";
 import { readBody } from "./body/read.ts";
+import type { HttpRequest } from "./body/request.ts";
 
 /** What the server knows that its requests need. */
 export interface ServerContext {
@@ -46,7 +47,7 @@ export class RequestContext implements Call {
   /** `plain` is the response for the server's own use, without the headers that every response has. */
   constructor(
     readonly server: ServerContext,
-    readonly req: IncomingMessage,
+    readonly req: HttpRequest,
     readonly plain: ServerResponse,
   ) {
     const given = givenId(req);

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { PorticoError } from "../errors.ts";
 import type { Client, Dispose, Method, RouteHandler, RouteInfo, RouteOptions } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
+import type { HttpRequest } from "./body/request.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
 import { RequestContext, type ServerContext } from "./request-context.ts";
@@ -35,11 +36,11 @@ export function createRequests({ server, guards, auth, forms, connections }: Req
   const routes = createRouter<Route>();
   const { finish, fail } = createResponder(server.log, forms);
 
-  function take(req: IncomingMessage, res: ServerResponse, expectation?: "continue" | "unknown"): void {
+  function take(req: HttpRequest, res: ServerResponse, expectation?: "continue" | "unknown"): void {
     if (!req.url!.startsWith("/")) toOriginForm(req);
     const call = new RequestContext(server, req, res);
     call.awaitsContinue = expectation !== undefined;
-    connections.begin(call);
+    if (!connections.begin(call)) return;
     if (server.closing.aborted) call.res.setHeader("connection", "close");
     try {
       const found = routes.find(call.method, call.path);

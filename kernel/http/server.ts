@@ -9,6 +9,7 @@ import { PorticoError } from "../errors.ts";
 import type { AccessEntry } from "../log/log.ts";
 import type { Logger, Mount } from "../types.ts";
 import type { Auth } from "./access/auth.ts";
+import { HttpRequest } from "./body/request.ts";
 import { createConnections } from "./connections.ts";
 import { createGuards } from "./access/guards.ts";
 import { endBroken } from "./protocol-errors.ts";
@@ -17,7 +18,7 @@ import { listenError } from "./listen-error.ts";
 import { createErrorForms } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import { serveCertificate, type TlsFiles } from "./tls.ts";
-import { handleUpgrade, ignoreUpgrade, type UpgradeRoute } from "./upgrades.ts";
+import { handleUpgrade, ignoreUpgrade, isWebSocket, type UpgradeRoute } from "./upgrades.ts";
 
 export interface HttpServerOptions {
   /** For log lines. */
@@ -38,10 +39,15 @@ export interface HttpServerOptions {
   opens?: Promise<unknown>;
 }
 
-// Longer than the pools of common clients keep a connection, so that it is they who close it.
-const KEEP_ALIVE_MS = 75_000;
-
-const HANDSHAKE_MS = 10_000;
+const nodeOptions = {
+  IncomingMessage: HttpRequest,
+  requireHostHeader: false,
+  // Longer than the pools of common clients keep a connection, so that it is they who close it.
+  keepAliveTimeout: 75_000,
+  handshakeTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+  shouldUpgradeCallback: isWebSocket,
+};
 
 /** A peer that is there answers a farewell within this. */
 const FAREWELL_MS = 1_500;
@@ -63,19 +69,16 @@ export function createServer(options: HttpServerOptions) {
   let closed: Promise<unknown> = Promise.resolve();
 
   let isOpen = options.opens === undefined;
-  const opening = options.opens?.then(() => {
-    isOpen = true;
-  });
+  const opening = options.opens?.then(() => void (isOpen = true));
   function onceOpen({ socket }: IncomingMessage, work: () => void): void {
     if (isOpen) work();
     else void opening?.then(() => socket.destroyed || work());
   }
 
-  const take = (req: IncomingMessage, res: http.ServerResponse) =>
+  const take = (req: HttpRequest, res: http.ServerResponse) =>
     isOpen ? requests.take(req, res) : onceOpen(req, () => requests.take(req, res));
-  const httpOptions = { requireHostHeader: false, keepAliveTimeout: KEEP_ALIVE_MS, connectionsCheckingInterval: 1000 };
-  const secure = tls && https.createServer({ ...httpOptions, handshakeTimeout: HANDSHAKE_MS }, take);
-  const server = secure ?? http.createServer(httpOptions, take);
+  const secure = tls && https.createServer(nodeOptions, take);
+  const server = secure ?? http.createServer(nodeOptions, take);
   /** What announces a connection that requests come over. */
   const connected = secure ? "secureConnection" : "connection";
   let stopTls = (): void => {};
@@ -87,7 +90,7 @@ export function createServer(options: HttpServerOptions) {
   server.on("checkContinue", (req, res) => onceOpen(req, () => requests.take(req, res, "continue")));
   server.on("checkExpectation", (req, res) => onceOpen(req, () => requests.take(req, res, "unknown")));
   server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (req.headers.upgrade?.toLowerCase() !== "websocket") {
+    if (!isWebSocket(req)) {
       ignoreUpgrade(req, socket, head);
       server.emit(connected, socket);
       return;

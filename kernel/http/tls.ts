@@ -1,5 +1,6 @@
 /** The server's certificate and key: files that are read again when they change. */
-import { readFileSync, unwatchFile, watchFile } from "node:fs";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync, statSync, unwatchFile, watchFile } from "node:fs";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import { PorticoError } from "../errors.ts";
@@ -15,16 +16,13 @@ export interface TlsFiles {
 /** Whoever renews a certificate may replace its files in any way, links among them: so they are looked at, not listened to. */
 const LOOK_MS = 1000;
 
-/**
- * Gives the server its certificate, and each later one that works. Returns the undo. Throws `config_error` for files that
- * cannot be read or do not belong together.
- */
+/** Gives the server its certificate, and each later one that works; throws for files that do not. Returns the undo. */
 export function serveCertificate(server: Server, files: TlsFiles, log: Logger): () => void {
-  server.setSecureContext(readFiles(files));
+  server.setSecureContext(readFiles(files, log));
   const paths = [files.cert, files.key].map((file) => absolutePath(file));
   const changed = (): void => {
     try {
-      server.setSecureContext(readFiles(files));
+      server.setSecureContext(readFiles(files, log));
       log.info({ cert: files.cert }, "the certificate was read again");
     } catch (error) {
       log.error({ err: error }, "the changed certificate cannot be used; the one before it goes on");
@@ -36,24 +34,32 @@ export function serveCertificate(server: Server, files: TlsFiles, log: Logger): 
   };
 }
 
-function readFiles({ cert, key }: TlsFiles): { cert: Buffer; key: Buffer } {
-  const pair = { cert: readOne(cert, "cert"), key: readOne(key, "key") };
+function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } {
+  const pair = { cert: readOne(files, "cert"), key: readOne(files, "key") };
   try {
+    if (pair.key.includes("ENCRYPTED")) throw new Error("the key needs a passphrase: store it without one");
     createSecureContext(pair);
+    const own = new X509Certificate(pair.cert);
+    // a key of another kind (RSA, elliptic) would only show in the handshakes
+    if (!own.checkPrivateKey(createPrivateKey(pair.key)))
+      throw new Error("mismatch: the key is of another certificate");
+    if (Date.parse(own.validTo) < Date.now()) log.warn(`gateway.tls: the certificate has expired (${own.validTo})`);
+    return pair;
   } catch (cause) {
-    const why = (cause as Error).message;
-    throw new PorticoError("config_error", `gateway.tls: certificate and key cannot be used together (${why}).`, {
-      cause,
-    });
+    throw unusable(": certificate and key cannot be used together", cause);
   }
-  return pair;
 }
 
-function readOne(file: string, key: keyof TlsFiles): Buffer {
+function readOne(files: TlsFiles, key: keyof TlsFiles): Buffer {
+  const path = absolutePath(files[key]);
   try {
-    return readFileSync(absolutePath(file));
+    if (!statSync(path).isFile()) throw new Error("it is no file"); // a pipe or a device is never read to its end
+    return readFileSync(path);
   } catch (cause) {
-    const why = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    throw new PorticoError("config_error", `gateway.tls.${key}: ${file} cannot be read (${why}).`, { cause });
+    throw unusable(`.${key}: ${path} cannot be read`, cause);
   }
+}
+
+function unusable(what: string, cause: unknown): PorticoError {
+  return new PorticoError("config_error", `gateway.tls${what} (${(cause as Error).message}).`, { cause });
 }

@@ -40,17 +40,18 @@ export async function handleUpgrade(
   }
 }
 
+/** The one protocol that is changed to. Node 24 asks before it takes a request for an upgrade; older ones take every offer. */
+export const isWebSocket = (req: IncomingMessage): boolean => req.headers.upgrade?.toLowerCase() === "websocket";
+
 /**
- * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests. Node takes every Upgrade
- * header as one that it must follow; a server is free to ignore it. So the request is put back without the offer.
+ * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests, which a server is free to ignore.
+ * Where Node has followed it, the request is put back without the offer.
  */
 export function ignoreUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-  const last = /\bclose\b/i.test(req.headers.connection ?? "");
-  const offer = new Set(["upgrade", "http2-settings", "connection"]);
-  let text = `${req.method} ${req.url} HTTP/${req.httpVersion}\r\n${last ? "connection: close\r\n" : ""}`;
+  let text = `${req.method} ${req.url} HTTP/${req.httpVersion}\r\n`;
   for (let i = 0; i < req.rawHeaders.length; i += 2) {
     const name = req.rawHeaders[i] as string;
-    if (!offer.has(name.toLowerCase())) text += `${name}: ${req.rawHeaders[i + 1]}\r\n`;
+    if (!/^(upgrade|http2-settings)$/i.test(name)) text += `${name}: ${req.rawHeaders[i + 1]}\r\n`;
   }
   socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, "latin1"), head]));
 }

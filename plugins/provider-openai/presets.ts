@@ -22,7 +22,7 @@ export interface Quirks {
   noMaxCompletionTokens?: true;
   /** These models take `max_completion_tokens` only. */
   noMaxTokensFor?: RegExp;
-  /** `reasoning_content` of earlier answers is refused, other than beside tool calls. */
+  /** `reasoning_content` of earlier messages is refused, other than beside tool calls. */
   noReasoningBack?: true;
   /** Messages with fields that OpenAI's format does not have (other providers' reasoning and signatures) are refused. */
   strictMessages?: true;

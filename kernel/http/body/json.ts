@@ -12,14 +12,12 @@ export function checkJsonType(req: IncomingMessage): void {
   if (type === "application/json") return;
   if (type === undefined && !hasBody(req)) return;
   const [essence = "", ...parameters] = (type ?? "").toLowerCase().split(";");
-  if (!/^\s*application\/(json|[\w.!#$&^-]+\+json)\s*$/.test(essence)) {
+  if (!/^\s*application\/(json|[\w.!#$&^-]+\+json)\s*$/.test(essence))
     throw new PorticoError("unsupported_media_type", "Send the body as JSON with `Content-Type: application/json`.");
-  }
   for (const parameter of parameters) {
     const charset = /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1];
-    if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") {
+    if (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
       throw new PorticoError("unsupported_media_type", "JSON is taken in UTF-8 only: leave the charset out.");
-    }
   }
 }
 

@@ -1,9 +1,9 @@
 /** Reading request bodies, within bounds of size and time. */
 import type { IncomingMessage } from "node:http";
 import { PorticoError } from "../../errors.ts";
-import { BodyReader, tooLarge } from "./reader.ts";
+import { type HttpRequest, tooLarge } from "./request.ts";
 
-const EMPTY = Buffer.alloc(0);
+const COMPRESSED = "Compressed request bodies are not taken. Send the body as it is.";
 
 /** True where the head announces a body. */
 export function hasBody(req: IncomingMessage): boolean {
@@ -16,18 +16,15 @@ export function hasBody(req: IncomingMessage): boolean {
  * `client_closed` when the client leaves. Right before the first byte is awaited, the source may say that it can come.
  */
 export function readBody(
-  source: { readonly req: IncomingMessage; sendContinue(): void },
-  limits: { maxBytes: number; timeoutMs: number },
+  source: { readonly req: HttpRequest; sendContinue(): void },
+  { maxBytes, timeoutMs }: { maxBytes: number; timeoutMs: number },
 ): Promise<Buffer> {
   const { req } = source;
-  if (!hasBody(req)) return Promise.resolve(EMPTY);
+  if (!hasBody(req)) return Promise.resolve(Buffer.alloc(0));
   const { "content-encoding": encoding, "content-length": length } = req.headers;
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return Promise.reject(compressed());
-  if (Number(length) > limits.maxBytes) return Promise.reject(tooLarge(limits.maxBytes));
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity")
+    return Promise.reject(new PorticoError("unsupported_media_type", COMPRESSED));
+  if (Number(length) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   source.sendContinue();
-  return new Promise((resolve, reject) => new BodyReader(req, limits, resolve, reject));
-}
-
-function compressed(): PorticoError {
-  return new PorticoError("unsupported_media_type", "Compressed request bodies are not taken. Send the body as it is.");
+  return req.whole(maxBytes, timeoutMs);
 }

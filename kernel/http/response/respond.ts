@@ -81,7 +81,8 @@ function send(call: RequestContext, { status, headers, type, body }: Outgoing, l
     res.flushHeaders();
     res.write(body);
     endAndLinger(req, res);
-  } else end(res, body, length);
+  } else if (body.length === 0) res.end();
+  else end(res, body, length);
 }
 
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
@@ -92,10 +93,6 @@ const ONE_WRITE_BYTES = 16 * 1024;
  * dearer way for several parts.
  */
 function end(res: ServerResponse, body: string | Buffer, length: number | undefined): void {
-  if (body.length === 0) {
-    res.end();
-    return;
-  }
   const { socket } = res;
   socket?.cork(); // else `write` does, and asks for a call of `uncork` in the next tick
   if (typeof body === "string") res.write(body, body.length === length ? "latin1" : "utf8");

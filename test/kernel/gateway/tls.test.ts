@@ -1,4 +1,5 @@
 /** HTTPS of the gateway's own: its certificate, a renewed one, the command line, and the warning without it. */
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { request } from "node:https";
@@ -8,7 +9,7 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { one, two } from "../../support/machine/certificates.ts";
+import { old, one, two } from "../../support/machine/certificates.ts";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
 import { until } from "../../support/until.ts";
@@ -81,6 +82,15 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
     assert.match(String((await once(before, "data"))[0]), "200 OK");
     assert.is((await portico(home, ["status"])).code, 0, "the command line trusts the renewed one");
 
+    write(old);
+    await until("the one that has expired", async () => (await nameOf(port)) === "gw-old.example");
+    const late = JSON.parse((await get(port, "/kernel/status", token)).text);
+    assert.match(JSON.stringify(late.notices), /gateway\.tls: the certificate has expired \(Nov 21 /);
+    assert.ok(gateway.lines.some(({ msg }) => /has expired/.test(String(msg))));
+    assert.is((await portico(home, ["status"])).code, 0, "it is the gateway's own, whatever it is");
+    const stranger = await portico(makeHome(), ["status", "--url", gateway.url, "--token", "secret-word"]);
+    assert.match(stranger.stderr, "not trusted");
+
     const socket = new WebSocket(`wss://127.0.0.1:${port}/nowhere`, { rejectUnauthorized: false });
     const [error] = (await once(socket, "error")) as [Error];
     assert.match(error.message, "404");
@@ -92,11 +102,19 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
 test("files that cannot be used stop the start, by name", async () => {
   write(one);
   writeFileSync(join(home, "other.pem"), two.key);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const inPem = { type: "pkcs8", format: "pem" } as const;
+  writeFileSync(join(home, "rsa.pem"), privateKey.export(inPem));
+  writeFileSync(join(home, "locked.pem"), privateKey.export({ ...inPem, cipher: "aes-256-cbc", passphrase: "word" }));
   for (const [tls, problem] of [
     [{ cert: join(home, "none.pem"), key }, /gateway\.tls\.cert.*ENOENT/],
     [{ cert, key: join(home, "none.pem") }, /gateway\.tls\.key.*ENOENT/],
     [{ cert, key: join(home, "other.pem") }, /gateway\.tls: .*mismatch/],
     [{ cert: key, key }, /gateway\.tls: /],
+    [{ cert, key: join(home, "rsa.pem") }, /gateway\.tls: .*mismatch/],
+    [{ cert, key: join(home, "locked.pem") }, /gateway\.tls: .*passphrase/],
+    [{ cert: home, key }, /gateway\.tls\.cert: .*it is no file/],
+    [{ cert, key: "/dev/zero" }, /gateway\.tls\.key: .*it is no file/],
   ] as const) {
     let message = "";
     try {

@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
+import type { Call } from "../../../kernel/types.ts";
 import {
   ask,
   closeAll,
@@ -291,6 +292,86 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
   assert.is(line.fields["status"], 499);
   const noise = one.lines.filter(({ level }) => level !== "debug" && level !== "info");
   assert.equal(noise, []);
+});
+
+test("a body is whole, also where some or all of it came before it was asked for", async () => {
+  const one = await startServer();
+  let call: Call | undefined;
+  let ask = (): void => {};
+  one.server.route("POST", "/later", { access: "public" }, async (given) => {
+    call = given;
+    await new Promise<void>((resolve) => (ask = resolve));
+    return (await given.body()).toString();
+  });
+  for (const early of [0, 3, 6]) {
+    call = undefined;
+    const opening = start(one.port, "/later", "connection: close\r\ncontent-length: 6");
+    const { socket, text } = open(one.port, opening + "abcdef".slice(0, early));
+    await until("what comes early", () => call?.req.readableLength === early && call.req.complete === (early === 6));
+    ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    socket.write("abcdef".slice(early));
+    assert.is(parseAnswer(await text).body, '"abcdef"', String(early));
+  }
+});
+
+test("what comes behind a request that ends the connection gets no response, and harms nobody", async () => {
+  const one = await echo();
+  const chunked = (path: string, size: number) =>
+    `${start(one.port, path, "transfer-encoding: chunked")}${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`;
+  const plain = `${start(one.port, "/json", "content-length: 1")}1`;
+  const large = chunked("/small", 200);
+  const unread = chunked("/ignore", 2);
+  const nothing = chunked("/nothing", 2);
+  const rows = [
+    [large + plain + plain, ["413"]],
+    [unread + large + plain, ["200", "413"]],
+    [nothing + plain + plain + nothing, ["404"]],
+    [plain + nothing + plain + nothing, ["200", "404"]],
+    [plain + plain + large + plain, ["200", "200", "413"]],
+  ] as const;
+  for (const [bytes, statuses] of rows) {
+    const { socket, text } = open(one.port, bytes);
+    const got = (await text).match(/(?<=HTTP\/1.1 )\d+/g);
+    socket.destroy();
+    assert.equal(got, statuses, statuses.join());
+    assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);
+  }
+  await until("their end", () => one.server.active === 0);
+});
+
+test("who listens to a request hears of its end, whether or not there was a body to read", async () => {
+  const one = await startServer();
+  let heard: string[] = [];
+  const listen = ({ req }: Call) => {
+    for (const event of ["end", "close"]) req.on(event, () => heard.push(event));
+  };
+  one.server.route("GET", "/none", { access: "public" }, (call) => {
+    listen(call);
+    return "ok";
+  });
+  one.server.route("POST", "/whole", { access: "public" }, async (call) => {
+    await call.body();
+    listen(call);
+    return "ok";
+  });
+  one.server.route("POST", "/stream", { access: "public" }, async (call) => {
+    listen(call);
+    let text = "";
+    for await (const part of call.req) text += part;
+    return text;
+  });
+  for (const [method, path] of [
+    ["GET", "/none"],
+    ["POST", "/whole"],
+    ["POST", "/stream"],
+  ] as const) {
+    heard = [];
+    const answer = await ask(one, method, path, {}, method === "POST" ? "ok" : undefined);
+    assert.is(answer.status, 200, path);
+    await until(`the end of ${path}`, () => heard.includes("close"));
+    assert.equal(heard, ["end", "close"], path);
+  }
 });
 
 test("body and json may be asked for again", async () => {

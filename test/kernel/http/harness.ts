@@ -5,6 +5,7 @@ import { createServer, type HttpServer } from "../../../kernel/http/server.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/types.ts";
 import { inject } from "../../support/inject.ts";
+import { PATIENCE_MS } from "../../support/until.ts";
 
 export interface Line {
   level: string;
@@ -110,7 +111,7 @@ export function collect(socket: Socket): Promise<string> {
     const timer = setTimeout(() => {
       socket.destroy();
       reject(new Error(`the server did not close the connection; so far: ${text}`));
-    }, 60_000);
+    }, PATIENCE_MS);
     socket.on("data", (chunk) => (text += chunk.toString("latin1")));
     socket.on("error", () => {});
     socket.resume();

@@ -1,12 +1,16 @@
 /** Links, pages and heads of strangers; and whether reading them takes time in line with their size. */
 import type { IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { addressOf, callerOf, parseNetworks } from "../../../kernel/http/access/address.ts";
 import { bearerOf, occursTwice } from "../../../kernel/http/access/auth.ts";
 import { checkJsonType, parseJson } from "../../../kernel/http/body/json.ts";
+import { endBroken } from "../../../kernel/http/protocol-errors.ts";
+import { createErrorForms } from "../../../kernel/http/response/errors.ts";
 import { createRouter } from "../../../kernel/http/router.ts";
 import { assertLinear } from "../../support/growth.ts";
+import { quietLog } from "../../support/quiet-log.ts";
 import { ask, closeAll, codeOf, startServer } from "./harness.ts";
 
 test.after(closeAll);
@@ -109,6 +113,19 @@ test("heads, addresses and bodies take time in line with their size", () => {
     (size) => "/".repeat(size),
     (path) => router.find("GET", path),
   );
+});
+
+test("a handshake that comes to no end ends its connection", () => {
+  for (const code of ["ERR_TLS_HANDSHAKE_TIMEOUT", "ERR_SSL_HTTP_REQUEST", "ECONNRESET"]) {
+    const socket = new PassThrough();
+    endBroken(
+      Object.assign(new Error("broken"), { code }),
+      socket,
+      { count: 0, sent: 0 },
+      createErrorForms(quietLog()),
+    );
+    assert.ok(socket.destroyed, code);
+  }
 });
 
 test.run();

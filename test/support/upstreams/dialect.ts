@@ -58,7 +58,7 @@ export interface Dialect {
   stream(script: Script): Buffer[];
   /** How many of the last events of a stream do nothing but end it. */
   closing: number;
-  refusal(problem: Problem): { status: number; body: unknown; headers?: Record<string, string> };
+  refusal(problem: Problem): { status: number; body: unknown; headers?: Record<string, string> | undefined };
   /** An error inside a stream. */
   errorEvent(message: string): Buffer;
   /** The id of a call as it must come to the client, where the upstream gives ids. */

@@ -40,7 +40,7 @@ function partsOf(script: Script): object[] {
     ...(script.reasoning ? [{ text: script.reasoning, thought: true }] : []),
     ...(script.text ?? []).map((text) => ({ text })),
     ...(script.calls ?? []).map(({ id, name, args }, i) => ({
-      functionCall: { ...(id && { id }), name, ...(args && { args }) },
+      functionCall: { id, name, args },
       ...(i === 0 && { thoughtSignature: "signed" }),
     })),
   ];

@@ -1,6 +1,6 @@
 import type { Dialect, Script } from "./dialect.ts";
-import { jsonBytes, need, onlyKeys, sse, TOKENS } from "./dialect.ts";
-import { openAiRefusal, readOpenAi } from "./openai.ts";
+import { jsonBytes, need, onlyKeys, sse } from "./dialect.ts";
+import { openAiRefusal, readOpenAi, usage } from "./openai.ts";
 
 const KEYS = [
   "model",
@@ -31,12 +31,6 @@ const MESSAGE: Record<string, string[]> = {
   tool: ["role", "content", "tool_call_id", "name"],
 };
 const meta = { id: "up", created: 1_700_000_000, model: "real-model" };
-const usage = {
-  prompt_tokens: TOKENS.prompt,
-  completion_tokens: TOKENS.completion,
-  total_tokens: TOKENS.prompt + TOKENS.completion,
-  prompt_tokens_details: { cached_tokens: TOKENS.cached },
-};
 const FINISH = { length: "model_length", filter: "stop" };
 const finishOf = (script: Script) => (script.finish ? FINISH[script.finish] : script.calls ? "tool_calls" : "stop");
 const chunk = (delta: object, finish_reason: string | null = null, more: object = {}) =>
@@ -109,7 +103,7 @@ export const mistral: Dialect = {
   refusal: (problem) => {
     const { status, headers } = openAiRefusal(problem);
     const body = { object: "error", message: `why ${problem}`, type: "x", param: null, code: "1" };
-    return { status, body, ...(headers && { headers }) };
+    return { status, body, headers };
   },
   errorEvent: (message) => sse({ object: "error", message, type: "internal", code: "1" }),
   clientId: (id) => `call_${id}`,

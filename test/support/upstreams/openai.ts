@@ -1,7 +1,7 @@
 import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
 import { jsonBytes, need, onlyKeys, sse, TOKENS, turn } from "./dialect.ts";
 
-const usage = {
+export const usage = {
   prompt_tokens: TOKENS.prompt,
   completion_tokens: TOKENS.completion,
   total_tokens: TOKENS.prompt + TOKENS.completion,
@@ -45,8 +45,8 @@ export const openai: Dialect = {
           message: {
             role: "assistant",
             content: script.text?.join("") ?? null,
-            ...(script.reasoning && { reasoning_content: script.reasoning }),
-            ...(script.calls && { tool_calls: wireCalls(script) }),
+            reasoning_content: script.reasoning,
+            tool_calls: wireCalls(script),
           },
           finish_reason: finishOf(script),
         },
@@ -75,7 +75,7 @@ export const openai: Dialect = {
 export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> {
   const status = { auth: 401, request: 400, rate_limit: 429, overloaded: 503, server: 500 }[problem];
   const body = { error: { message: `why ${problem}`, type: "some_error", param: null, code: null } };
-  return { status, body, ...(problem === "rate_limit" && { headers: { "retry-after": "30" } }) };
+  return { status, body, headers: problem === "rate_limit" ? { "retry-after": "30" } : undefined };
 }
 
 /** A request in OpenAI's form; unknown fields are allowed, as many servers of the format do. */

@@ -1,0 +1,111 @@
+/** A request as the server makes it: a body that is asked for as a whole goes past the stream, which costs more than all else of it. */
+import { IncomingMessage } from "node:http";
+import { PorticoError } from "../../errors.ts";
+
+interface Taker {
+  readonly maxBytes: number;
+  resolve(body: Buffer): void;
+  reject(error: PorticoError): void;
+}
+
+/** A client must deliver this much within each `timeoutMs`: a trickle is as good as a stall. */
+const STRIDE = 64 * 1024;
+
+export class HttpRequest extends IncomingMessage {
+  /** All of the body has come, and nothing of it is left in the stream. */
+  isRead = false;
+  /** Who waits for the whole of it. */
+  #taker: Taker | undefined = undefined;
+  #timer: NodeJS.Timeout | undefined = undefined;
+  #parts: Buffer[] = [];
+  #size = 0;
+  #nextStride = STRIDE;
+
+  /** The body with what has come of it before. */
+  whole(maxBytes: number, timeoutMs: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#taker = { maxBytes, resolve, reject };
+      const held = this.read() as Buffer | null;
+      if (held !== null) this.#take(held);
+      if (this.destroyed) this.#left();
+      else if (this.complete) this.#end();
+      else queueMicrotask(() => this.#wait(timeoutMs));
+    });
+  }
+
+  /** What Node's parser has found: the next part, at last `null`. */
+  override push(part: Buffer | null): boolean {
+    if (part === null) {
+      this.isRead = this.readableLength === 0;
+      if (this.isRead) this._read(0); // as if somebody had: else Node would have the empty stream read away
+      this.#end();
+    } else if (this.#taker !== undefined) {
+      this.#take(part);
+      return true;
+    }
+    return super.push(part);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (this.#taker !== undefined) this.#left();
+    super._destroy(error, done);
+  }
+
+  /** The response is out: listeners for the end of a stream that nobody had to read hear of it now. */
+  settle(): void {
+    if (this.isRead && (this.listenerCount("end") > 0 || this.listenerCount("close") > 0)) this.resume();
+  }
+
+  /** Most bodies have come with the head: for those a timer would cost as much as all the rest. */
+  #wait(timeoutMs: number): void {
+    if (this.#taker === undefined || this.#size === Number(this.headers["content-length"])) return;
+    const late = "The request body did not arrive in time. Send it without long pauses.";
+    this.#timer = setTimeout(() => this.#fail(new PorticoError("request_timeout", late)), timeoutMs).unref();
+  }
+
+  #take(part: Buffer): void {
+    const { maxBytes } = this.#taker!;
+    this.#size += part.length;
+    // Mostly it is the only one: a list that has grown to it has room for seventeen.
+    if (this.#size === part.length) this.#parts = [part];
+    else this.#parts.push(part);
+    if (this.#size > maxBytes) this.#fail(tooLarge(maxBytes));
+    else if (this.#size >= this.#nextStride) {
+      this.#nextStride = this.#size + STRIDE;
+      this.#timer?.refresh();
+    }
+  }
+
+  #end(): void {
+    const parts = this.#parts;
+    this.#leave()?.resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts, this.#size));
+  }
+
+  #left(): void {
+    this.#fail(new PorticoError("client_closed", "The client left before its request was complete.", { status: 499 }));
+  }
+
+  #fail(error: PorticoError): void {
+    this.#leave()?.reject(error);
+    this.resume(); // the rest is read away
+  }
+
+  #leave(): Taker | undefined {
+    const taker = this.#taker;
+    this.#taker = undefined;
+    clearTimeout(this.#timer);
+    return taker;
+  }
+}
+
+/** By this, Node knows when to let go of a request. */
+Object.defineProperty(HttpRequest.prototype, "readableEnded", {
+  get(this: HttpRequest): boolean {
+    return this.isRead || Reflect.get(IncomingMessage.prototype, "readableEnded", this);
+  },
+});
+
+export function tooLarge(maxBytes: number): PorticoError {
+  const message = `The request body is larger than the ${maxBytes} bytes that this route takes.`;
+  return new PorticoError("body_too_large", message);
+}
