@@ -75,34 +75,30 @@ export function createBus(log: Logger) {
     return all;
   }
 
-  async function emit<K extends EventName>(
-    name: K,
-    context: Events[K],
-    options: EmitOptions = {},
-  ): Promise<EmitResult<K>> {
+  function emit<K extends EventName>(name: K, context: Events[K], options: EmitOptions = {}): Promise<EmitResult<K>> {
     const spec = specs.get(name);
     const entries = handlersOf(name);
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
     if (!spec) return misuse(result, "internal_error", `Nobody has declared the event ${name}.`);
-    if (!has(name, entries)) return result;
+    if (!has(name, entries)) return Promise.resolve(result);
     const chain = running()?.chain;
     if (chain && chain.length >= maxDepth) {
       const path = [...chain, name].join(" → ");
       return misuse(result, "event_loop", `Events cause each other without end: ${path}.`);
     }
     const event = createEvent(name, context, options);
-    if (spec.mode !== "notify") await runSeries(spec, event, entries, result);
-    else if (entries.length) enqueue(name, event, entries);
+    if (spec.mode !== "notify") return runSeries(spec, event, entries, result);
+    if (entries.length) enqueue(name, event, entries);
     observe(event, result);
-    return result;
+    return Promise.resolve(result);
   }
 
   /** An outcome as any other: whoever emits is never thrown at. */
-  function misuse<K extends EventName>(result: EmitResult<K>, code: string, message: string): EmitResult<K> {
+  function misuse<K extends EventName>(result: EmitResult<K>, code: string, message: string): Promise<EmitResult<K>> {
     const error = new PorticoError(code, message);
     log.error({ err: error }, message);
     result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
-    return result;
+    return Promise.resolve(result);
   }
 
   function enqueue(name: string, event: BusEvent, entries: readonly Entry[]): void {
@@ -129,7 +125,7 @@ export function createBus(log: Logger) {
     event: BusEvent,
     entries: readonly Entry[],
     result: EmitResult<K>,
-  ): Promise<void> {
+  ): Promise<EmitResult<K>> {
     const changes: readonly string[] = spec.changes ?? [];
     const effects = spec.effects ?? (spec.mode === "answer" ? both : []);
     const context: Record<string, unknown> = { ...event.context };
@@ -147,7 +143,7 @@ export function createBus(log: Logger) {
         if (!entry.failClosed) continue;
         result.refusal = unavailable(entry, event.name);
         result.block = result.refusal.message;
-        return;
+        break;
       }
       for (const field of changes) context[field] = view[field];
       result.messages.push(...said);
@@ -157,13 +153,15 @@ export function createBus(log: Logger) {
         result.refusal = new PorticoError("blocked_by_hook", result.block || "A hook refused this.", {
           type: "invalid_request_error",
         });
-        return;
+        break;
       }
       if ("reply" in given && given.reply !== undefined && effects.includes("reply")) {
         result.reply = String(given.reply);
-        return;
+        break;
       }
     }
+    observe(event, result);
+    return result;
   }
 
   async function runOne(entry: Entry, event: BusEvent): Promise<{ outcome: Outcome; result?: HandlerResult }> {

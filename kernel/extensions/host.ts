@@ -179,8 +179,8 @@ export function createExtensionHost<V extends Version, S extends Slot<V>, Shown>
 
   /** All that goes by a slot's name: first the candidate that is meant. */
   function recordsOf(slot: S): Shown[] {
-    const others = [...slot.candidates, ...slot.duplicates].filter((one) => one !== slot.top);
-    return [slot.top ?? [], others].flat().map((candidate) => kind.describe(slot, candidate));
+    const all = new Set([...(slot.top ? [slot.top] : []), ...slot.candidates, ...slot.duplicates]);
+    return [...all].map((candidate) => kind.describe(slot, candidate));
   }
 
   async function allAtOnce(all: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {

@@ -57,7 +57,7 @@ export function describe(slot: Described, candidate: Candidate) {
             hash: active.version.candidate.hash,
             /** ISO 8601. */
             loadedAt: active.loadedAt,
-            loadMs: Math.round(active.version.loadMs * 10) / 10,
+            loadMs: rounded(active.version.loadMs),
             /** Differs from the record's while a broken override lets an older one run. */
             dir: active.version.candidate.dir,
           }
@@ -65,3 +65,8 @@ export function describe(slot: Described, candidate: Candidate) {
   };
 }
 export type ExtensionRecord = ReturnType<typeof describe>;
+
+/** As times are shown. */
+export function rounded(ms: number): number {
+  return Math.round(ms * 100) / 100;
+}

@@ -33,17 +33,14 @@ export function resolvePaths(options: HomeOptions = {}, env: Record<string, stri
 
 /** Makes the home (mode 0700) and what belongs into it. Throws `invalid_home` with what to do where that fails. */
 export async function createHome(paths: Paths): Promise<void> {
-  await makeDirectory(paths.home, "home", 0o700);
-  for (const name of ["hooks", "plugins", "state"]) await makeDirectory(join(paths.home, name), "home", 0o700);
+  for (const name of ["", "hooks", "plugins", "state"]) await makeDirectory(join(paths.home, name), "home", 0o700);
   await makeDirectory(paths.workspace, "workspace", 0o700);
 }
 
 async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
   try {
     if (await makeMissing(path, mode)) await promises.chmod(path, mode); // the umask may have taken more
-    if (!(await promises.stat(path)).isDirectory())
-      throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
-    await promises.access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    await promises.access(`${path}/.`, constants.R_OK | constants.W_OK | constants.X_OK); // a file has no `.`
   } catch (cause) {
     const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
     throw new PorticoError(
@@ -54,12 +51,13 @@ async function makeDirectory(path: string, what: string, mode: number): Promise<
   }
 }
 
-/** Like a recursive mkdir, which on file systems such as /proc never returns (Node 20). Returns whether it made `path`. */
+/** Like a recursive mkdir, which on file systems such as /proc never returns (Node 20). Returns whether `path` was missing. */
 async function makeMissing(path: string, mode: number): Promise<boolean> {
   if (existsSync(path)) return false;
-  const parent = dirname(path);
-  if (parent !== path) await makeMissing(parent, mode);
-  await promises.mkdir(path, { mode });
+  if (dirname(path) !== path) await makeMissing(dirname(path), mode);
+  await promises.mkdir(path, { mode }).catch((error) => {
+    if (!existsSync(path)) throw error; // another process may have been faster
+  });
   return true;
 }
 

@@ -1,7 +1,8 @@
 /** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
-import { rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../files/listing.ts";
+import { writeWhole } from "../files/write-whole.ts";
 import type { Logger } from "../types.ts";
 
 export interface RunningGateway {
@@ -14,16 +15,17 @@ export interface RunningGateway {
 
 const fileIn = (stateDir: string) => join(stateDir, "gateway.json");
 
-/** Writes it; the result removes it. Never throws. */
+/** Writes it; the result removes it, unless it is another gateway's by then. Never throws. */
 export function leaveTrace(stateDir: string, running: RunningGateway, log: Logger): () => void {
   const file = fileIn(stateDir);
   try {
-    rmSync(file, { force: true }); // an earlier one may be another user's
-    writeFileSync(file, JSON.stringify(running), { mode: 0o600 });
+    writeWhole(file, JSON.stringify(running));
   } catch (error) {
     log.warn({ err: error, file }, "commands will not find this gateway by themselves: give them --url and --token");
   }
-  return () => rmSync(file, { force: true });
+  return () => {
+    if (JSON.stringify(readJson(file)) === JSON.stringify(running)) rmSync(file, { force: true });
+  };
 }
 
 /** Undefined where none runs. */

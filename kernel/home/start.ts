@@ -29,8 +29,7 @@ export async function startHere(options: StartOptions, { env, version, loaderFor
   const { only, port, link, write } = options;
   const paths = placesOf(resolvePaths(options, env), only !== undefined);
   process.setSourceMapsEnabled(true);
-  const loader = loaderFor(paths);
-  const gateway = await startGateway({ paths, env, version, port, only, link, loader, write });
+  const gateway = await startGateway({ paths, env, version, port, only, link, write, loader: loaderFor(paths) });
   letEngineGoAtWork();
   return Object.assign(gateway, {
     rescan() {
@@ -50,8 +49,7 @@ export async function startHere(options: StartOptions, { env, version, loaderFor
 /** A part of a gateway keeps its files in its home: the temporary root belongs to the gateway of the machine. */
 function placesOf(paths: Paths, isPart: boolean): Paths {
   if (!isPart) return paths;
-  if (readRunning(paths.state) !== undefined) {
+  if (readRunning(paths.state) !== undefined)
     throw new Error(`Another Portico runs from ${paths.home}: give this one a home of its own with --home DIR.`);
-  }
   return { ...paths, tmp: join(paths.state, "tmp") };
 }

@@ -29,7 +29,7 @@ export async function workersOf(options: HomeOptions, env: Environment): Promise
     settings,
     async prepare() {
       await createHome(paths);
-      refuseOpenDoor(settings);
+      refuseOpenDoor(config.section("gateway") as typeof settings); // throws for what is wrong with it
       return ensureToken(config);
     },
   };

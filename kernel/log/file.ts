@@ -59,17 +59,20 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
   /** Others may write to it too, and move it away: then what is at its place is meant. */
   async function look(open: FileHandle): Promise<FileHandle> {
     lookedAt = performance.now();
-    const [own, there] = await Promise.all([open.stat(), stat(file).catch(() => undefined)]);
-    bytes = own.size;
-    if (own.ino !== there?.ino || own.dev !== there.dev) {
-      handle = undefined;
-      await open.close();
-      return reopen();
-    }
+    if (!(await isInPlace(open))) return reopen(open);
     return bytes >= maxBytes ? turn(open) : open;
   }
 
-  async function reopen(): Promise<FileHandle> {
+  /** Whoever has moved it away may not have put another one in its place yet. */
+  async function isInPlace(open: FileHandle): Promise<boolean> {
+    const [own, there] = await Promise.all([open.stat(), stat(file).catch(() => undefined)]);
+    bytes = own.size;
+    return own.ino === there?.ino && own.dev === there.dev;
+  }
+
+  async function reopen(old?: FileHandle): Promise<FileHandle> {
+    handle = undefined;
+    await old?.close();
     const opened = await open(file, "a", 0o600);
     bytes = (await opened.stat()).size;
     lookedAt = performance.now();
@@ -78,17 +81,16 @@ export function openLogFile({ file, maxBytes = MAX_BYTES, onError }: LogFileOpti
 
   /** One of the processes that write to it moves it, under a lock: a second one would put a new file in the full one's place. */
   async function turn(full: FileHandle): Promise<FileHandle> {
-    handle = undefined;
     const lock = `${file}.lock`;
     try {
-      await (await openAlone(lock)).close();
-      if ((await stat(file)).ino === (await full.stat()).ino) await rename(file, `${file}.1`);
+      const held = await openAlone(lock);
+      await isInPlace(full)
+        .then((is) => (is ? rename(file, `${file}.1`) : undefined))
+        .finally(() => Promise.all([held.close(), rm(lock, { force: true })]));
     } catch (error) {
       tell(error);
     }
-    await rm(lock, { force: true }).catch(() => {});
-    await full.close();
-    return reopen();
+    return reopen(full);
   }
 
   function tell(error: unknown): void {

@@ -23,11 +23,7 @@ export class LoadError extends Error implements Problem {
   }
 }
 
-interface Location {
-  file: string;
-  line: number;
-  column: number;
-}
+type Location = Required<Omit<Problem, "message">>;
 
 /** esbuild's messages and thrown errors, as one line that begins with `file:line:column`. */
 export function asLoadError(thrown: unknown, entry: string): LoadError {

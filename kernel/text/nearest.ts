@@ -12,13 +12,9 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
   let prefix: string | undefined;
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
-    if (Math.abs(known.length - typed.length) < bestDistance) {
-      const found = distance(typed, known).steps;
-      if (found < bestDistance) {
-        best = candidate;
-        bestDistance = found;
-      }
-    }
+    const isFar = Math.abs(known.length - typed.length) >= bestDistance;
+    const found = isFar ? bestDistance : distance(typed, known).steps;
+    if (found < bestDistance) [best, bestDistance] = [candidate, found];
     if (prefix === undefined && typed.length >= 3 && known.startsWith(typed)) prefix = candidate;
   }
   return best ?? prefix;

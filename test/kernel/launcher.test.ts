@@ -3,7 +3,6 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
-  chownSync,
   copyFileSync,
   cpSync,
   existsSync,
@@ -26,8 +25,11 @@ import { temporaryDir } from "../support/temporary.ts";
 const test = suite("launcher");
 const run = promisify(execFile);
 const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
-/** Whoever may write nothing of it: root may everything. */
-const stranger = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : { uid: undefined, gid: undefined };
+/**
+ * Words before the command of whoever may write nothing of it. Root may everything, and gives that up: another user could
+ * not read a checkout in root's own home, nor run a Node that is there.
+ */
+const asStranger = process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
 let dir = "";
 let kept = "";
 
@@ -46,9 +48,10 @@ test.before(() => {
 /** Up to the checksum: which program's it is, and which Node's. */
 const headOf = (bytes: Buffer) => /"id":"(.*) \d+"/.exec(bytes.toString("latin1"))?.[1];
 
-async function portico(words: string[], options = {}): Promise<string> {
+async function portico(words: string[], before: string[] = []): Promise<string> {
   const env = { ...process.env, PORTICO_HOME: join(dir, "home") };
-  return (await run(process.execPath, [join(dir, ".build/portico.js"), ...words], { env, ...options })).stdout.trim();
+  const [command = "", ...args] = [...before, process.execPath, join(dir, ".build/portico.js"), ...words];
+  return (await run(command, args, { env })).stdout.trim();
 }
 
 test("what is kept is taken as it is", async () => {
@@ -134,13 +137,12 @@ test("an installation that nobody may write is run by anybody", async () => {
       for (const name of ["command.v8", "program.v8", "start.v8"]) rmSync(join(dir, ".build", name), { force: true });
     const names = readdirSync(join(dir, ".build"));
     chmodSync(join(dir, ".build"), 0o555);
-    assert.is(await portico(["--version"], stranger), version);
+    assert.is(await portico(["--version"], asStranger), version);
     const home = temporaryDir("portico-home-");
     writeFileSync(join(home, "portico.json"), '{ "gateway": { "port": 0 } }', { mode: 0o600 });
-    for (const path of [home, join(home, "portico.json")])
-      if (stranger.uid) chownSync(path, stranger.uid, stranger.gid);
-    const command = [join(dir, ".build/portico.js"), "start", "--home", home];
-    const gateway = spawn(process.execPath, command, { ...stranger, stdio: ["ignore", "pipe", "inherit"] });
+    const words = [process.execPath, join(dir, ".build/portico.js"), "start", "--home", home];
+    const [command = "", ...args] = [...asStranger, ...words];
+    const gateway = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
     const ended = once(gateway, "exit");
     let said = "";
     let isAsked = false; // a second signal would not let it end in order

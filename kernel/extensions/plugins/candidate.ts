@@ -1,4 +1,5 @@
 /** From a directory to a plugin's definition, without setting anything up. */
+import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../types.ts";
 import { discover, type Found, sourceNames } from "../discover.ts";
@@ -7,7 +8,7 @@ import { createLoopGuard } from "../../modules/loop-guard.ts";
 import { LoadError, problemOf } from "../../modules/problem.ts";
 import type { Root } from "../roots.ts";
 import { whyInputsUnsafe } from "../safety.ts";
-import type { Candidate, Slot, Version } from "../slot.ts";
+import type { Candidate, Version } from "../slot.ts";
 
 export interface PluginCandidate extends Candidate<PluginDefinition> {
   loadMs: number;
@@ -20,8 +21,6 @@ export interface PluginVersion extends Version {
   setupMs?: number;
   onConfig?: (next: ConfigOf<ConfigSchemas>, previous: ConfigOf<ConfigSchemas>) => void | Promise<void>;
 }
-
-export interface PluginSlot extends Slot<PluginVersion> {}
 
 export const pluginEntryNames = sourceNames("plugin");
 /** A loop of a user's plugin that keeps everything else waiting is ended after this, also in its setup and later. */
@@ -46,6 +45,15 @@ export async function readPlugin(found: Found, loader: Loader, before?: PluginCa
     const definition = exports["default"] as PluginDefinition | undefined;
     if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
       throw new LoadError("plugin.ts must have a default export made by definePlugin({ name, setup })", found.entry, 1);
+    if (!Array.isArray(definition.needs ?? [])) throw new LoadError("needs must be a list of services", found.entry, 1);
+    if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
+      throw new LoadError("events needs a mode for each: { name: { mode } }", found.entry, 1);
+    try {
+      // the whole configuration is read by them: one that is no schema would keep it from being read at all
+      if (isUsers) for (const schema of Object.values(definition.config ?? {})) TypeCompiler.Code(schema);
+    } catch {
+      throw new LoadError("config needs a schema of Type for each section: { name: Type.Object({}) }", found.entry, 1);
+    }
     Object.assign(candidate, { meta: definition, name: definition.name, loadMs: performance.now() - began });
   } catch (thrown) {
     candidate.problem = problemOf(thrown, found.realDir, found.entry);

@@ -7,13 +7,8 @@ import type { WorkerLink } from "../../contract/workers.ts";
 import { createExtensionHost } from "../host.ts";
 import type { Loader } from "../../modules/load.ts";
 import type { Root } from "../roots.ts";
-import {
-  type PluginCandidate,
-  pluginEntryNames,
-  type PluginSlot,
-  type PluginVersion,
-  readPlugin,
-} from "./candidate.ts";
+import type { Slot } from "../slot.ts";
+import { type PluginCandidate, pluginEntryNames, type PluginVersion, readPlugin } from "./candidate.ts";
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
 import { describePlugin, type PluginRecord } from "./record.ts";
@@ -45,7 +40,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     return (meta?.needs ?? []).filter((need) => !services.find(need));
   }
 
-  const host = createExtensionHost<PluginVersion, PluginSlot, PluginRecord>({
+  const host = createExtensionHost<PluginVersion, Slot<PluginVersion>, PluginRecord>({
     section: "plugins",
     entryNames: pluginEntryNames,
     roots,
@@ -77,7 +72,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
   });
   const { slots, info } = host;
 
-  async function take(slot: PluginSlot, keys: readonly string[]): Promise<void> {
+  async function take(slot: Slot<PluginVersion>, keys: readonly string[]): Promise<void> {
     const { active, top } = slot;
     // What has changed may be what its setup failed for.
     if (top?.meta && slot.error && isConcerned(top.meta, keys)) slot.tried = undefined;
@@ -104,7 +99,7 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
     stop: (): Promise<void> =>
       host.stop(async (all, stop) => {
         const latestFirst = inOrderOfNeeds(all).reverse();
-        const isBundled = ({ active }: PluginSlot) => active?.version.candidate.root.name === "bundled";
+        const isBundled = ({ active }: Slot<PluginVersion>) => active?.version.candidate.root.name === "bundled";
         const stopAll = async (bundled: boolean) => {
           for (const slot of latestFirst) if (isBundled(slot) === bundled) await stop(slot);
         };
@@ -125,10 +120,10 @@ export function createPluginHost({ roots, loader, parts, enabled, agree, limits 
 export type PluginHost = ReturnType<typeof createPluginHost>;
 
 /** Whoever provides a service comes before those who need it. */
-function inOrderOfNeeds(slots: readonly PluginSlot[]): PluginSlot[] {
-  const seen = new Set<PluginSlot>();
-  const ordered: PluginSlot[] = [];
-  const visit = (slot: PluginSlot): void => {
+function inOrderOfNeeds(slots: readonly Slot<PluginVersion>[]): Slot<PluginVersion>[] {
+  const seen = new Set<Slot<PluginVersion>>();
+  const ordered: Slot<PluginVersion>[] = [];
+  const visit = (slot: Slot<PluginVersion>): void => {
     if (seen.has(slot)) return;
     seen.add(slot);
     const needs = (slot.active?.version.candidate.meta?.needs ?? []).map((need) => `service ${need}`);

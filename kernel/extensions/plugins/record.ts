@@ -1,9 +1,10 @@
 /** What is shown of a plugin. */
-import { describe } from "../record.ts";
-import type { PluginCandidate, PluginSlot } from "./candidate.ts";
+import { describe, rounded } from "../record.ts";
+import type { Slot } from "../slot.ts";
+import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
 /** `missing`: services that it needs and nobody provides. Assigned, for to spread it takes forty times as long. */
-export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, missing: readonly string[]) {
+export function describePlugin(slot: Slot<PluginVersion>, candidate: PluginCandidate, missing: readonly string[]) {
   const record = describe(slot, candidate);
   const waits = record.state === "loading";
   const lacks = `it needs ${missing.join(", ")}, which no active plugin provides`;
@@ -19,14 +20,10 @@ export function describePlugin(slot: PluginSlot, candidate: PluginCandidate, mis
     hash: runs?.version.candidate.hash ?? (candidate.hash || undefined),
     generation: runs?.generation ?? (slot.top === candidate ? slot.generation : 0),
     loadedAt: runs?.loadedAt,
-    loadMs: candidate.meta && round(candidate.loadMs),
-    setupMs: runs && round(runs.version.setupMs ?? 0),
+    loadMs: candidate.meta && rounded(candidate.loadMs),
+    setupMs: runs && rounded(runs.version.setupMs ?? 0),
     effects: runs?.scope.effects ?? [],
   });
 }
 
 export type PluginRecord = ReturnType<typeof describePlugin>;
-
-function round(ms: number): number {
-  return Math.round(ms * 10) / 10;
-}

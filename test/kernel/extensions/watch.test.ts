@@ -5,6 +5,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { type Watch, type WatchOptions, watchRoots } from "../../../kernel/extensions/watch.ts";
 import { createLog } from "../../../kernel/log/log.ts";
+import { PATIENCE_MS } from "../../support/until.ts";
 
 interface Watched {
   base: string;
@@ -42,7 +43,7 @@ test.before.each((context) => {
   };
   context.after = (act) =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("nothing was told")), 60_000);
+      const timer = setTimeout(() => reject(new Error("nothing was told")), PATIENCE_MS);
       waiting = (dirs) => {
         clearTimeout(timer);
         waiting = undefined;
@@ -51,7 +52,7 @@ test.before.each((context) => {
       act();
     });
   context.until = async (act, dir) => {
-    const end = Date.now() + 60_000;
+    const end = Date.now() + PATIENCE_MS;
     for (;;) {
       const dirs = await context.after(act);
       if (dirs.length === 1 && dirs[0] === dir) return;

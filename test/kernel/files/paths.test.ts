@@ -43,6 +43,12 @@ test("the home is made for the owner alone, whatever the umask", async () => {
   }
 });
 
+test("two that start at once make one home", async () => {
+  const paths = resolvePaths({ home: join(root, "at", "once") }, {});
+  await Promise.all([createHome(paths), createHome(paths)]);
+  assert.is(statSync(paths.workspace).mode & 0o777, 0o700);
+});
+
 test("a home that cannot be is a clear error", async () => {
   writeFileSync(join(root, "file"), "");
   for (const home of [join(root, "file"), join(root, "file", "below")]) {

@@ -66,8 +66,8 @@ test("may be nested", () => {
         }, 20),
       (error: Error) => error instanceof Interrupted,
     );
-    return runBounded(() => "inner", 1000);
-  }, 1000);
+    return runBounded(() => "inner", 10_000);
+  }, 10_000);
   assert.is(outer, "inner");
 });
 
@@ -86,19 +86,19 @@ test("of calls that begin together each answers for itself", async () => {
       (error: Error) => error.name,
     );
   const results = Promise.all([
-    begin("a", 40),
-    begin("throws", 40, () => {
+    begin("a", 300),
+    begin("throws", 300, () => {
       throw new TypeError("mine");
     }),
-    begin("hangs", 40, () => {
+    begin("hangs", 300, () => {
       for (;;);
     }),
-    begin("b", 40, () => void begin("begun within", 40)),
-    begin("longer", 1000),
+    begin("b", 300, () => void begin("begun within", 300)),
+    begin("longer", 10_000),
   ]);
   assert.equal(began, [], "not before those who ask have come back");
   assert.equal(await results, ["done", "TypeError", "Interrupted", "done", "done"]);
-  assert.equal(await begin("later", 40), "done");
+  assert.equal(await begin("later", 300), "done");
   assert.equal(began, ["a", "throws", "hangs", "b", "longer", "begun within", "later"]);
 });
 

@@ -4,6 +4,7 @@ import { backstopMs, beginBounded, Interrupted } from "../../../modules/bounded.
 import { EndlessLoopError } from "../../../modules/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../modules/problem.ts";
 import { isGuarded } from "../candidate.ts";
+import { rounded } from "../../record.ts";
 import type { HookHostOptions } from "../settings.ts";
 import { type HookSlot, type HookVersion, leave } from "../version.ts";
 import { createHandlerContext } from "./handler-context.ts";
@@ -89,8 +90,4 @@ export function recordFailure(
   // A hook on hook:failed that fails itself would never come to an end.
   if (event !== "hook:failed")
     void around.bus.emit("hook:failed", { hook: name, event: event ?? "", error, file, line, failures, resting });
-}
-
-export function rounded(ms: number): number {
-  return Math.round(ms * 100) / 100;
 }

@@ -8,7 +8,7 @@ import type { HookVersion } from "../version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
-import { rounded } from "./runner.ts";
+import { rounded } from "../../record.ts";
 
 /** Never throws for what the handler does. */
 export async function tryOut(version: HookVersion, event: GivenEvent, around: HookHostOptions, log: Logger) {

@@ -71,6 +71,43 @@ for (const [what, body, message] of wrong) {
   });
 }
 
+test("a section of the configuration without a schema, needs that are no list, or events without a mode are the plugin's problem alone", async ({
+  gateway,
+}) => {
+  const sections = [
+    'Type.Object({ "p.word": Type.String() })',
+    '"p"',
+    "{ p: 5 }",
+    "{ p: null }",
+    '{ p: { type: "object", properties: {} } }',
+    '{ p: Type.Object({ word: { type: "string" } }) }',
+    '{ p: Type.Object({ word: Type.Unsafe({ type: "string" }) }) }',
+    '{ p: Type.Ref("nowhere") }',
+    "new Proxy({}, { ownKeys() { throw new Error('no keys'); } })",
+  ];
+  for (const section of sections) {
+    gateway.write(file, plugin(good("replaced")).replace("  setup", `  config: ${section} as never,\n  setup`));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
+    assert.is(state, "stale", section);
+    assert.match(error, /^plugin\.ts:1.*config needs a schema/, section);
+    assert.is(await ask(gateway), "works");
+  }
+  for (const [member, why] of [
+    ['needs: "store"', "needs must be a list"],
+    ['events: { "p:said": null }', "events needs a mode"],
+    ['events: { "p:said": { description: "" } }', "events needs a mode"],
+    ['events: "p:said"', "events needs a mode"],
+  ]) {
+    gateway.write(file, plugin(good("replaced")).replace("  setup", `  ${member} as never,\n  setup`));
+    await gateway.json("POST", "/kernel/plugins/rescan");
+    assert.match((await gateway.json("GET", "/kernel/plugins/p")).error, new RegExp(`^plugin\\.ts:1.*${why}`), member);
+    assert.is(await ask(gateway), "works");
+  }
+  gateway.write(file, plugin(good("works")));
+  await gateway.json("POST", "/kernel/plugins/rescan");
+});
+
 test("what a setup registers takes effect once all of it has succeeded, and then at once", async ({ gateway }) => {
   const g = globalThis as { goOn?: (fail: boolean) => void };
   const slow = `${good("replaced")}

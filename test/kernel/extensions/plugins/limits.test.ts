@@ -22,7 +22,7 @@ Object.assign(globalThis, { undone });
 /** A plugin that notes its undos, and hangs where it is told to. */
 const plugin = (name: string, { cleanUp = "", onConfig = "" }) => `export default {
   name: "${name}",
-  config: { section: {} },
+  config: { section: { [Symbol.for("TypeBox.Kind")]: "Any" } },
   setup(ctx) {
     ctx.defer(() => void undone.push("${name} first"));
     ctx.defer(() => { undone.push("${name} last"); ${cleanUp} });
