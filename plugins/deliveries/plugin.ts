@@ -33,8 +33,7 @@ export default definePlugin({
     ctx.add("notice", {
       name: "deliveries",
       async list() {
-        const { kinds } = await ctx.use("store").items.stats();
-        const dead = kinds[DELIVERY]?.dead ?? 0;
+        const dead = await ctx.use("store").items.count(DELIVERY, "dead");
         return dead > 0 ? [`${dead} could not be delivered: see portico deliveries list --state dead.`] : [];
       },
     });

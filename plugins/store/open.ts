@@ -34,7 +34,10 @@ export function openEngine({ url, log, clock, sharedBy = "nobody" }: StoreOption
   } catch (error) {
     throw wrongUrl(`its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`);
   }
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) throw wrongUrl("it names a directory, not a file");
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory()) throw wrongUrl("it names a directory, not a file");
+  // made private, a device would be lost to everybody else
+  if (found && !found.isFile()) throw wrongUrl("it names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
   return sqliteEngine({ file, log, clock: clock ?? Date.now, journal: { replay: addAgain, sharing } });
 }

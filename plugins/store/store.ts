@@ -8,7 +8,15 @@ import { getDelivery, listDeliveries, pruneDeliveries, updateDelivery } from "./
 import { getRun, listRuns, pruneRuns, putRun } from "./operations/runs.ts";
 import type { Engine } from "./sql/engine.ts";
 import type { Operation, Transaction } from "./sql/operation.ts";
-import { getItem, laneStatus, listItems, pruneItems, queueProblems, queueStats } from "./operations/queue-views.ts";
+import {
+  countItems,
+  getItem,
+  laneStatus,
+  listItems,
+  pruneItems,
+  queueProblems,
+  queueStats,
+} from "./operations/queue-views.ts";
 import {
   commitSchedule,
   deleteSchedule,
@@ -79,6 +87,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       cancel: (id) => write((tx) => cancel(tx, id)),
       replay: (id) => write((tx) => replay(tx, id)),
       prune: (before, states) => write(() => pruneItems(before, states)),
+      count: (kind, state) => read(() => countItems(kind, state), `${state} ${kind}`),
       stats: () => read(queueStats),
       lanes: (limit) => read(() => laneStatus(limit)),
     },
@@ -87,7 +96,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       put: (schedule, expectedRev) => write((tx) => putSchedule(tx, schedule, expectedRev)),
       get: (kind, id) => read(() => getSchedule(kind, id)),
       list: (kind) => read(() => listSchedules(kind)),
-      failing: (kind) => read(() => failingSchedules(kind)),
+      failing: (kind) => read(() => failingSchedules(kind), `failing ${kind}`),
       delete: (kind, id) => write((tx) => deleteSchedule(tx, kind, id)),
       due: (kind, now, limit) => read(() => dueSchedules(kind, now, limit)),
       nextDueAt: (kind) => read(() => nextDueAt(kind)),

@@ -11,6 +11,7 @@ import type {
   Claim,
   ClaimOutcome,
   ItemFilter,
+  ItemState,
   QueueStats,
   LaneStatus,
 } from "./records/work.ts";
@@ -92,6 +93,8 @@ export interface Store {
     replay(id: string): Promise<boolean>;
     /** Removes items that ended before `before` in one of these states; returns how many. */
     prune(before: number, states: readonly EndedState[]): Promise<number>;
+    /** Takes next to no time where nothing was written since it was asked. */
+    count(kind: string, state: ItemState): Promise<number>;
     stats(): Promise<QueueStats>;
     /** Lanes with work: leased ones first, then the busiest. */
     lanes(limit?: number): Promise<LaneStatus[]>;
@@ -103,8 +106,8 @@ export interface Store {
     put(schedule: NewSchedule, expectedRev?: number): Promise<Schedule | undefined>;
     get(kind: string, id: string): Promise<Schedule | undefined>;
     list(kind: string): Promise<Schedule[]>;
-    /** Those whose state has `consecutiveErrors` other than 0: few of many. */
-    failing(kind: string): Promise<Schedule[]>;
+    /** Those whose state has `consecutiveErrors` other than 0: few of many. As `count`. */
+    failing(kind: string): Promise<readonly Schedule[]>;
     delete(kind: string, id: string): Promise<boolean>;
     /** Enabled schedules whose `nextAt` has come, earliest first. */
     due(kind: string, now: number, limit: number): Promise<Schedule[]>;

@@ -24,6 +24,11 @@ export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
   return rows.map(toItem);
 }
 
+export function* countItems(kind: string, state: ItemState): Operation<number> {
+  const row = yield* first<{ n: number }>("SELECT COUNT(*) AS n FROM items WHERE kind = ? AND state = ?", kind, state);
+  return row?.n ?? 0;
+}
+
 export function* pruneItems(before: number, states: readonly EndedState[]): Operation<number> {
   const marks = states.map(() => "?").join(", ");
   return yield* run(`DELETE FROM items WHERE finished_at < ? AND state IN (${marks})`, before, ...states);

@@ -12,6 +12,8 @@ interface QueryConfig {
   text: string;
   name?: string;
   values?: readonly (string | number | null)[];
+  /** In the place of `ANSWER_MS`. */
+  query_timeout?: number | undefined;
 }
 /** The part of pg's interface that is used. */
 export interface Client {
@@ -39,6 +41,13 @@ const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? N
 const NUMBERS = new Set([21, 23, 700, 701]);
 
 const CONNECT_MS = 5000;
+/**
+ * A server that is silent this long is gone without a farewell (it stands still, a firewall has forgotten the connection):
+ * the connection is given up. An address may say otherwise: `?query_timeout=30000`.
+ */
+const ANSWER_MS = 10_000;
+/** For what takes its time on a large store; not a first statement: that has found the server awake. */
+export const PATIENT_MS = 600_000;
 const MOST_CONNECTIONS = 10;
 /** A lock that is waited for this long may be part of a circle: everything is undone and tried anew. */
 const LOCK_MS = 1000;
@@ -52,7 +61,9 @@ export async function openPool(url: string): Promise<Pool> {
     connectionString: checked(url),
     max: MOST_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: ANSWER_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: ANSWER_MS,
     application_name: "portico",
     types,
   });
@@ -133,7 +144,8 @@ function statementOf(sql: string): { text: string; name: string } {
 
 export async function execute(client: Client, { sql, params, fractions }: Query): Promise<Result> {
   const values = params.map((param) => encode(param, fractions === true));
-  const { rows, rowCount } = await client.query({ ...statementOf(sql), values });
+  const query_timeout = sql.startsWith("DELETE") ? PATIENT_MS : undefined;
+  const { rows, rowCount } = await client.query({ ...statementOf(sql), values, query_timeout });
   return { rows: rows.map(decoded), changes: rowCount ?? 0 };
 }
 

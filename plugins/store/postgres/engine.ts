@@ -4,7 +4,7 @@ import { PorticoError } from "portico";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
-import { type Client, connect, openPool, type Pool } from "./connection.ts";
+import { type Client, connect, openPool, PATIENT_MS, type Pool } from "./connection.ts";
 import { copyToFile } from "./backup.ts";
 import { isBroken, isWrong, problemOf, storeUnavailable } from "./failures.ts";
 import { migrate, schemaVersion } from "./migrate.ts";
@@ -29,7 +29,7 @@ const START_MS = 8000;
 const READ_PATIENCE_MS = 3000;
 const RETRY_MS = 100;
 
-/** Opens at the first use; `open()` does it at once, and throws `config_error` for what waiting does not mend. */
+/** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
 export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
   let opened: Promise<Opened> | undefined;
   let closed = false;
@@ -93,7 +93,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
       } catch (error) {
         if (error instanceof PorticoError) throw error;
         if (isWrong(error) || problemOf(error) === undefined) throw wrongUrl(error);
-        if (performance.now() > until || closed) throw unavailable(error);
+        if (performance.now() > until || closed) throw error;
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS * 3));
       }
     }
@@ -126,7 +126,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
     now,
     read,
     async write(operation, options) {
-      const { writer } = await use();
+      const { writer } = await use().catch((error: unknown) => Promise.reject(unavailable(error)));
       return writer.write(operation, options?.soft === true);
     },
     onWork(kind, wake) {
@@ -139,7 +139,13 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
       };
     },
     inSoleUse: () => false,
-    open: async () => void (await use()),
+    async open() {
+      try {
+        await use();
+      } catch (error) {
+        throw error instanceof PorticoError ? error : wrongUrl(error);
+      }
+    },
     async health() {
       try {
         return await withOpen(async (client) => {
@@ -170,7 +176,7 @@ export function postgresEngine({ url, log, clock }: PostgresOptions): Engine {
         const size = async () =>
           Number((await client.query("SELECT pg_database_size(current_database()) AS bytes")).rows[0]?.["bytes"]);
         const before = await size();
-        await client.query("VACUUM (ANALYZE)");
+        await client.query({ text: "VACUUM (ANALYZE)", query_timeout: PATIENT_MS });
         return { before, after: await size() };
       }),
     async close() {

@@ -2,11 +2,13 @@
 import { PorticoError } from "portico";
 
 const BROKEN = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
+const SILENT = /^(timeout exceeded|Query read timeout)/;
 const IN_CIRCLES = new Set(["40001", "40P01", "55P03"]);
 
 const reasons: [RegExp, string][] = [
   [/^28/, "the server refuses the user or its password"],
   [/^3D000/, "the server has no database of that name"],
+  [/^25006/, "the server takes no writes: it is a standby, or the user may only read"],
   [/^42501/, "the user may not create or change the store's tables"],
   [/^53100/, "the server's disk is full"],
   [/^53300/, "the server has no connection left"],
@@ -18,7 +20,11 @@ const reasons: [RegExp, string][] = [
 
 /** The connection is of no use any more, or there was none. */
 export function isBroken(error: unknown): boolean {
-  return BROKEN.test(codeOf(error)) || /^(Connection terminated|timeout exceeded|Client has)/.test(messageOf(error));
+  return (
+    BROKEN.test(codeOf(error)) ||
+    SILENT.test(messageOf(error)) ||
+    /^(Connection terminated|Client has)/.test(messageOf(error))
+  );
 }
 
 /** Two transactions were in each other's way: the same may go well a moment later. */
@@ -32,6 +38,7 @@ export function problemOf(error: unknown): string | undefined {
   const known = reasons.find(([pattern]) => pattern.test(code));
   if (known) return known[1];
   if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
+  if (SILENT.test(messageOf(error))) return "the server does not answer";
   if (isBroken(error)) return "the connection is broken";
   return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
 }

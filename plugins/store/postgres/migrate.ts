@@ -1,7 +1,7 @@
 /** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
 import { PorticoError } from "portico";
 import { migrations } from "../sql/migrations.ts";
-import { type Client, WAITING } from "./connection.ts";
+import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
 
 const OLDEST_SERVER = 130_000;
 
@@ -12,14 +12,15 @@ export async function migrate(client: Client): Promise<void> {
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL lock_timeout = 0");
-    await client.query("SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))");
+    const patiently = (text: string) => client.query({ text, query_timeout: PATIENT_MS });
+    await patiently("SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))");
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
     const found = await schemaVersion(client);
     if (found > migrations.length)
       throw wrong(
         `it was written by a newer portico (schema ${found}, known here: ${migrations.length}): update portico`,
       );
-    for (const sql of migrations.slice(found).flat()) await client.query(translated(sql));
+    for (const sql of migrations.slice(found).flat()) await patiently(translated(sql));
     if (found === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
     if (found < migrations.length) await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
     await client.query("COMMIT");

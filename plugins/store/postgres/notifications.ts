@@ -6,6 +6,19 @@ const SHORTEST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5000;
 const SLOW_LOOK_MS = 15_000;
 
+/** How many listen for work in this schema, as far as the user may see it; the last statement of each is just that. */
+export const LISTENING = `SELECT COUNT(*) AS n FROM pg_stat_activity
+  WHERE datname = current_database() AND query = 'LISTEN "portico:' || current_schema() || '"'`;
+
+/** Any user of the database may write to the channel, whatever it likes. */
+function told(payload = ""): { from?: unknown; kinds?: unknown } {
+  try {
+    return (JSON.parse(payload) as object | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
 export class Notifications {
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #pool: Pool;
@@ -72,8 +85,8 @@ export class Notifications {
   }
 
   #hear(payload: string | undefined): void {
-    const { from, kinds } = JSON.parse(payload ?? "{}") as { from?: string; kinds?: string[] };
-    if (from !== this.#origin) this.wake(kinds ?? []);
+    const { from, kinds } = told(payload);
+    if (from !== this.#origin) this.wake(Array.isArray(kinds) ? kinds : this.#listeners.keys());
   }
 
   #lost(client: Client, error?: Error): void {

@@ -39,6 +39,8 @@ const LONGEST_RETRY_MS = 1000;
 /** Broke off at its commit: whether it was written nobody knows. */
 class Uncertain extends Error {}
 
+const isLost = (error: Error): boolean => error instanceof Uncertain || isBroken(error);
+
 export class Writer {
   readonly #options: WriterOptions;
   #waiting: Write[] = [];
@@ -88,7 +90,7 @@ export class Writer {
     try {
       await this.#patiently(batch);
     } catch (error) {
-      if (batch.length === 1 || error instanceof Uncertain || isBroken(error)) {
+      if (batch.length === 1 || isLost(error as Error)) {
         const known = this.#options.unavailable(error instanceof Uncertain ? error.cause : error);
         for (const one of batch) one.reject(known);
       } else for (const one of batch) await this.#settle([one]);
@@ -127,10 +129,10 @@ export class Writer {
       await this.#commit(client);
     } catch (error) {
       failure = error as Error;
-      if (!(error instanceof Uncertain)) await client.query("ROLLBACK").catch(() => {});
+      if (!isLost(failure)) await client.query("ROLLBACK").catch(() => {});
       throw error;
     } finally {
-      client.release(failure && (failure instanceof Uncertain || isBroken(failure)) ? failure : undefined);
+      client.release(failure && isLost(failure) ? failure : undefined);
     }
     succeeded();
     for (const [i, { resolve }] of batch.entries()) resolve(values[i]);

@@ -24,7 +24,11 @@ export interface WriteOptions<T> {
 export interface Engine {
   now(): number;
   write<T>(operation: (tx: Transaction) => Operation<T>, options?: WriteOptions<T>): Promise<T>;
-  read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T>;
+  /**
+   * `name` stands for what is read, where that depends on the tables alone, not on the time: where the engine knows that
+   * nothing was written since, it is what was read under that name before.
+   */
+  read<T>(operation: (tx: Transaction) => Operation<T>, name?: string): Promise<T>;
   onWork(kind: string, wake: () => void): () => void;
   /** As `Store.inSoleUse` says. */
   inSoleUse(): boolean;

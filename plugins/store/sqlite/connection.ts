@@ -1,5 +1,6 @@
 /** Connections to the file. The only importer of `libsql`. */
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import type { Param, Query, Result } from "../sql/operation.ts";
 import { isBusy } from "./failures.ts";
 import { migrate, WAITING } from "./migrate.ts";
@@ -40,6 +41,8 @@ export interface Connection {
   /** For a statement that is not worth keeping. */
   once(sql: string, ...params: Param[]): Row[];
   close(): void;
+  /** The log goes into the file before, so that the file alone is the store: as far as nobody else uses it. */
+  closeWhole(): void;
 }
 
 /** How long opening waits for another process's transaction. */
@@ -54,12 +57,27 @@ const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 const NO_ROWS: Row[] = [];
 const NOTHING: Result = { rows: NO_ROWS, changes: 0 };
 
+/**
+ * libsql makes as many threads as there are cores when it opens its first database. With a single one every commit would
+ * wait for a copy or a check of the whole file, so it is told of two at least; and nobody else is, nor a program started.
+ */
+function withThreads<D>(open: () => D): D {
+  const name = "TOKIO_WORKER_THREADS";
+  if (process.env[name] !== undefined) return open();
+  process.env[name] = String(Math.max(2, availableParallelism()));
+  try {
+    return open();
+  } finally {
+    delete process.env[name];
+  }
+}
+
 /** Opens the file and brings its tables up to date. */
 export async function connect(file: string): Promise<Connection> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   makePrivateFile(file);
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
-  const connection = connectionOf(new Libsql(file, { timeout: BUSY_MS }));
+  const connection = connectionOf(withThreads(() => new Libsql(file, { timeout: BUSY_MS })));
   try {
     connection.exec("PRAGMA journal_mode = WAL");
     connection.synchronize("FULL");
@@ -128,6 +146,14 @@ function connectionOf(db: Database): Connection {
       return NO_ROWS;
     },
     close: () => db.close(),
+    closeWhole() {
+      try {
+        db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch {
+        // it stays in the log, where the next start finds it
+      }
+      db.close();
+    },
   };
 }
 
@@ -143,7 +169,7 @@ export async function openLock(file: string): Promise<FileLock> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   // closing a file ends the locks that this process has on it: it is made once
   if (!existsSync(file)) makePrivateFile(file);
-  const db = new Libsql(file, { timeout: BUSY_INSIDE_MS });
+  const db = withThreads(() => new Libsql(file, { timeout: BUSY_INSIDE_MS }));
   const leave = () => {
     if (db.inTransaction) db.exec("ROLLBACK");
   };
@@ -160,7 +186,10 @@ export async function openLock(file: string): Promise<FileLock> {
       }
     },
     leave,
-    close: () => db.close(),
+    close() {
+      leave(); // a statement that is not collected yet would keep the lock beyond the end of its connection
+      db.close();
+    },
   };
 }
 
@@ -174,7 +203,7 @@ export interface BackgroundConnection {
 /** `busyMs`: how long its thread waits for a lock. */
 export async function connectInBackground(file: string, busyMs = BUSY_MS): Promise<BackgroundConnection> {
   const Libsql = await importBackground();
-  const db = new Libsql(file, { timeout: busyMs });
+  const db = withThreads(() => new Libsql(file, { timeout: busyMs }));
   return {
     exec: (sql) => db.exec(sql),
     all: async (sql) => (await db.prepare(sql)).all(),

@@ -13,6 +13,7 @@ import { perform, performBatch } from "./batch.ts";
 import { type Connection, connect } from "./connection.ts";
 import { isBusy, isDiskError, problemOf, storeUnavailable } from "./failures.ts";
 import { Journal, type JournalOptions, type JournalWrite, type Noted } from "./journal/journal.ts";
+import { LastReads } from "./last-reads.ts";
 import { Listeners } from "./listeners.ts";
 import { createMaintenance, sizeWithLog } from "./maintenance.ts";
 import { schemaVersion } from "./migrate.ts";
@@ -43,6 +44,7 @@ export interface SqliteOptions {
 export function sqliteEngine(options: SqliteOptions): Engine {
   const { file, log, clock } = options;
   const listeners = new Listeners();
+  const lastReads = new LastReads();
   const checkpoints = createCheckpoints(file, log);
   const maintenance = createMaintenance(file);
   const asked = () => void journal.handOver(gathered, use).then(listeners.wakeAll);
@@ -129,6 +131,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
         const batch = journal.isFull && problem === undefined ? [] : waiting.splice(0, BATCH);
         const noted = intoTables || problem !== undefined ? undefined : journal.noted(batch, listeners.has);
         if (!noted && batch.length === 0 && !journal.isWaiting) return;
+        lastReads.forget();
         writing = (noted ? accept(connection, batch, noted) : commit(connection, batch)).finally(() => {
           writing = undefined;
           if (waiting.length > 0) schedule();
@@ -232,17 +235,20 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     if (!known) return error;
     if (problem !== known.problem) log.error({ err: error, code: known.code }, `store: ${known.problem}`);
     problem = known.problem;
-    return storeUnavailable(`${problem}: nothing was accepted, try again later`, error);
+    return storeUnavailable(`${problem}: nothing was accepted, ${known.mend}`, error);
   }
 
-  async function read<T>(operation: (tx: Transaction) => Operation<T>): Promise<T> {
+  async function read<T>(operation: (tx: Transaction) => Operation<T>, name?: string): Promise<T> {
     await gathered();
     return outside((connection) => {
       const look = () => perform(connection, new SharedTransaction(true).perform(operation, clock()));
       // where the tables take nothing in, as on a full disk
-      return problem !== undefined && journal.isWaiting ? journal.lookBeyond(connection, look) : look();
+      if (problem !== undefined && journal.isWaiting) return journal.lookBeyond(connection, look);
+      return lastReads.of(connection, name, look);
     });
   }
+
+  const allInTables = () => use(() => {}).then(gathered);
 
   /** `work` writes nothing that belongs to a transaction. */
   function outside<T>(work: (connection: Connection) => T): Promise<T> {
@@ -274,16 +280,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       }
     },
     check: () => use(() => {}).then(maintenance.check),
-    async backup(target) {
-      await use(() => {});
-      await gathered();
-      return maintenance.copy(target);
-    },
-    async compact() {
-      await use(() => {});
-      await gathered();
-      return maintenance.compact();
-    },
+    backup: (target) => allInTables().then(() => maintenance.copy(target)),
+    compact: () => allInTables().then(maintenance.compact),
     async close() {
       while (waiting.length > 0 || writing) await (writing ?? flush());
       await gathered();
@@ -293,7 +291,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       await checkpoints.stop();
       clearTimeout(gathering);
       await journal.close(current);
-      current?.close();
+      current?.closeWhole();
       current = undefined;
     },
   };

@@ -8,10 +8,14 @@ const reasons: Record<string, string> = {
   SQLITE_IOERR: "the store's disk failed",
   SQLITE_READONLY: "the store's file is read-only",
   SQLITE_CANTOPEN: "the store's file cannot be opened",
-  SQLITE_CORRUPT: "the store's file is damaged (portico store check)",
+  SQLITE_CORRUPT: "the store's file is damaged",
   SQLITE_NOTADB: "the store's file is no database",
   SQLITE_BUSY: "the store is locked by another process",
 };
+
+/** What only a person mends. */
+const LASTING = /^SQLITE_(CORRUPT|NOTADB)/;
+const MEND = "stop the gateway, and put a copy from state/backups in its place";
 
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === "SQLITE_BUSY";
@@ -21,11 +25,12 @@ export function isDiskError(error: unknown): boolean {
   return /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error));
 }
 
-/** What an error of the database means; `undefined` for any other. */
-export function problemOf(error: unknown): { code: string; problem: string } | undefined {
+/** What an error of the database means, and what to do; `undefined` for any other. */
+export function problemOf(error: unknown): { code: string; problem: string; mend: string } | undefined {
   const code = codeOf(error);
   if (!code.startsWith("SQLITE")) return undefined;
-  return { code, problem: reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written" };
+  const problem = reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written";
+  return { code, problem, mend: LASTING.test(code) ? MEND : "try again later" };
 }
 
 export function storeUnavailable(message: string, cause?: unknown): PorticoError {

@@ -2,9 +2,11 @@
 import { join } from "node:path";
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
-import { openEngine, storeExists } from "../open.ts";
+import { isPostgres, openEngine, storeExists } from "../open.ts";
+import { LISTENING } from "../postgres/notifications.ts";
 import type { Engine } from "../sql/engine.ts";
-import { transfer } from "./transfer.ts";
+import { first } from "../sql/query.ts";
+import { isEmpty, transfer } from "./transfer.ts";
 
 export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];
@@ -30,6 +32,8 @@ export async function migrate(io: CommandIO): Promise<void> {
   };
   try {
     const source = await open(from, "--from");
+    if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
+    if (await isEmpty(source)) throw wrong("there is nothing in the source: does --from name the right one?");
     const target = await open(to, "--to");
     const sums = await transfer(source, target, from, ({ table, rows }) => io.progress(`${table}: ${rows} rows`));
     io.show(sums, (shown) => [
@@ -39,6 +43,13 @@ export async function migrate(io: CommandIO): Promise<void> {
   } finally {
     await Promise.allSettled(engines.map((engine) => engine.close()));
   }
+}
+
+/** By another process: what it wrote meanwhile would be lost. */
+async function isUsed(engine: Engine, url: string): Promise<boolean> {
+  if (!isPostgres(url)) return !engine.inSoleUse();
+  const listening = await engine.read(() => first<{ n: number }>(LISTENING));
+  return (listening?.n ?? 0) > 1; // one is ourselves
 }
 
 async function ownUrl(io: CommandIO): Promise<string> {

@@ -60,12 +60,16 @@ export async function transfer(
 async function begin(target: Target, mark: number): Promise<void> {
   const marked = await target.read(() => first<{ value: number }>("SELECT value FROM counters WHERE name = ?", MARK));
   if (marked?.value === mark) return;
-  for (const { name } of tables) {
-    if (name === "counters") continue;
-    if (marked === undefined && !(await target.read(() => first(`SELECT 1 AS yes FROM ${name} LIMIT 1`)))) continue;
+  if (marked || !(await isEmpty(target)))
     throw new PorticoError("conflict", "The target holds a store already, or part of another: name an empty one.");
-  }
   await target.write(() => run("INSERT INTO counters (name, value) VALUES (?, ?)", MARK, mark));
+}
+
+/** Nobody has put anything into it: what is counted begins with the tables themselves. */
+export async function isEmpty(engine: Source): Promise<boolean> {
+  for (const { name } of tables)
+    if (name !== "counters" && (await engine.read(() => first(`SELECT 1 AS yes FROM ${name} LIMIT 1`)))) return false;
+  return true;
 }
 
 async function copy(source: Source, target: Target, table: Table, told: (progress: Progress) => void): Promise<void> {

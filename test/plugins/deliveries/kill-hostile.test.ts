@@ -1,6 +1,7 @@
 /** A result that is on its way when the gateway is killed arrives all the same, under the id that it had. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { makeHome, spawnGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
@@ -27,6 +28,7 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
     else one.held = res;
   });
   await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  const connections = promisify(receiver.getConnections.bind(receiver));
   const target = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   const home = makeHome();
   const config = { agents: { defaults: { model: "echo", heartbeat: { every: "0" } } }, deliveries: { retryMs: [600] } };
@@ -37,6 +39,7 @@ test("kill -9 while the receiver has not answered, and while a retry waits", asy
     const turns = [await start("/slow"), await start("/busy")];
     await until("both attempts", () => turns.every((turn) => seen.some(({ turnId }) => turnId === turn)));
     await first.kill("SIGKILL");
+    await until("all that it had sent to be here", async () => (await connections()) === 0);
     answers = true;
     seen.length = 0;
     const second = await spawnGateway({ home });

@@ -1,4 +1,5 @@
 /** Who else may read the store, and what becomes of an address that cannot be right. */
+import { execFileSync } from "node:child_process";
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
@@ -71,12 +72,16 @@ test("a directory that was there keeps its mode: it may be shared", async () => 
 const taken = join(temporaryDir("portico-modes-"), "a file");
 closeSync(openSync(taken, "w"));
 
+const pipe = join(temporaryDir("portico-modes-"), "pipe");
+execFileSync("mkfifo", ["-m", "644", pipe]);
+
 for (const [what, url, says] of [
   ["a scheme that is no engine", "mysql://localhost/portico", /store\.url must be file:/],
   ["a relative path", "file:portico.db", /store\.url must be file:/],
   ["nothing", "", /store\.url must be file:/],
   ["a host in a file's address", "file://elsewhere/portico.db", /store\.url/],
   ["a directory", "/tmp", /names a directory/],
+  ["a pipe", pipe, /a device or a pipe/],
   ["a path below a file", `${taken}/portico.db`, /cannot be made \((EEXIST|ENOTDIR)\)/],
   ["a path that cannot be made", "/proc/nowhere/portico.db", /cannot be made/],
 ] as const) {

@@ -1,12 +1,15 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../plugins/store/open.ts";
 import type { Store } from "../../../plugins/store/types.ts";
 import { quietLog } from "../../support/quiet-log.ts";
+import { program } from "../../support/runner/bundle.ts";
 import { until } from "../../support/until.ts";
-import { isInFile, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
+import { fill, isInFile, random, type TemporaryStore, temporaryStore } from "./temporary-store.ts";
 
 const testOfFile = isInFile() ? test : () => {};
 let t: TemporaryStore;
@@ -264,41 +267,45 @@ testOfFile("a copy holds what was written, and the original goes on", async () =
   assert.is(await store.kv.get("n", "k"), 2);
 });
 
-/** Large enough for work on the whole file to take longer than some writes. */
-async function fill(): Promise<void> {
-  for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
-}
+/** One of those that this process may run on. */
+const someCore = () => /^Cpus_allowed_list:\s+(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1]!;
 
-testOfFile("copies and checks are made beside running work", async () => {
-  await fill();
-  for (const work of [() => store.backup(join(t.dir, "copy.db")), () => store.check()]) {
-    let running = true;
-    const done = work().finally(() => {
-      running = false;
-    });
-    await store.kv.set("n", "k", 1);
-    assert.ok(running, "a write waited for the whole work");
-    await done;
-  }
-});
+for (const [where, before] of [
+  ["", () => []],
+  [", on a single core too", () => ["taskset", "-c", someCore()]],
+] as const)
+  testOfFile(`copies and checks are made beside running work${where}`, async () => {
+    const [command = "", ...args] = [
+      ...before(),
+      process.execPath,
+      ...program(`${import.meta.dirname}/beside.program.ts`),
+    ];
+    const { stdout } = await promisify(execFile)(command, [...args, t.dir]);
+    assert.is(stdout, "backup\ncheck\n");
+  });
 
 testOfFile("while the file is rewritten, reads go on; writes wait for its end and none is refused", async () => {
-  await fill();
+  await fill(store);
   for (let n = 0; n < 16; n++) await store.kv.delete("large", `k${n}`);
-  const order: string[] = [];
-  const note = (name: string) => () => void order.push(name);
-  const compacted = store.compact().then(({ before, after }) => {
-    assert.ok(after < before);
-    order.push("compacted");
+  const sizes: { before: number; after: number }[] = [];
+  // On one core the file may be rewritten before anybody else's turn.
+  await until("a read while the file is rewritten", async () => {
+    const order: string[] = [];
+    const note = (name: string) => () => void order.push(name);
+    const compacted = store.compact().then((size) => {
+      sizes.push(size);
+      order.push("compacted");
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([
+      compacted,
+      store.kv.get("large", "k20").then(note("read")),
+      store.kv.set("n", "k", sizes.length).then(note("written")),
+    ]);
+    return order[0] === "read";
   });
-  await new Promise((resolve) => setImmediate(resolve));
-  await Promise.all([
-    compacted,
-    store.kv.get("large", "k20").then(note("read")),
-    store.kv.set("n", "k", 1).then(note("written")),
-  ]);
-  assert.equal(order[0], "read");
-  assert.is(await store.kv.get("n", "k"), 1);
+  assert.ok(sizes[0]!.after < sizes[0]!.before);
+  assert.is(await store.kv.get("n", "k"), sizes.length - 1);
   assert.is((await store.kv.list("large")).length, 16);
 });
 
@@ -352,6 +359,47 @@ testOfFile("the log is moved into the file beside running work, and begins anew"
   await until("a log that has room again", async () => !(await grown(`${t.file}-wal`)));
   assert.is((await store.kv.list("n")).length, written);
   assert.equal(await store.check(), []);
+});
+
+testOfFile("once it is closed, its file alone is all of it", async () => {
+  await store.kv.set("n", "k", 1);
+  assert.is((await store.kv.list("n")).length, 1);
+  await store.close();
+  const copy = join(t.dir, "alone.db");
+  copyFileSync(t.file, copy);
+  assert.is(
+    statSync(`${t.file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+    0,
+    "there is no log that another file would be taken with",
+  );
+  const opened = openStore({ url: copy, log: quietLog() });
+  assert.is(await opened.kv.get("n", "k"), 1);
+  await opened.close();
+});
+
+testOfFile("of a file that is damaged, or no store, it says so and what to do, and leaves it as it is", async () => {
+  for (let n = 0; n < 20; n++) await store.kv.set("n", `k${n}`, "x".repeat(1000));
+  await store.close();
+  const good = readFileSync(t.file);
+  const bad = Buffer.from(good);
+  for (let at = 4096; at < bad.length; at += 4096) bad.fill(0xff, at, at + 64);
+  for (const [name, bytes, says] of [
+    ["cut", good.subarray(0, 3 * 4096), /file is damaged.*state\/backups/],
+    ["flipped", bad, /file is damaged.*state\/backups/],
+    ["foreign", Buffer.from("a text, and no database at all\n".repeat(40)), /no database.*state\/backups/],
+  ] as const) {
+    const file = join(t.dir, `${name}.db`);
+    writeFileSync(file, bytes);
+    const damaged = openStore({ url: file, log: quietLog() });
+    for (const work of [() => damaged.check(), () => damaged.backup(`${file}-copy`), () => damaged.kv.set("n", "k", 2)])
+      await work().then(
+        () => assert.unreachable(`${name} is taken for sound`),
+        ({ message }: Error) => assert.match(message, says),
+      );
+    await damaged.close();
+    assert.not(existsSync(`${file}-copy`), name);
+    assert.equal(readFileSync(file), bytes, name);
+  }
 });
 
 test("a closed store rejects, a wrong URL says so", async () => {

@@ -62,6 +62,11 @@ export function journalIsUsed(file: string): boolean {
   return existsSync(journalOf(file)) && readFileSync(journalOf(file)).some((byte) => byte !== 0);
 }
 
+/** 32 MB: work on the whole file takes longer than some writes. */
+export async function fill(store: Store): Promise<void> {
+  for (let n = 0; n < 32; n++) await store.kv.set("large", `k${n}`, "x".repeat(1_000_000));
+}
+
 /** The same numbers for the same seed. */
 export function random(seed: number): () => number {
   let state = seed >>> 0;

@@ -111,7 +111,9 @@ test("dead items show, can be replayed, and do not block their lane", async () =
     (await store.items.list({ state: "dead" })).map((item) => item.id),
     ["a1"],
   );
+  assert.is(await store.items.count("turn", "dead"), 1);
   assert.ok(await store.items.replay("a1"));
+  assert.is(await store.items.count("turn", "dead"), 0);
   assert.not(await store.items.replay("a1"));
   const again = await store.items.get("a1");
   assert.is(again?.state, "queued");

@@ -1,4 +1,6 @@
 /** Several gateways over one PostgreSQL, which goes away and comes back. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../../plugins/store/open.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
@@ -60,6 +62,20 @@ test("one hears at once of work that another has put in", async () => {
   await a.enqueue({ items: [turn("t1")] });
   await heard;
   assert.is((await b.claim("b", 1, 1000, ["turn"]))[0]?.item.id, "t1");
+});
+
+test("what others write to the stores' channel ends nobody, and only makes them look for work", async () => {
+  const url = server.emptyUrl();
+  const [a, b] = (await open(2, url)) as [Store, Store];
+  let looked = 0;
+  b.onWork("turn", () => looked++);
+  const channel = `"portico:${/search_path%3D(\w+)/.exec(url)?.[1]}"`;
+  const payloads = ["", "hello", "null", "7", '{"kinds":7}', '{"kinds":{"turn":1}}'];
+  for (const payload of payloads) server.sql(`NOTIFY ${channel}, '${payload}'`);
+  await until("b to have looked for each", () => looked >= payloads.length);
+  const before = looked;
+  await a.enqueue({ items: [turn("t1")] });
+  await until("b to hear of a's work", () => looked > before);
 });
 
 test("a limit is exact over all, and what is known to one is known to all", async () => {
@@ -165,6 +181,44 @@ test("a server that stays away: 503 in time, health says so, and all is well whe
   assert.ok((await store.health()).ok);
 });
 
+test("connections that have gone silent are given up for new ones", async () => {
+  const before = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    before.add(socket);
+    const onward = connect(server.port, "127.0.0.1");
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const)
+      one.on("error", () => {}).on("close", () => other.destroy());
+    socket.pipe(onward).pipe(socket);
+  }).listen(0, "127.0.0.1");
+  try {
+    await once(proxy, "listening");
+    const url = `${server.tcpUrl()}?query_timeout=500`.replace(
+      `:${server.port}/`,
+      `:${(proxy.address() as AddressInfo).port}/`,
+    );
+    // Making the tables may take longer than what is silence here.
+    await (await open(1, server.tcpUrl()))[0]?.close();
+    const store = openStore({ url, log: quietLog() });
+    stores.push(store);
+    for (const [what, work] of [
+      ["a write", () => store.kv.set("n", "k", 1)],
+      ["a read", () => store.kv.get("n", "k")],
+    ] as const) {
+      await until(`${what} before`, async () => work().then(() => true));
+      for (const socket of before) socket.unpipe().pause();
+      before.clear();
+      // several are pooled, each of which is given up by itself
+      await until(what, async () => work().then(() => true));
+    }
+    await until("its health", async () => (await store.health()).ok);
+  } finally {
+    proxy.close();
+  }
+});
+
 for (const [what, url, says] of [
   ["a wrong password", () => server.tcpUrl({ password: "guess" }), /refuses the user or its password/],
   ["a user that is not there", () => server.tcpUrl({ user: "nobody" }), /refuses the user or its password/],
@@ -172,6 +226,7 @@ for (const [what, url, says] of [
   ["TLS that the server does not have", () => `${server.tcpUrl()}?sslmode=verify-full`, /TLS failed/],
   // A name that none can be: known as such also where there is no network to ask.
   ["a host that is not there", () => "postgres://u:secret-word@host..invalid/db", /host is not known/],
+  ["a port where nobody listens", () => "postgres://u:secret-word@127.0.0.1:1/db", /nobody listens there/],
   ["no address", () => "postgres://u:secret-word@[/db", /cannot be read as an address/],
 ] as const) {
   test(`a gateway does not start with ${what} in store.url, and says so without the password`, async () => {

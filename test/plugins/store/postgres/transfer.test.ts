@@ -171,6 +171,26 @@ test("portico store migrate moves this home's store, and says what it moved", as
   assert.match(nowhere.stderr, /--to is no place/);
 });
 
+test("a source that somebody uses, or that holds nothing, is not moved", async () => {
+  for (const [name, from] of [
+    ["a file", fileUrl()],
+    ["PostgreSQL", server.emptyUrl()],
+  ] as const) {
+    const target = fileUrl();
+    const moved = () => portico(makeHome(), ["store", "migrate", "--from", from, "--to", target]);
+    await using(from, async (store) => {
+      await store.open();
+      assert.match((await moved()).stderr, "a gateway uses the source", name);
+      await store.kv.set("n", "k", 1);
+      await store.kv.delete("n", "k");
+    });
+    assert.match((await moved()).stderr, "nothing in the source", name);
+    assert.not.ok(existsSync(target.replace("file:", "")));
+    await fill(from);
+    assert.is((await moved()).code, 0, name);
+  }
+});
+
 test("a source that is not there is told, and neither made nor moved", async () => {
   const [missing, target] = [fileUrl(), fileUrl()];
   for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {

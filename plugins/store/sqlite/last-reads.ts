@@ -1,0 +1,28 @@
+/** What was read and has not changed since: for reads that are made again and again, as by those who watch a status. */
+import type { Query } from "../sql/operation.ts";
+import type { Connection } from "./connection.ts";
+
+/** Another number after every commit that was made over another connection, also by another process. */
+const ELSEWHERE: Query = { sql: "PRAGMA data_version", params: [], one: true };
+
+export class LastReads {
+  #connection: Connection | undefined;
+  #version: unknown;
+  readonly #results = new Map<string, unknown>();
+
+  /** Something is being written over this connection. */
+  forget(): void {
+    this.#results.clear();
+  }
+
+  /** `name`: what `look` looks for, which depends on nothing but the tables; without one it always looks. */
+  of<T>(connection: Connection, name: string | undefined, look: () => T): T {
+    if (name === undefined) return look();
+    const version = connection.execute(ELSEWHERE).rows[0]?.["data_version"];
+    if (connection !== this.#connection || version !== this.#version) this.forget();
+    this.#connection = connection;
+    this.#version = version;
+    if (!this.#results.has(name)) this.#results.set(name, look());
+    return this.#results.get(name) as T;
+  }
+}
