@@ -29,6 +29,7 @@ export class Board {
   #count = 0;
   #isFailing = false;
   #isNew = true;
+  #isClosed = false;
 
   constructor(options: BoardOptions) {
     this.#options = options;
@@ -37,15 +38,21 @@ export class Board {
   static readonly lookMs = LOOK_MS;
 
   put(message: Message): void {
-    if (this.#waiting.length >= MOST_WAITING) return; // whoever looks on misses some; nothing is kept up by them
+    if (this.#isClosed || this.#waiting.length >= MOST_WAITING) return; // whoever looks on misses some; nothing is kept up by them
     this.#waiting.push(message);
     this.#timer ??= setTimeout(() => void this.#write(), COLLECT_MS).unref();
   }
 
+  /** What was put up last is still written: the store outlives who needs it. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (this.#waiting.length > 0) await this.#write();
+  }
+
   /** Reads what others have put up since the last look, and takes own things down. */
   async look(): Promise<void> {
-    const { kv } = this.#options.store();
-    const keys = await this.#attempt(() => kv.list(NAMESPACE));
+    const keys = await this.#attempt(({ kv }) => kv.list(NAMESPACE));
     if (!keys) return;
     const now = new Set(keys);
     for (const key of this.#seen) if (!now.has(key)) this.#seen.delete(key);
@@ -56,12 +63,12 @@ export class Board {
     // What was said before this one came is not for it.
     for (const key of isFirst ? [] : fresh) {
       if (key.split(" ")[1] === this.#options.gateway) continue;
-      const messages = await this.#attempt(() => kv.get<Message[]>(NAMESPACE, key));
+      const messages = await this.#attempt(({ kv }) => kv.get<Message[]>(NAMESPACE, key));
       for (const message of messages ?? []) this.#options.hear(message);
     }
     while (this.#own[0] && this.#own[0].until < performance.now()) {
       const { key } = this.#own.shift()!;
-      await this.#attempt(() => kv.delete(NAMESPACE, key));
+      await this.#attempt(({ kv }) => kv.delete(NAMESPACE, key));
     }
   }
 
@@ -69,15 +76,17 @@ export class Board {
     this.#timer = undefined;
     const messages = this.#waiting;
     this.#waiting = [];
-    const store = this.#options.store();
-    const key = `${String(store.now()).padStart(14, "0")} ${this.#options.gateway} ${process.pid} ${++this.#count}`;
-    this.#own.push({ key, until: performance.now() + KEPT_MS });
-    await this.#attempt(() => store.kv.set(NAMESPACE, key, messages, { ttlMs: 4 * KEPT_MS }));
+    await this.#attempt(async (store) => {
+      const key = `${String(store.now()).padStart(14, "0")} ${this.#options.gateway} ${process.pid} ${++this.#count}`;
+      this.#own.push({ key, until: performance.now() + KEPT_MS });
+      await store.kv.set(NAMESPACE, key, messages, { ttlMs: 4 * KEPT_MS });
+    });
   }
 
-  async #attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  /** Nobody waits for what is tried here, and the store may be gone: in a stop, or for a moment while it is replaced. */
+  async #attempt<T>(work: (store: Store) => Promise<T>): Promise<T | undefined> {
     try {
-      const result = await work();
+      const result = await work(this.#options.store());
       this.#isFailing = false;
       return result;
     } catch (error) {

@@ -40,7 +40,10 @@ export default definePlugin({
             log: ctx.log,
           })
         : undefined;
-    if (board) ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, () => board.look());
+    if (board) {
+      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, () => board.look());
+      ctx.defer(() => board.close());
+    }
 
     ctx.provide("cluster", {
       tell(name, data) {

@@ -113,5 +113,6 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
   if (error.name === "AbortError") return error;
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(error.code ?? "");
   const reason = refused ? "" : ` (${error.message})`;
+  if (/certificate/.test(error.message)) return new GatewayError(`The gateway at ${base}: ${error.message}.`);
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
 }

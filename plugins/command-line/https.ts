@@ -1,33 +1,40 @@
 /** HTTPS takes time to load: it is only where the gateway speaks it. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
+import type { ClientRequestArgs, IncomingMessage } from "node:http";
 import { type RequestOptions, request } from "node:https";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
 import tls from "node:tls";
 
-/** Opens requests. With `cert`, a file, that very certificate is trusted beside the usual authorities. */
+const UNTRUSTED =
+  "its certificate is not trusted: give the gateway's --home, or its authority's file in NODE_EXTRA_CA_CERTS";
+
+/** Opens requests. With `cert`, a file, that very certificate is trusted, whoever signed it and however old it is. */
 export function requestTrusting(cert: string | undefined) {
-  const trust = trustOf(cert);
+  const own = cert === undefined ? undefined : read(cert);
   return (url: URL, options: RequestOptions, respond: (res: IncomingMessage) => void) =>
-    request(url, { ...options, ...trust }, respond);
+    request(url, { ...options, agent: undefined, createConnection: connectTrusting(own) }, respond);
 }
 
-/** What TLS is to believe: the usual authorities, and one certificate that lies on this machine. */
-function trustOf(file: string | undefined): RequestOptions {
-  if (file === undefined) return {};
-  const { text, own } = read(file);
-  return {
-    ca: [...tls.rootCertificates, text],
-    checkServerIdentity: (host, peer) =>
-      peer.fingerprint256 === own ? undefined : tls.checkServerIdentity(host, peer),
+/** Nothing is said before it is known who hears it. */
+function connectTrusting(own: string | undefined) {
+  return (options: ClientRequestArgs, done: (error: Error | null, socket: Duplex) => void): undefined => {
+    const { host, port, servername } = options as tls.ConnectionOptions;
+    const name = servername ?? (isIP(host ?? "") === 0 ? host : undefined);
+    const socket = tls.connect({ host, port, servername: name, rejectUnauthorized: false }, () => {
+      const isTrusted = socket.authorized || socket.getPeerCertificate().fingerprint256 === own;
+      if (isTrusted) done(null, socket);
+      else socket.destroy(new Error(`${UNTRUSTED} (${socket.authorizationError})`));
+    });
+    socket.once("error", (error) => done(error, socket));
   };
 }
 
 /** The gateway goes on with the certificate that it has while the file is broken; nobody can know it by that file. */
-function read(file: string): { text: string; own: string } {
+function read(file: string): string {
   try {
-    const cert = readFileSync(file);
-    return { text: cert.toString(), own: new X509Certificate(cert).fingerprint256 };
+    return new X509Certificate(readFileSync(file)).fingerprint256;
   } catch (cause) {
     const why = `${file} (gateway.tls.cert) is no certificate that can be read (${(cause as Error).message})`;
     throw new Error(`The gateway cannot be recognised: ${why}. Mend the file, and try again.`, { cause });

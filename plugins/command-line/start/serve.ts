@@ -17,13 +17,13 @@ export async function serve(program: Program, io: CommandIO, place: HomeOptions,
   const link = only === undefined ? await joinWorkers(process.env) : undefined;
   catchStrayErrors(program, () => gateway, link);
   const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
-  gateway = await program.start({
-    ...place,
-    only,
-    port,
-    link,
-    write: process.stdout.isTTY ? io.printLog : writeTogether(process.stdout, link !== undefined),
-  });
+  const write = process.stdout.isTTY ? io.printLog : writeTogether(process.stdout, link !== undefined);
+  try {
+    gateway = await program.start({ ...place, only, port, link, write });
+  } catch (error) {
+    link?.end();
+    throw error;
+  }
   if (part.started === undefined) {
     if (link) link.ready(bannerOf(gateway), gateway.accept);
     else io.print(bannerOf(gateway));

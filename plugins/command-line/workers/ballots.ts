@@ -3,7 +3,8 @@
  * everybody's, and so is silence.
  */
 
-const SILENCE_MS = 10_000;
+/** Longer than a stopped worker is left in its place: its successor votes. */
+const SILENCE_MS = 15_000;
 
 interface Ballot {
   votes: Set<number>;

@@ -12,6 +12,8 @@ export interface ProcessLink extends WorkerLink {
   ready(banner: string, take: (socket: Socket) => void): void;
   /** Further connections go to the others. */
   leave(): void;
+  /** Its start has failed: nothing here keeps the process any more. */
+  end(): void;
   /** Called once. */
   onStop(stop: (reason: string) => void): void;
 }
@@ -109,6 +111,7 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
       votes.delete(`${subject} ${id}`);
       decide?.(error);
     }
+    if (message.type === "ping") send({ type: "pong" });
     if (message.type === "granted") places.get(message.ref)?.();
     if (message.type === "stop") stop(message.reason);
   });
@@ -149,6 +152,10 @@ function createLink({ index, count, gateway, port, tokenIsNew }: Extract<ToWorke
       send({ type: "ready", banner });
     },
     leave: () => send({ type: "leaving" }),
+    end() {
+      stop = () => {};
+      if (process.connected) process.disconnect();
+    },
     agree: cast,
     onLook: (next) => void (look = next),
     onStop: (next) => void (stop = next),

@@ -23,6 +23,7 @@ export type ToPrimary =
   | { type: "ready"; banner: string }
   | { type: "taken"; ref: number }
   | { type: "leaving" }
+  | { type: "pong" }
   | { type: "post"; to: number; post: Post }
   | { type: "answer"; to: number; answer: Answer }
   | { type: "vote"; vote: Vote }
@@ -38,6 +39,7 @@ export type ToWorker =
   | { type: "look"; vote: Vote }
   | { type: "decided"; vote: Vote }
   | { type: "granted"; ref: number }
+  | { type: "ping" }
   | { type: "stop"; reason: string };
 
 /** An error on its way to another process. */

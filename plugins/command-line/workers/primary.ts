@@ -1,6 +1,6 @@
 /**
- * The process that runs the workers: it accepts the connections and hands them out in turn, replaces a worker that dies,
- * and passes messages on. It loads no gateway, so nothing in it can fail for long.
+ * The process that runs the workers: it accepts the connections and hands them out in turn, replaces a worker that dies or
+ * stands still, and passes messages on. It loads no gateway, so nothing in it can fail for long.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -9,9 +9,12 @@ import { listenError } from "portico";
 import { createBallots } from "./ballots.ts";
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 import { createPlaces } from "./places.ts";
+import { watchSilence } from "./silence.ts";
 
 /** Between two starts that both failed: whatever it is, it takes no core. */
 const LONGEST_PAUSE_MS = 10_000;
+/** Whoever has not taken a connection for this long stands still, as in a debugger: new ones go to the others. */
+const STILL_MS = 500;
 /** Beyond the workers' own time for a stop. */
 const SPARE_MS = 10_000;
 
@@ -40,6 +43,10 @@ interface Worker {
   arrived: boolean;
   /** Connections on their way to it. */
   handing: Map<number, Socket>;
+  /** When it took the last one, or got the first that is on its way. */
+  awaitedSince: number;
+  /** From when it was ready first: what a start does at once may take long. */
+  silence?: ReturnType<typeof watchSilence>;
 }
 
 export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
@@ -79,18 +86,26 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   server.on("error", (error) => log(`a connection could not be accepted: ${error.message}`));
   const { port } = server.address() as AddressInfo;
 
+  function isStill(index: number): boolean {
+    const { handing, awaitedSince } = workers.get(index) as Worker;
+    return handing.size > 0 && performance.now() - awaitedSince > STILL_MS;
+  }
+
   function hand(socket: Socket): void {
-    const able = ready();
+    const all = ready();
+    const moving = all.filter((index) => !isStill(index));
+    const able = moving.length > 0 ? moving : all;
     if (able.length === 0) {
       waiting.push(socket);
       return;
     }
     const index = able[turn++ % able.length] as number;
-    const { child, handing } = workers.get(index) as Worker;
+    const worker = workers.get(index) as Worker;
     const ref = ++connections;
-    handing.set(ref, socket);
+    if (worker.handing.size === 0) worker.awaitedSince = performance.now();
+    worker.handing.set(ref, socket);
     // kept until the worker has it: a worker that dies before that loses nothing
-    child.send({ type: "connection", ref } satisfies ToWorker, socket, { keepOpen: true }, () => {});
+    worker.child.send({ type: "connection", ref } satisfies ToWorker, socket, { keepOpen: true }, () => {});
   }
 
   function tellReady(): void {
@@ -102,9 +117,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   function start(index: number): void {
     const env = { ...process.env, [WORKER_VARIABLE]: String(index) };
     const child = fork(process.argv[1] as string, process.argv.slice(2), { env, serialization: "advanced" });
-    const worker = { child, ready: false, arrived: false, handing: new Map<number, Socket>() };
+    const worker: Worker = { child, ready: false, arrived: false, handing: new Map(), awaitedSince: 0 };
     workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
+      worker.silence?.heard();
       // What it said last may come after its end is known, when another one stands in its place, or none yet.
       if (workers.get(index) === worker) take(index, message);
     });
@@ -130,6 +146,14 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
     const worker = workers.get(index) as Worker;
     worker.ready = true;
     worker.arrived = true;
+    worker.silence = watchSilence({
+      pid: worker.child.pid,
+      ping: () => send(index, { type: "ping" }),
+      giveUp(why) {
+        log(`worker ${index + 1} ${why}: it is killed`);
+        worker.child.kill("SIGKILL");
+      },
+    });
     tellReady();
     if (banner === undefined) {
       banner = text;
@@ -142,9 +166,10 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   /** Our copy is closed; the connection is the worker's. */
   function handedOver(index: number, ref: number): void {
-    const { handing } = workers.get(index) as Worker;
-    handing.get(ref)?.destroy();
-    handing.delete(ref);
+    const worker = workers.get(index) as Worker;
+    worker.awaitedSince = performance.now();
+    worker.handing.get(ref)?.destroy();
+    worker.handing.delete(ref);
   }
 
   function leave(index: number): void {
@@ -154,10 +179,11 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 
   function lost(
     index: number,
-    { arrived: hasStarted, handing }: Worker,
+    { arrived: hasStarted, handing, silence }: Worker,
     code: number | null,
     signal: string | null,
   ): void {
+    silence?.end();
     workers.delete(index);
     places.leave(index);
     ballots.forget(index);

@@ -4,7 +4,7 @@ import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, type SpawnedGateway, spawnGateway, startGateway } from "../../support/gateway.ts";
 import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
-import { untilRight } from "../../support/until.ts";
+import { PATIENCE_MS, untilRight } from "../../support/until.ts";
 import { completion, json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
 import { ask, chat, times, watch } from "./scene.ts";
 
@@ -23,7 +23,7 @@ const config = () => {
     channels: {
       rpm: { ...to, models: ["rpm"], requestsPerMinute: 7 },
       tpm: { ...to, models: ["tpm"], tokensPerMinute: 500 },
-      places: { ...to, models: ["slow"], maxConcurrent: 2, queueTimeoutMs: 20_000 },
+      places: { ...to, models: ["slow"], maxConcurrent: 2, queueTimeoutMs: PATIENCE_MS },
       frail: { ...to, models: ["broken"] },
     },
     gateway: {
@@ -103,7 +103,11 @@ test("a cooldown that one has learned is soon known to all", async () => {
   await atAll(async ({ at }) => {
     for (let i = 0; i < 12; i++) await chat(at(0), "broken");
     await untilRight(
-      () => times(8, (i) => resting(i, at)),
+      async () => {
+        // So that it has not ended again before all were asked.
+        await chat(at(0), "broken");
+        return times(8, (i) => resting(i, at));
+      },
       (states) => states.every((state) => state === "resting"),
     );
   });

@@ -11,7 +11,7 @@ import { type InProcessGateway, packageDir, spawnGateway, startGateway } from ".
 import { porticoHere } from "../../support/portico.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
-import { until } from "../../support/until.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 
 const test = suite<{ gateway: InProcessGateway }>("hostile names and signals");
 test.before(async (context) => {
@@ -150,7 +150,7 @@ test("signals within a second are one, and the stream that runs ends; a later on
   await once(upstream, "listening");
   const { port } = upstream.address() as AddressInfo;
   const config = {
-    gateway: { port: 0, shutdownTimeoutMs: 20_000 },
+    gateway: { port: 0, shutdownTimeoutMs: PATIENCE_MS },
     channels: { up: { provider: "openai", baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: "k" } },
   };
   const [patient, hasty] = await Promise.all([spawnGateway({ config }), spawnGateway({ config })]);

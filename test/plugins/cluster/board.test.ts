@@ -1,0 +1,45 @@
+/** What gateways put up for each other, where one of them or its store ends. */
+import * as assert from "uvu/assert";
+import { Board } from "../../../plugins/cluster/board.ts";
+import type { Message } from "../../../plugins/cluster/messages.ts";
+import type { Store } from "../../../plugins/store/types.ts";
+import { quietLog } from "../../support/quiet-log.ts";
+import { test } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import { temporaryStore } from "../store/temporary-store.ts";
+
+const signal = (data: unknown): Message => ({ kind: "signal", name: "test", data });
+
+function boardOf(gateway: string, store: () => Store) {
+  const heard: Message[] = [];
+  const lines: unknown[][] = [];
+  const board = new Board({ store, gateway, hear: (message) => heard.push(message), log: quietLog(lines) });
+  return { board, heard, lines };
+}
+
+test("a store that is gone is told of, and ends nobody", async () => {
+  const { board, lines } = boardOf("one", () => {
+    throw new Error("The store service is not running");
+  });
+  board.put(signal(1));
+  await until("the attempt", () => lines.length > 0);
+  await board.look();
+  board.put(signal(2));
+  await board.close();
+  assert.is(lines.length, 1, "once");
+});
+
+test("what was put up just before the end is heard, and what comes after it is not", async () => {
+  const t = temporaryStore();
+  const [one, other] = [boardOf("one", () => t.store), boardOf("other", () => t.store)];
+  await other.board.look();
+  one.board.put(signal(1));
+  await one.board.close();
+  one.board.put(signal(2));
+  await one.board.close();
+  await other.board.look();
+  assert.equal(other.heard, [signal(1)]);
+  await t.remove();
+});
+
+test.run();

@@ -1,0 +1,83 @@
+/** Workers that cannot start end the gateway with the reason, or are tried again; one that stands still is replaced. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as assert from "uvu/assert";
+import { makeHome, spawnGateway } from "../../support/gateway.ts";
+import { portico } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { until, untilRight } from "../../support/until.ts";
+import { ask, chat, times, watch } from "./scene.ts";
+
+const test = suite("starts of workers");
+
+for (const [what, config, says] of [
+  ["an unknown key", { unheard: true }, /unheard is not a known key/],
+  ["a certificate that is not there", { gateway: { tls: { cert: "/no/cert", key: "/no/key" } } }, /gateway\.tls\.cert/],
+  ["an unset variable", { gateway: { bind: "${UNHEARD}" } }, /gateway\.bind.*UNHEARD/],
+] as const) {
+  test(`${what} ends the start, and is told once`, async () => {
+    const home = makeHome();
+    const gateway = { workers: 2, port: 0, ...("gateway" in config ? config.gateway : {}) };
+    writeFileSync(join(home, "portico.json"), JSON.stringify({ ...config, gateway }));
+    const { code, stderr } = await portico(home, ["start"]);
+    assert.is(code, 1);
+    assert.match(stderr, says);
+    assert.is(stderr.trim().split("\n").length, 1, stderr);
+  });
+}
+
+test("one that cannot be replaced for a while is tried until it can", async () => {
+  const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
+  try {
+    const file = join(gateway.home, "portico.json");
+    const running = async (): Promise<number[]> =>
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => pid);
+    const [, victim] = (await untilRight(running, (all) => all.length === 2)) as [number, number];
+    const good = readFileSync(file, "utf8");
+    writeFileSync(file, "{ broken");
+    process.kill(victim, "SIGKILL");
+    await until("a start that failed", () => /worker 2 has ended \(code 1\)/.test(gateway.output()));
+    writeFileSync(file, good);
+    await untilRight(running, (all) => all.length === 2 && !all.includes(victim));
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("one that is stopped is passed by, killed and replaced, and a save waits for its successor", async () => {
+  const gateway = await spawnGateway({ config: { gateway: { workers: 2 } } });
+  try {
+    const running = async (): Promise<number[]> =>
+      (await ask(gateway, "GET", "/kernel/status")).json.workers.running.map(({ pid }: { pid: number }) => pid);
+    const [one, still] = (await untilRight(running, (all) => all.length === 2)) as [number, number];
+    // one connection to each: what the stopped one has in its hands is cut when it goes
+    const held = await Promise.all(
+      [1, 2].map(async () => {
+        const feed = watch(gateway, "GET", "/events");
+        await feed.opened;
+        return feed;
+      }),
+    );
+    process.kill(still, "SIGSTOP");
+    const answered = () => ask(gateway, "GET", "/health").then(({ status }) => status === 200);
+    assert.equal(await times(4, answered), Array(4).fill(true), "those that it has not taken go to the other");
+    await untilRight(
+      () => portico(gateway.home, ["config", "set", "models.nick", "echo"]),
+      ({ code }) => code === 0,
+    );
+    assert.is(await Promise.race(held.map(({ end }) => end)), "cut");
+    const all = await untilRight(running, (now) => now.length === 2 && !now.includes(still));
+    assert.ok(all.includes(one), "the other lives");
+    assert.match(gateway.output(), /worker \d is stopped: it is killed/);
+    const nicks = await times(4, () => chat(gateway, "nick"));
+    assert.equal(
+      nicks.map(({ status }) => status),
+      Array(4).fill(200),
+    );
+    for (const { close } of held) close();
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test.run();
