@@ -31,7 +31,7 @@ export {
   type ResponseFormat,
   type ToolUse,
 } from "./kit/request/tools.ts";
-export { isWebUrl, readImage } from "./kit/request/images.ts";
+export { readImage, webImage } from "./kit/request/images.ts";
 export { parseDataUrl } from "./kit/request/data-url.ts";
 export { strictSchema } from "./kit/request/strict-schema.ts";
 export { hasForeignFields, withoutForeignFields } from "./kit/request/foreign-fields.ts";
@@ -42,7 +42,7 @@ export { fitToolNames, PLAIN_TOOL_NAME, type ToolNames, UNCHANGED_NAMES } from "
 export { API_ROUTES, forwardRoutes } from "./kit/forward-routes.ts";
 export { type Expiring, createRenewed } from "./kit/credentials/renewed.ts";
 export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-token.ts";
-export { optionalPackage } from "./kit/credentials/optional-package.ts";
+export { packageReason, optionalPackage } from "./kit/credentials/optional-package.ts";
 export { bearerHeaders, withHeaders } from "./kit/request/headers.ts";
 export { pathSegment, pathSegments } from "./kit/request/url-path.ts";
 
@@ -107,6 +107,7 @@ export { type ChunkWriter, createChunkWriter } from "./kit/stream/chunk-writer.t
 export { createBlockStream } from "./kit/stream/block-stream.ts";
 export { createDecoder } from "./kit/stream/decoder.ts";
 export { createFastPath } from "./kit/stream/fast-path.ts";
+export { literalOf, textIfAny } from "./kit/stream/literal.ts";
 
 // What went wrong at an upstream, as its caller and the router are told.
 export { cutShort, errorInResponse, notJson } from "./kit/response/errors-in-response.ts";

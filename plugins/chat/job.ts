@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Client, PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest, Usage } from "portico/chat";
+import type { TextSpan } from "./kit/stream/text-spans.ts";
 import type { RawBody } from "./openai/members.ts";
 
 export interface JobOptions {
@@ -165,8 +166,8 @@ export function clientDisconnected(): PorticoError {
 
 /** Takes the bytes of a streamed response. */
 export interface Sink {
-  /** False: hold on until `resume`. */
-  write(bytes: Buffer): boolean;
+  /** False: hold on until `resume`. `texts`: where in the bytes they stand, where that is known. */
+  write(bytes: Buffer, texts?: readonly TextSpan[]): boolean;
   end(): void;
   /** The response broke off after its first byte. */
   fail(error: PorticoError): void;

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { finished } from "node:stream/promises";
 import { createBrotliDecompress, createInflateRaw, createUnzip } from "node:zlib";
 import { egressError } from "./errors.ts";
 
@@ -38,17 +39,19 @@ async function decoded(message: IncomingMessage): Promise<Readable> {
       `The response's content encoding ${JSON.stringify(encoding)} is not understood.`,
     );
   }
-  const isRaw = encoding === "deflate" && (await isRawDeflate(message));
+  const first = await firstByte(message);
+  if (first === undefined) return message;
+  // Some servers take `deflate` at its word and leave out zlib's wrapping, whose first byte ends in 8.
+  const isRaw = encoding === "deflate" && (first & 0x0f) !== 8;
   const decoder = encoding === "br" ? createBrotliDecompress() : isRaw ? createInflateRaw() : createUnzip();
   message.on("error", (error) => decoder.destroy(error));
   return message.pipe(decoder);
 }
 
-/** Some servers take `deflate` at its word and leave out zlib's wrapping, whose first byte ends in 8. */
-async function isRawDeflate(message: IncomingMessage): Promise<boolean> {
-  await once(message, "readable");
+/** It stays where it is; undefined where there is none. All may have come by now, or have been cut off. */
+async function firstByte(message: IncomingMessage): Promise<number | undefined> {
+  await Promise.race([once(message, "readable"), finished(message, { cleanup: true })]);
   const first: Buffer | null = message.read(1);
-  if (first === null) return false;
-  message.unshift(first);
-  return (first[0]! & 0x0f) !== 8;
+  if (first !== null) message.unshift(first);
+  return first?.[0];
 }

@@ -8,7 +8,6 @@ import {
   hasContent,
   type ImagePart,
   isBrokenLoop,
-  isWebUrl,
   parseDataUrl,
   type Part,
   readConversation,
@@ -17,6 +16,7 @@ import {
   type Target,
   upstreamCallId,
   type UserTurn,
+  webImage,
 } from "portico/chat";
 
 export interface SystemText {
@@ -120,7 +120,8 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
 }
 
 async function imageSource(part: ImagePart, target: Target): Promise<Block> {
-  if (isWebUrl(part.url)) return { type: "url", url: part.url };
+  const url = webImage(part, target);
+  if (url !== undefined) return { type: "url", url };
   const { mediaType, base64 } = await readImage(part, target);
   if (!IMAGES.includes(mediaType))
     throw refused(`${part.path}.url`, `Claude takes images of type ${IMAGES.join(", ")}`);

@@ -5,7 +5,6 @@ import {
   filled,
   fitToolNames,
   functionTool,
-  isWebUrl,
   type Part,
   postJson,
   readConversation,
@@ -22,6 +21,7 @@ import {
   type ToolUse,
   type Turn,
   wantsUsage,
+  webImage,
   type WireRequest,
 } from "portico/chat";
 
@@ -139,7 +139,8 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
     case "text":
       return { type: "text", text: part.text };
     case "image": {
-      if (isWebUrl(part.url)) return { type: "image_url", image_url: part.url };
+      const url = webImage(part, target);
+      if (url !== undefined) return { type: "image_url", image_url: url };
       const { mediaType, base64 } = await readImage(part, target);
       return { type: "image_url", image_url: `data:${mediaType};base64,${base64}` };
     }

@@ -10,6 +10,7 @@ import {
   mendUsage,
   newCallId,
 } from "./completion.ts";
+import { literalOf } from "../kit/stream/literal.ts";
 import { type Fields, isObject } from "./fields.ts";
 
 export interface StreamOptions extends CompletionDefaults {
@@ -17,6 +18,8 @@ export interface StreamOptions extends CompletionDefaults {
   includeUsage: boolean;
   /** Keep the text, for events that tell of it. */
   capture?: boolean;
+  /** Tell where in the stream texts stand, for handlers that want to see them. */
+  tellTexts?: boolean;
 }
 
 interface ChoiceState {
@@ -196,7 +199,7 @@ export class ChunkMender {
     if (dropOthers(mended, "tool_calls")) changed = true;
     if (Array.isArray(mended["tool_calls"]) && mendCalls(mended["tool_calls"], state)) changed = true;
     if (index === 0 && this.#options.capture === true && typeof mended["content"] === "string") {
-      this.literal += JSON.stringify(mended["content"]).slice(1, -1);
+      this.literal += literalOf(mended["content"]);
     }
     const given = choice["finish_reason"];
     const reason = finishReason(given, state.calls > 0);

@@ -44,7 +44,7 @@ export class CommonEvents {
    * event as it goes out, where that differs.
    */
   learn(block: Buffer, choice: Fields, written?: Buffer): void {
-    if (choice["finish_reason"] !== null) return;
+    if (choice["finish_reason"] !== null || choice["logprobs"] != null) return;
     const delta = choice["delta"] as Fields;
     const field = onlyString(delta);
     const deltaAt = block.indexOf('"delta"');

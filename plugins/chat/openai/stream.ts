@@ -12,6 +12,9 @@ import {
   upstreamError,
   type Usage,
 } from "portico/chat";
+import { textIfAny } from "../kit/stream/literal.ts";
+import { Rewriting } from "../kit/stream/rewriting.ts";
+import { type TextSpan, TextSpans } from "../kit/stream/text-spans.ts";
 import type { MaskedStream } from "../secrets/masked-stream.ts";
 import { ChunkMender, type StreamOptions } from "./chunk-mender.ts";
 import { type Fields, isObject } from "./fields.ts";
@@ -35,6 +38,7 @@ export class OpenAiStream implements StreamDecoder {
   readonly #capture: boolean;
   readonly #mender: ChunkMender;
   readonly #common = new CommonEvents();
+  #texts: TextSpans | undefined;
   readonly #mask: MaskedStream | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -47,6 +51,7 @@ export class OpenAiStream implements StreamDecoder {
     this.#mask = mask;
     this.#capture = options.capture === true;
     this.#mender = new ChunkMender(options);
+    if (options.tellTexts === true) this.#texts = new TextSpans();
   }
 
   get usage(): Usage | undefined {
@@ -57,11 +62,12 @@ export class OpenAiStream implements StreamDecoder {
   }
   /** The text of the first choice so far, where `capture` was set. */
   get text(): string {
-    try {
-      return JSON.parse(`"${this.#mender.literal}"`) as string;
-    } catch {
-      return "";
-    }
+    return textIfAny(this.#mender.literal);
+  }
+
+  /** Where texts stand in what `push` gave last. Undefined where that is not known. */
+  takeTexts(): readonly TextSpan[] | undefined {
+    return this.#texts?.take();
   }
 
   push(bytes: Buffer): Buffer | undefined {
@@ -88,8 +94,7 @@ export class OpenAiStream implements StreamDecoder {
       const rest = Buffer.concat(this.#held);
       this.#held = [];
       this.#parser ??= this.#startParser();
-      const bytes = this.#pushParsed(rest);
-      if (bytes !== undefined) pieces.push(bytes);
+      addTo(pieces, this.#pushParsed(rest));
     }
     if (this.#parser !== undefined && !this.done && this.failure === undefined) {
       this.#parsed = [];
@@ -106,8 +111,7 @@ export class OpenAiStream implements StreamDecoder {
       pieces.push(this.#hide(Buffer.concat([this.#closing(), DONE])));
       this.done = true;
     }
-    const held = this.#mask?.end();
-    if (held !== undefined) pieces.push(held);
+    addTo(pieces, this.#mask?.end());
     return join(pieces);
   }
 
@@ -130,11 +134,11 @@ export class OpenAiStream implements StreamDecoder {
   }
 
   #startParser(): SseParser {
+    this.#texts = undefined;
     return createSseParser(
       (data, event) => {
         if (this.done) return;
-        const out = this.#event(data, event, false);
-        if (out !== undefined && out.length > 0) this.#parsed.push(out);
+        addTo(this.#parsed, this.#event(data, event, false));
       },
       (comment) => this.#parsed.push(Buffer.concat([Buffer.from(":"), comment, Buffer.from("\n\n")])),
     );
@@ -159,47 +163,39 @@ export class OpenAiStream implements StreamDecoder {
 
   /** Goes through the events of a read; the incomplete last one is held. False where the stream is over. */
   #blocks(bytes: Buffer, start: number, pieces: Buffer[]): boolean {
+    const out = new Rewriting(bytes, start);
+    /** What goes out before it. */
+    const before = pieces[0]?.length ?? 0;
     let at = start;
-    let passFrom = start;
     let common: CommonEvent | undefined;
-    while (at < bytes.length) {
+    while (at < bytes.length && !this.done) {
       common = common === undefined ? this.#common.match(bytes, at) : this.#common.matchNext(bytes, common);
       const end = common === undefined ? blockEnd(bytes, at) : common.pattern.eventEnd;
       if (end === -1) break;
       if (common !== undefined && this.#mayPass(common, bytes)) {
         const { stringStart, stringEnd } = common.pattern;
         if (this.#capture && common.text) this.#mender.literal += bytes.toString("utf8", stringStart, stringEnd);
+        const from = before + out.position(at);
         if (common.renamed !== undefined) {
-          if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
-          pieces.push(common.renamed.prefix, bytes.subarray(stringStart, stringEnd), common.renamed.suffix);
-          passFrom = end;
+          out.replace(at, stringStart, common.renamed.prefix);
+          out.replace(stringEnd, end, common.renamed.suffix);
         }
+        if (common.text) this.#texts?.add(from, before + out.position(end), bytes, stringStart, stringEnd);
       } else {
-        let out: Buffer | undefined;
         try {
-          out = this.#readBlock(bytes, at, end);
+          const mended = this.#readBlock(bytes, at, end);
+          if (mended !== undefined) out.replace(at, end, mended);
         } catch (error) {
-          if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
+          addTo(pieces, out.result(at));
           this.#fail(error, pieces.length > 0);
-          return false;
-        }
-        if (out !== undefined) {
-          if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
-          if (out.length > 0) pieces.push(out);
-          passFrom = end;
-        }
-        if (this.done) {
-          if (end > passFrom) pieces.push(bytes.subarray(passFrom, end));
           return false;
         }
       }
       at = end;
     }
-    if (at > passFrom) pieces.push(bytes.subarray(passFrom, at));
-    if (at < bytes.length) {
-      const out = this.#hold(bytes.subarray(at));
-      if (out !== undefined) pieces.push(out);
-    }
+    addTo(pieces, out.result(at));
+    if (this.done) return false;
+    if (at < bytes.length) addTo(pieces, this.#hold(bytes.subarray(at)));
     return true;
   }
 
@@ -235,8 +231,7 @@ export class OpenAiStream implements StreamDecoder {
     const out: Buffer[] = [];
     const parser = createSseParser((data, event) => {
       if (this.done) return;
-      const mended = this.#event(data, event, false);
-      if (mended !== undefined) out.push(mended);
+      addTo(out, this.#event(data, event, false));
     });
     parser.push(bytes.subarray(start, end));
     parser.end();
@@ -271,7 +266,8 @@ export class OpenAiStream implements StreamDecoder {
     if (verdict === "changed" || !plain) return encode(value);
     const choices = value["choices"] as Fields[];
     const written = verdict === "renamed" ? encode(value) : undefined;
-    if (block !== undefined && choices.length === 1) this.#common.learn(block, choices[0]!, written);
+    if (block !== undefined && choices.length === 1 && value["usage"] == null)
+      this.#common.learn(block, choices[0]!, written);
     return written;
   }
 
@@ -293,6 +289,10 @@ function blockEnd(bytes: Buffer, from: number): number {
 
 function encode(value: unknown): Buffer {
   return Buffer.from(`data: ${JSON.stringify(value)}\n\n`);
+}
+
+function addTo(pieces: Buffer[], bytes: Buffer | undefined): void {
+  if (bytes !== undefined && bytes.length > 0) pieces.push(bytes);
 }
 
 function join(pieces: Buffer[]): Buffer | undefined {

@@ -44,7 +44,9 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
   const { candidates, forced } = selectTargets(known);
   /** What a target gave whose filter has cut it; better than nothing. */
   let refused: ChatResponse | undefined;
-  for (const candidate of candidates) {
+  // by number: an iterator, and each of its results, would live as long as the request
+  for (let i = 0; i < candidates.length; i++) {
+    const candidate = candidates[i]!;
     const { channel } = candidate;
     const over = channel.overLimit();
     if (over !== undefined) {

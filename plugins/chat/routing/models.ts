@@ -40,6 +40,8 @@ export function createListings(options: ListingOptions) {
   const kept = new WeakMap<Channel, Kept>();
 
   function of(channel: Channel): Listing | Promise<Listing> {
+    // one that asks other models knows its own: nothing is fetched, and a change of the configuration shows at once
+    if (options.provider(channel.config.provider)?.composite === true) return ask(channel).catch(() => "unknown");
     let entry = kept.get(channel);
     if (entry !== undefined && entry.until > options.now()) return entry.listing;
     if (entry?.asking !== undefined) return entry.until > 0 ? entry.listing : entry.asking;

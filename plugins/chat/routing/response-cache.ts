@@ -123,12 +123,12 @@ function recorded(source: ResponseStream, keep: (bytes: Buffer, told: Kept["told
   return onTopOf(source, {
     start: (sink) =>
       source.start({
-        write(bytes) {
+        write(bytes, texts) {
           size += bytes.length;
           if (size > MOST_BYTES_OF_ONE) parts = undefined;
           // A copy: the bytes may lie in a buffer that is used again.
           parts?.push(Buffer.from(bytes));
-          return sink.write(bytes);
+          return sink.write(bytes, texts);
         },
         end() {
           const { usage, finishReason, text } = source;

@@ -12,6 +12,8 @@ const SHORTEST = 6;
 const SHORTEST_IN_CONTENT = 8;
 /** Where letters and digits are escaped as well. */
 const WRITTEN_OUT = ["\\u00", "\\x", "\\u{", "&#", "%6", "%7"];
+/** What those begin with: mostly none of them is there, and three searches do. */
+const SIGNS = ["\\", "&", "%"];
 /** A cause of a cause of a cause: no error has more that say something. */
 const DEPTH = 5;
 
@@ -82,7 +84,7 @@ export class SecretMask {
     // Quicker than to look through the bytes for each.
     const text = latin1 ?? bytes.toString("latin1");
     for (const needle of this.#needles) if (text.includes(needle)) return true;
-    return WRITTEN_OUT.some((sign) => text.includes(sign));
+    return SIGNS.some((sign) => text.includes(sign)) && WRITTEN_OUT.some((writing) => text.includes(writing));
   }
 
   /** The same error, without secrets in whatever of it may be shown or logged. */

@@ -1,14 +1,15 @@
 /** `message:streaming` for chunks in OpenAI's form: their texts are put together for handlers, and go out as they leave them. */
 import type { ChatChunk } from "portico/chat";
-import { EventPattern } from "../kit/stream/event-pattern.ts";
+import { textOf } from "../kit/stream/literal.ts";
+import { saysOnlyText } from "../openai/read-chunks.ts";
+import { Rewriting } from "../kit/stream/rewriting.ts";
+import type { TextSpan } from "../kit/stream/text-spans.ts";
 import type { Edit, StreamEditor } from "./edited-stream.ts";
+import { TextFinder } from "./text-finder.ts";
 
 const COLON = 58;
 const DATA = "data: ";
 const BLANK_LINE = Buffer.from("\n\n");
-const CONTENT = Buffer.from('"content"');
-/** The strings of a run, one behind the other, to be decoded at once: each by itself would take longer. */
-const STRINGS = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Events that follow each other in what is pushed: their texts are one to the handlers. */
 interface Piece {
@@ -25,124 +26,91 @@ export class ChunkEditor implements StreamEditor {
   readonly #edit: Edit;
   readonly #finished = new Set<number>();
   readonly #seen = new Map<number, ChatChunk>();
-  #pattern: EventPattern | undefined;
+  /** Of the texts that nobody has told of. */
+  readonly #finder = new TextFinder();
 
   constructor(edit: Edit) {
     this.#edit = edit;
   }
 
-  async push(bytes: Buffer): Promise<Buffer> {
-    const out: Buffer[] = [];
+  async push(bytes: Buffer, told?: readonly TextSpan[]): Promise<Buffer> {
+    const out = new Rewriting(bytes);
     let piece: Piece | undefined;
+    let next = 0;
     for (let at = 0; at < bytes.length; ) {
-      const run = this.#run(bytes, at);
-      if (run !== undefined) {
-        piece ??= { from: at, end: at, text: "", first: undefined };
-        piece.text += run.text;
-        at = piece.end = run.end;
+      const span = told === undefined ? this.#finder.spanAt(bytes, at) : told[next];
+      if (span?.from === at) {
+        next++;
+        piece = withMore(piece, span.from, span.end, textOf(span.literal));
+        at = span.end;
         continue;
       }
       const event = eventAt(bytes, at);
-      const { chunk, end, done } = event;
-      // One with nothing but text is the first of a run.
-      if (chunk !== undefined && this.#learn(event.bytes, chunk)) continue;
-      if (piece !== undefined) out.push(await this.#offerPiece(piece, bytes, endsText(event)));
-      const text = chunk && textOf(chunk);
-      piece = text === undefined ? undefined : { from: at, end, text, first: chunk };
-      at = end;
+      const { chunk, end } = event;
+      if (chunk !== undefined && saysOnlyText(chunk)) {
+        this.#seen.set(0, chunk);
+        if (told === undefined) this.#finder.learn(bytes.subarray(at, end));
+        piece = withMore(piece, at, end, chunk.choices[0]!.delta.content as string);
+        at = end;
+        continue;
+      }
+      if (piece !== undefined) this.#put(piece, await this.#offer(piece.text, endsText(event), 0), out);
+      piece = chunk && pieceOf(chunk, at, end);
       if (piece !== undefined) this.#seen.set(0, chunk!);
-      else if (chunk !== undefined) out.push(...(await this.#changed(event.bytes, chunk)));
-      else out.push(done ? await this.end() : NOTHING, event.bytes);
+      else if (chunk !== undefined) await this.#change(chunk, at, end, out);
+      else if (event.done) out.replace(at, at, await this.end());
+      at = end;
     }
-    if (piece !== undefined) out.push(await this.#offerPiece(piece, bytes, false));
-    return joined(out, bytes);
+    if (piece !== undefined) this.#put(piece, await this.#offer(piece.text, false, 0), out);
+    return out.result();
   }
 
   /** What handlers still hold back of choices that never finished. */
   async end(): Promise<Buffer> {
     const out: Buffer[] = [];
-    for (const choice of this.#seen.keys()) out.push(await this.#last(choice));
-    return Buffer.concat(out);
+    for (const choice of this.#seen.keys()) if (!this.#finished.has(choice)) out.push(await this.#last(choice));
+    return out.length === 0 ? NOTHING : Buffer.concat(out);
   }
 
-  /** As many events as differ from a learned one in their text only. */
-  #run(bytes: Buffer, from: number): { end: number; text: string } | undefined {
-    const pattern = this.#pattern;
-    if (pattern === undefined || !pattern.match(bytes, from)) return undefined;
-    let end = from;
-    let length = 0;
-    do {
-      const { stringStart, stringEnd } = pattern;
-      if (length + stringEnd - stringStart > STRINGS.length) break;
-      for (let at = stringStart; at < stringEnd; at++) STRINGS[length++] = bytes[at]!;
-      end = pattern.eventEnd;
-    } while (pattern.matchNext(bytes));
-    // What finds no place there by itself is a run of one.
-    const { stringStart, stringEnd, eventEnd } = pattern;
-    const text = end === from ? bytes.toString("utf8", stringStart, stringEnd) : STRINGS.toString("utf8", 0, length);
-    return { end: end === from ? eventEnd : end, text: JSON.parse(`"${text}"`) as string };
-  }
-
-  async #offerPiece({ from, end, text, first }: Piece, bytes: Buffer, final: boolean): Promise<Buffer> {
-    const edited = text === "" && !final ? "" : await this.#offer(text, final, 0);
-    if (edited === text) return bytes.subarray(from, end);
-    if (first === undefined) return edited === "" ? NOTHING : eventOf(this.#seen.get(0)!, 0, edited);
-    first.choices[0]!.delta.content = edited;
-    return encode(first);
-  }
-
-  async #offer(text: string, final: boolean, choice: number): Promise<string> {
+  /** What goes out in place of the text. No promise of its own: each one on the way is a good part of what a call costs. */
+  #offer(text: string, final: boolean, choice: number): Promise<string> | string {
     if (final) this.#finished.add(choice);
-    const edited = await this.#edit(text, final, choice);
-    if (choice === 0) this.text += edited;
-    return edited;
+    return text === "" && !final ? text : this.#edit(text, final, choice);
   }
 
-  async #changed(event: Buffer, chunk: ChatChunk): Promise<Buffer[]> {
-    const out: Buffer[] = [];
+  #put({ from, end, text, first }: Piece, edited: string, out: Rewriting): void {
+    this.text += edited;
+    if (edited === text) return;
+    if (first !== undefined) first.choices[0]!.delta.content = edited;
+    const empty = first === undefined && edited === "";
+    out.replace(from, end, empty ? NOTHING : encode(first ?? eventOf(this.#seen.get(0)!, 0, edited)));
+  }
+
+  async #change(chunk: ChatChunk, from: number, end: number, out: Rewriting): Promise<void> {
     let changed = false;
-    for (const choice of chunk.choices ?? []) {
-      const { index, delta } = choice;
+    for (const { index, delta, finish_reason } of chunk.choices ?? []) {
       this.#seen.set(index, chunk);
-      const final = choice.finish_reason != null;
+      const final = finish_reason != null && !this.#finished.has(index);
       if (typeof delta.content === "string" && delta.content !== "") {
-        const edited = await this.#offer(delta.content, final && !this.#finished.has(index), index);
-        if (edited !== delta.content) {
-          delta.content = edited;
-          changed = true;
-        }
-      }
-      if (final) out.push(await this.#last(index));
+        const edited = await this.#offer(delta.content, final, index);
+        if (index === 0) this.text += edited;
+        changed ||= edited !== delta.content;
+        delta.content = edited;
+      } else if (final) out.replace(from, from, await this.#last(index));
     }
-    out.push(changed ? encode(chunk) : event);
-    return out;
+    if (changed) out.replace(from, end, encode(chunk));
   }
 
   async #last(choice: number): Promise<Buffer> {
-    if (this.#finished.has(choice)) return NOTHING;
     const rest = await this.#offer("", true, choice);
-    return rest === "" ? NOTHING : eventOf(this.#seen.get(choice)!, choice, rest);
-  }
-
-  /** True where the event has become the pattern of those to come. */
-  #learn(event: Buffer, chunk: ChatChunk): boolean {
-    const [first, ...others] = chunk.choices ?? [];
-    if (first === undefined || others.length > 0 || first.index !== 0 || first.finish_reason != null) return false;
-    if (typeof first.delta.content !== "string" || Object.keys(first.delta).length !== 1) return false;
-    // What a changed text goes out with has no place for them.
-    if (chunk.usage != null) return false;
-    const pattern = EventPattern.of(event, CONTENT, "none", Math.max(0, event.indexOf('"delta"')));
-    if (!pattern?.match(event, 0)) return false;
-    this.#pattern = pattern;
-    this.#seen.set(0, chunk);
-    return true;
+    if (choice === 0) this.text += rest;
+    return rest === "" ? NOTHING : encode(eventOf(this.#seen.get(choice)!, choice, rest));
   }
 }
 
 const NOTHING = Buffer.alloc(0);
 
 interface StreamEvent {
-  bytes: Buffer;
   end: number;
   /** It is the mark of the stream's end. */
   done: boolean;
@@ -157,15 +125,22 @@ function eventAt(bytes: Buffer, at: number): StreamEvent {
   const data = bytes[at] === COLON ? "" : bytes.toString("utf8", at + DATA.length, end);
   const done = data.startsWith("[DONE]");
   const chunk = data === "" || done ? undefined : (JSON.parse(data) as ChatChunk);
-  return { bytes: bytes.subarray(at, end), end, done, chunk };
+  return { end, done, chunk };
+}
+
+function withMore(piece: Piece | undefined, from: number, end: number, text: string): Piece {
+  if (piece === undefined) return { from, end, text, first: undefined };
+  piece.text += text;
+  piece.end = end;
+  return piece;
 }
 
 /** Of one that has text of the first choice, and goes on. */
-function textOf({ choices }: ChatChunk): string | undefined {
-  const [first, ...others] = choices ?? [];
+function pieceOf(chunk: ChatChunk, from: number, end: number): Piece | undefined {
+  const [first, ...others] = chunk.choices ?? [];
   if (first?.index !== 0 || others.length > 0 || first.finish_reason != null) return undefined;
   const { content } = first.delta;
-  return typeof content === "string" && content !== "" ? content : undefined;
+  return typeof content === "string" && content !== "" ? { from, end, text: content, first: chunk } : undefined;
 }
 
 /** No more text of the first choice comes: what stands before the event is its last piece. */
@@ -175,20 +150,8 @@ function endsText({ done, chunk }: StreamEvent): boolean {
   return first?.finish_reason != null && !first.delta.content;
 }
 
-/** The parts one behind the other: the bytes themselves where nothing of them was changed. */
-function joined(parts: readonly Buffer[], bytes: Buffer): Buffer {
-  let at = bytes.byteOffset;
-  for (const { buffer, byteOffset, length } of parts) {
-    if (length === 0) continue;
-    if (buffer !== bytes.buffer || byteOffset !== at) return Buffer.concat(parts);
-    at += length;
-  }
-  return at === bytes.byteOffset + bytes.length ? bytes : Buffer.concat(parts);
-}
-
-function eventOf(like: ChatChunk, index: number, content: string): Buffer {
-  const { id, object, created, model } = like;
-  return encode({ id, object, created, model, choices: [{ index, delta: { content }, finish_reason: null }] });
+function eventOf({ id, object, created, model }: ChatChunk, index: number, content: string): ChatChunk {
+  return { id, object, created, model, choices: [{ index, delta: { content }, finish_reason: null }] };
 }
 
 function encode(chunk: ChatChunk): Buffer {

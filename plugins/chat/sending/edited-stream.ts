@@ -1,5 +1,6 @@
 /** `message:streaming`: handlers see the text of a stream as it flows, and may change it or hold it back for a while. */
 import type { ResponseStream, Sink } from "../job.ts";
+import type { TextSpan } from "../kit/stream/text-spans.ts";
 import { onTopOf } from "../response-streams.ts";
 
 /** Gives the text that goes out in place of this one. `final`: no more comes for this choice. */
@@ -8,11 +9,17 @@ export type Edit = (text: string, final: boolean, choice: number) => Promise<str
 /** So many reads may wait for handlers before the upstream is slowed. */
 const WAITING_READS = 16;
 
+/** What a source writes at once. */
+interface Read {
+  bytes: Buffer;
+  texts: readonly TextSpan[] | undefined;
+}
+
 /** Makes a stream's bytes into those that go out. */
 export interface StreamEditor {
   /** Of the first choice, as it went out. */
   readonly text: string;
-  push(bytes: Buffer): Promise<Buffer>;
+  push(bytes: Buffer, texts?: readonly TextSpan[]): Promise<Buffer>;
   end(): Promise<Buffer>;
 }
 
@@ -22,7 +29,7 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
   return onTopOf(source, {
     text: () => editor.text,
     start(sink) {
-      const waiting: Buffer[] = [];
+      const waiting: Read[] = [];
       let ended: (() => void) | undefined;
       let running = false;
       let over = false;
@@ -31,9 +38,10 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
         try {
           while (waiting.length > 0 && !over) {
             // what came while handlers were busy is one piece to them
-            const bytes = waiting.length === 1 ? waiting[0]! : Buffer.concat(waiting);
+            const { bytes, texts } = waiting.length === 1 ? waiting[0]! : joined(waiting);
             waiting.length = 0;
-            await send(sink, await editor.push(bytes));
+            const full = send(sink, await editor.push(bytes, texts));
+            if (full !== undefined) await full;
             if (waiting.length === 0 && ended === undefined) source.resume();
           }
           if (ended !== undefined && !over) {
@@ -52,8 +60,8 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
         if (!running && !over) void run();
       };
       source.start({
-        write(bytes) {
-          waiting.push(bytes);
+        write(bytes, texts) {
+          waiting.push({ bytes, texts });
           go();
           return waiting.length < WAITING_READS;
         },
@@ -73,7 +81,20 @@ export function throughEditor(source: ResponseStream, editor: StreamEditor): Res
       source.resume();
     },
   });
-  async function send(sink: Sink, bytes: Buffer): Promise<void> {
-    if (bytes.length > 0 && !sink.write(bytes)) await new Promise<void>((resolve) => (wake = resolve));
+  /** A promise where the sink must be waited for. */
+  function send(sink: Sink, bytes: Buffer): Promise<void> | undefined {
+    if (bytes.length === 0 || sink.write(bytes)) return undefined;
+    return new Promise((resolve) => (wake = resolve));
   }
+}
+
+function joined(reads: readonly Read[]): Read {
+  const bytes = Buffer.concat(reads.map((read) => read.bytes));
+  let before = 0;
+  const texts = reads.map(({ bytes, texts }) => {
+    const shift = before;
+    before += bytes.length;
+    return texts?.map(({ from, end, literal }) => ({ from: from + shift, end: end + shift, literal }));
+  });
+  return { bytes, texts: texts.every((known) => known !== undefined) ? texts.flat() : undefined };
 }

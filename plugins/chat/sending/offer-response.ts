@@ -33,12 +33,13 @@ export async function offerResponse(events: Emitter, job: Job, response: ChatRes
 
 /** `message:streaming` for the pieces of a stream. */
 export function editOf(events: Emitter, job: Job) {
-  return async (text: string, final: boolean, choice: number): Promise<string> => {
+  return (text: string, final: boolean, choice: number): Promise<string> => {
     const streamId = choice === 0 ? job.requestId : `${job.requestId}#${choice}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
-    const result = await events.emit("message:streaming", context, { sessionKey: job.sessionKey });
-    if (result.refusal) throw result.refusal;
-    return result.context.text;
+    return events.emit("message:streaming", context, { sessionKey: job.sessionKey }).then(({ refusal, context }) => {
+      if (refusal) throw refusal;
+      return context.text;
+    });
   };
 }
 

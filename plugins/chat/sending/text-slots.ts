@@ -16,7 +16,7 @@ export interface TextSlot {
 
 /** Those of a whole response. What tells a changed text a second time, word by word, goes. */
 export function slotsOfResponse(response: Members): TextSlot[] {
-  const slots = objectsIn(response.choices).flatMap((choice, key) => slotAt(choice, "text", key));
+  const slots = objectsIn(response.choices).flatMap((choice, key) => slotsOfChoice(choice, "message", key));
   const [own] = slotAt(response, "text", 0);
   if (own === undefined) return slots;
   const { set } = own;
@@ -39,8 +39,14 @@ export function slotsOfEvent(event: Members): TextSlot[] {
   if (event.type === "transcript.text.segment") return slotAt(event, "text", 1);
   return objectsIn(event.choices).flatMap((choice) => {
     const key = typeof choice.index === "number" ? choice.index : 0;
-    return slotAt(choice, "text", key).map((slot) => ({ ...slot, last: choice.finish_reason != null }));
+    return slotsOfChoice(choice, "delta", key).map((slot) => ({ ...slot, last: choice.finish_reason != null }));
   });
+}
+
+/** Some servers answer a text completion in chat's form: that is a text of its own, should both be there. */
+function slotsOfChoice(choice: Members, chat: "message" | "delta", key: number): TextSlot[] {
+  const spoken = objectsIn([choice[chat]]).flatMap((message) => slotAt(message, "content", -1 - key));
+  return [...slotAt(choice, "text", key), ...spoken];
 }
 
 function slotAt(object: Members, name: string, key: number): TextSlot[] {

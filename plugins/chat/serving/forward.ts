@@ -1,6 +1,13 @@
 /** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies go through as they are. */
 import { type Call, PorticoError } from "portico";
-import type { ApiRoute, ChatProvider, ForwardRequest, Usage, WireRequest } from "portico/chat";
+import {
+  type ApiRoute,
+  type ChatProvider,
+  type ForwardRequest,
+  type Usage,
+  upstreamError,
+  type WireRequest,
+} from "portico/chat";
 import type { Channel } from "../routing/channel.ts";
 import { type ChatResponse, clientDisconnected, Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
@@ -116,20 +123,28 @@ function forwarder(
     return { name, defaultBaseUrl, wire: { encode, error, credential } };
   }
   const fields = request.fields?.(text);
-  if (fields === undefined || request.stream) return { name, complete: async () => untranslated(name, request.stream) };
+  const { stream } = request;
+  if (fields === undefined || (stream && form.decoder === undefined))
+    return { name, complete: async () => untranslated(name, stream) };
   return {
     name,
     defaultBaseUrl,
     wire: {
       encode: (_, target) => form.encode({ ...fields, model: target.model }, target),
-      // Whoever reads it takes any JSON.
-      decode: (body, sent, target) =>
-        form.decode(body, sent, target) as unknown as ReturnType<NonNullable<typeof wire.decode>>,
+      decode(body, sent, target) {
+        const decoded = form.decode(body, sent, target);
+        if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);
+        // Whoever reads it takes any JSON.
+        return decoded as unknown as ReturnType<NonNullable<typeof wire.decode>>;
+      },
+      decoder: form.decoder,
       error,
       credential,
     },
   };
 }
+
+const NO_STREAM = "The upstream answered no stream where one was asked for.";
 
 /** The error of a channel that has no such route; it names those whose provider does. */
 export function unsupported(

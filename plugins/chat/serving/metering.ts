@@ -39,19 +39,30 @@ export function meterFor(meters: readonly ChatMeter[], job: Job, log: Logger, op
     };
     let counted: Promise<unknown> | undefined;
     for (const meter of meters) {
-      // The response is there: nobody shall lose it over its counting.
-      const failed = (error: unknown) => log.error({ err: error, meter: meter.name }, "a meter failed");
-      try {
-        const counting = meter.finished(record);
-        if (!(counting instanceof Promise)) continue;
-        const safe = counting.catch(failed);
-        counted = counted === undefined ? safe : Promise.all([counted, safe]);
-      } catch (error) {
-        failed(error);
-      }
+      const counting = tell(meter, record, log);
+      if (counting !== undefined) counted = counted === undefined ? counting : Promise.all([counted, counting]);
     }
     return counted;
   };
+}
+
+/** The response is there: nobody shall lose it over its counting. */
+function tell(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
+  try {
+    const counting = meter.finished(record);
+    return counting instanceof Promise ? safe(counting, meter, log) : undefined;
+  } catch (error) {
+    failed(error, meter, log);
+    return undefined;
+  }
+}
+
+function safe(counting: Promise<unknown>, meter: ChatMeter, log: Logger): Promise<unknown> {
+  return counting.catch((error: unknown) => failed(error, meter, log));
+}
+
+function failed(error: unknown, { name }: ChatMeter, log: Logger): void {
+  log.error({ err: error, meter: name }, "a meter failed");
 }
 
 /** The usage of a whole response, as the upstream gave it. */

@@ -1,7 +1,7 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
 import { type Client, didYouMean, isPorticoError, PorticoError } from "portico";
 import type { ModelEntry } from "../routing/models.ts";
-import { candidatesOf } from "../routing/router.ts";
+import { type Candidate, candidatesOf } from "../routing/router.ts";
 import { type Endpoint, mayUse, usable } from "./access.ts";
 
 /** All that a client may use. */
@@ -22,10 +22,18 @@ export async function oneModel(endpoint: Endpoint, client: Client, path: string)
   const id = decoded(path);
   const allowed = await mayUse(endpoint, client, id);
   const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
-  if (first === undefined) throw await withNearest(endpoint, client, notFound(id));
+  if (first === undefined || !(await isThere(endpoint, first))) throw await withNearest(endpoint, client, notFound(id));
   const listed = (await endpoint.models()).find((model) => model.id === id);
   const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
   return listed ?? { id, object: "model", created, owned_by: first.channel.name };
+}
+
+/** A channel may have more than it lists; one that asks other models (the agent) refuses what it does not list. */
+async function isThere({ engine }: Endpoint, { channel, model }: Candidate): Promise<boolean> {
+  const provider = engine.provider(channel.config.provider);
+  if (provider?.composite !== true || model === provider.builtinChannel) return true;
+  const listing = await engine.routing.listing(channel);
+  return listing === "unknown" || listing.includes(model);
 }
 
 /** The same error; one of an unknown model with the nearest that the client may use. */
@@ -34,10 +42,22 @@ export async function withNearest(endpoint: Endpoint, client: Client, error: unk
     return error;
   const { model, ...details } = error.details;
   const ids = (await usableModels(endpoint, client)).flatMap(({ id }) => [id, id.slice(id.indexOf("/") + 1)]);
-  const nearest = didYouMean(String(model).slice(0, 200), new Set(ids));
+  const asked = String(model).slice(0, 200);
+  const nearest = didYouMean(asked, new Set(ids)) ?? (await underNearestChannel(endpoint, client, asked));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
   return new PorticoError("model_not_found", `${message}${hint}`, { status, type, param, details });
+}
+
+/** A channel may take what it does not list: then its name alone can be mistyped. */
+async function underNearestChannel(endpoint: Endpoint, client: Client, asked: string): Promise<string | undefined> {
+  const { routing } = endpoint.engine;
+  const slash = asked.indexOf("/");
+  const name = slash > 0 ? didYouMean(asked.slice(0, slash), new Set(routing.channels().keys())) : undefined;
+  if (name === undefined) return undefined;
+  const id = `${name}${asked.slice(slash)}`;
+  const [first] = (await mayUse(endpoint, client, id)) ? await candidatesOf(routing, id) : [];
+  return first !== undefined && (await isThere(endpoint, first)) ? id : undefined;
 }
 
 function notFound(id: string): PorticoError {

@@ -25,7 +25,7 @@ export interface Incoming {
   raw?: RawBody | undefined;
   /** The caller's own request, where it is in another form that a provider may speak too. */
   native?: NativeRequest;
-  /** The response will be translated: it must be there as a whole, and be a response in OpenAI's form. */
+  /** The response will be translated: a whole one must be read before it goes on. */
   translated?: boolean;
   /** What the translation left out. */
   dropped?: readonly string[];
@@ -120,9 +120,8 @@ async function offer(events: Emitter, job: Job): Promise<string | string[]> {
 function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
   // What hooks pushed goes into the response, which must then be in our own form.
   if (pushed.length > 0) job.native = undefined;
-  job.capture = incoming.translated === true;
   // Where nobody has to look into the response.
-  job.mayPassRaw = !incoming.stream && pushed.length === 0;
+  job.mayPassRaw = !incoming.stream && incoming.translated !== true && pushed.length === 0;
 }
 
 function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed: string[]): void {
@@ -135,10 +134,8 @@ function endOf({ events, engine, meters }: Endpoint, job: Job, asked: boolean): 
   const reports = asked && events.hasListeners("chat:response");
   const sent = events.hasListeners("message:sent");
   job.leaves = watchesSending(events);
-  if (reports || sent || job.leaves) {
-    job.capture = true;
-    job.mayPassRaw = false;
-  }
+  if (reports || sent) job.capture = true;
+  if (reports || sent || job.leaves) job.mayPassRaw = false;
   // What handlers see and change is in our own form.
   if (job.leaves) job.native = undefined;
   return new JobEnd(

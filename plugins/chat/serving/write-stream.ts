@@ -92,9 +92,15 @@ function passing(out: ResponseWriter, translator: StreamTranslator): Sink {
 
 function translating(out: ResponseWriter, translator: StreamTranslator, broken: (error: unknown) => void): Sink {
   let text = "";
-  const parser = readChunks((chunk) => {
-    text += translator.chunk(chunk);
-  });
+  const parser = readChunks(
+    (chunk) => {
+      text += translator.chunk(chunk);
+    },
+    translator.text &&
+      ((more) => {
+        text += translator.text!(more);
+      }),
+  );
   return {
     write(bytes) {
       text = "";

@@ -7,7 +7,7 @@ import * as assert from "uvu/assert";
 import { startEgressProxy } from "../../../plugins/egress/proxies/proxy.ts";
 import { createGuard } from "../../../plugins/egress/policy.ts";
 import type { EgressProxy } from "../../../plugins/egress/types.ts";
-import { until } from "../../support/until.ts";
+import { PATIENCE_MS, until } from "../../support/until.ts";
 
 const test = suite("egress proxy");
 const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
@@ -31,7 +31,7 @@ test.before(async () => {
     resolve: async (name) => (answers[name] === undefined ? [] : [{ address: answers[name], family: 4 }]),
     ownPorts: () => [],
   });
-  proxy = await startEgressProxy({ guard, connectTimeoutMs: 2000 });
+  proxy = await startEgressProxy({ guard, connectTimeoutMs: PATIENCE_MS });
 });
 test.after.each(async () => {
   for (const socket of opened) socket.destroy();
@@ -127,7 +127,7 @@ test("goes through a further proxy, by address and with its credentials", async 
   const usual = proxy;
   try {
     for (const proxyUrl of [usual.url, httpUrl]) {
-      proxy = await startEgressProxy({ guard, proxyUrl, connectTimeoutMs: 2000 });
+      proxy = await startEgressProxy({ guard, proxyUrl, connectTimeoutMs: PATIENCE_MS });
       const { code, socket } = await ask("pub.test", port);
       assert.is(code, 0, proxyUrl);
       const echoed = once(socket, "data");

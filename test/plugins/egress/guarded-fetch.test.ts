@@ -55,6 +55,13 @@ test("fetches, once resolved and with the URL's host", async () => {
   assert.is(asked, 1, "the connection asked no resolver of its own");
 });
 
+test("an empty response has an empty body, whatever encoding it names", async () => {
+  for (const encoding of ["gzip", "deflate", "br"]) {
+    handler = (_req, res) => res.setHeader("content-encoding", encoding).end();
+    assert.is((await guardedFetch(guard, at("/"))).body.length, 0, encoding);
+  }
+});
+
 test("decodes gzip, deflate in both its forms and brotli, and counts the decoded size", async () => {
   const text = "x".repeat(200_000);
   for (const [encoding, encode] of [

@@ -102,8 +102,8 @@ export function onlyOneChoice(fields: Fields): void {
 }
 
 /** True where the stream shall end with a usage chunk. */
-export function wantsUsage(request: RequestLike): boolean {
-  return (request.stream_options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+export function wantsUsage({ stream_options: options }: Readonly<Record<string, unknown>>): boolean {
+  return (options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
 }
 
 /** The 400 for a field that this target cannot express. */

@@ -1,6 +1,8 @@
 /** The bytes of an image of a conversation, for providers that want bytes. */
 import { isPorticoError, PorticoError } from "portico";
+import { createGuard } from "portico/egress";
 import type { ImagePart } from "../types/conversation.ts";
+import type { Target } from "../types/provider.ts";
 import { refused } from "./fields.ts";
 
 /** What a target can fetch with, under the guard. */
@@ -31,7 +33,18 @@ export async function readImage(part: ImagePart, source: ImageSource): Promise<{
   }
 }
 
-/** True where the provider may fetch the image by itself. */
-export function isWebUrl(url: string): boolean {
-  return /^https?:/i.test(url);
+/**
+ * The http address of an image that the provider fetches by itself; undefined for any other. Throws
+ * `invalid_request_error` (400) with `param` for one of a private network, as for images that the gateway fetches: only
+ * the channel's `allowPrivateImages` says that its upstream may reach into one.
+ */
+export function webImage(part: ImagePart, { options }: Pick<Target, "options">): string | undefined {
+  if (!/^https?:/i.test(part.url)) return undefined;
+  const allowPrivate = options["allowPrivateImages"] === true;
+  try {
+    createGuard({ policy: () => ({ allowPrivate }), ownPorts: () => [] }).precheck(part.url);
+  } catch (error) {
+    throw refused(`${part.path}.url`, `An image cannot be fetched from there: ${(error as Error).message}`);
+  }
+  return part.url;
 }

@@ -17,6 +17,8 @@ export interface FastPathOptions {
   parser: { push(bytes: Buffer): void; end(): void };
   /** The escaped string without its quotes, as a range of the bytes. */
   onText(bytes: Buffer, start: number, end: number): void;
+  /** The events themselves, those that follow each other as one range, behind their texts: for who passes them through. */
+  onEvents?(bytes: Buffer, start: number, end: number): void;
   /** Digits before the string may differ too (a time): only where no number there means anything. */
   digitsBefore?: boolean;
 }
@@ -27,9 +29,9 @@ export interface FastPath {
   end(): void;
   /**
    * Called by the parser's handler: the event that it is handling is a pattern for those to come. Whatever else is in
-   * the event must mean nothing by itself, beyond the numbers after the string.
+   * the event must mean nothing by itself, beyond the numbers after the string. `written`: it is one only if it came so.
    */
-  learn(): void;
+  learn(written?: Buffer): void;
   /** A copy of the JSON of the event taken last, its string left empty, for the numbers in it; undefined if none since. */
   takeLast(): Buffer | undefined;
 }
@@ -44,6 +46,7 @@ export function createFastPath(options: FastPathOptions): FastPath {
   /** The parser holds no part of an event. */
   let between = true;
   let learning = false;
+  let learnedAs: Buffer | undefined;
   /** The event taken last: its bytes (which nobody writes to any more), and where its string and itself end. */
   let last: Buffer | undefined;
   let lastQuote = 0;
@@ -59,6 +62,7 @@ export function createFastPath(options: FastPathOptions): FastPath {
     lastQuote = like.stringEnd;
     lastEnd = like.eventEnd;
     lastPrefix = like.prefix;
+    options.onEvents?.(bytes, at, lastEnd);
     return lastEnd;
   }
 
@@ -67,7 +71,8 @@ export function createFastPath(options: FastPathOptions): FastPath {
     const whole = between;
     learning = false;
     parser.push(event);
-    if (learning && whole) pattern = EventPattern.of(event, key, loose);
+    if (!learning || !whole || learnedAs?.equals(event) === false) return;
+    pattern = EventPattern.of(event, key, loose);
   }
 
   return {
@@ -88,8 +93,9 @@ export function createFastPath(options: FastPathOptions): FastPath {
       }
     },
     end: () => parser.end(),
-    learn() {
+    learn(written) {
       learning = true;
+      learnedAs = written;
     },
     takeLast() {
       if (last === undefined || lastPrefix === undefined) return undefined;

@@ -8,7 +8,6 @@ import { type ChunkWriter, createChunkWriter } from "./chunk-writer.ts";
 import { createDecoder } from "./decoder.ts";
 import { createLineParser } from "./line-parser.ts";
 import { createSseParser } from "./sse-parser.ts";
-import { upstreamError } from "./upstream-error.ts";
 
 export interface JsonDecoderOptions<Event> {
   /** Server-sent events, whose `data` is JSON, or a JSON object a line. */
@@ -57,7 +56,9 @@ export function createJsonDecoder<Event extends object>(
       if (event === undefined) throw notJson();
       read(event as Event, out);
     } catch (error) {
-      failure = isPorticoError(error) ? error : broken(error);
+      // Anything else is a bug of the provider's, and told as one.
+      if (!isPorticoError(error)) throw error;
+      failure = error;
     }
   };
   const parser = form === "events" ? createSseParser(onData) : createLineParser(onData);
@@ -76,10 +77,3 @@ export function createJsonDecoder<Event extends object>(
 }
 
 const DONE = Buffer.from("[DONE]");
-
-/** A bug of the provider's: it must not end more than this stream. */
-function broken(cause: unknown): PorticoError {
-  const error = upstreamError({ kind: "upstream", message: "The upstream's stream could not be read." }, 0);
-  error.cause = cause;
-  return error;
-}

@@ -1,6 +1,6 @@
 /**
- * What a provider of models is. Its parts (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data URLs) are in
- * `kernel/stream`, exported from "portico".
+ * What a provider of models is. What it is made of (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data
+ * URLs) is exported from "portico/chat" as well.
  */
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
 import type { IncomingHttpHeaders } from "node:http";
@@ -49,7 +49,7 @@ export interface SmallResponse {
 
 /**
  * A backend of chat models. It has either `complete`/`stream` (in process, or with a client of its own), or `wire`
- * (the kernel-side HTTP client sends, retries, streams and cancels; the provider only translates). Requests and
+ * (the chat plugin's own client sends, retries, streams and cancels; the provider only translates). Requests and
  * responses are in OpenAI's form on this side.
  */
 export interface ChatProvider {
@@ -133,7 +133,6 @@ export interface WireProvider {
   };
 }
 
-/** One HTTP request to an upstream. */
 /** Routes of OpenAI's API beside chat and embeddings, by their path behind `/v1/`. */
 export type ApiRoute =
   | "completions"
@@ -147,13 +146,16 @@ export type ApiRoute =
 
 /**
  * `forward`: the upstream has the route in OpenAI's form; request and response go on as they are (the headers are without
- * a content type). Else it has the like, and both are translated: the members of the request's JSON in, JSON out.
+ * a content type). Else it has the like, and both are translated: the members of the request's JSON in, JSON out, or with
+ * `decoder` a stream of the route's events.
  */
 export type RouteForm =
   | { forward(target: Target): { url: string; headers: Record<string, string> } }
   | {
       encode(fields: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
       decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
+      /** A fresh translator for one stream. Absent: a request for a stream is refused. */
+      decoder?(sent: WireRequest, target: Target): StreamDecoder;
     };
 
 /** A body that is not held in memory: opened anew for each attempt. */
@@ -164,6 +166,7 @@ export interface BodySource {
   open(): AsyncIterable<Buffer>;
 }
 
+/** One HTTP request to an upstream. */
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;

@@ -28,7 +28,6 @@ export interface ChatService {
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }
 
-/** What a route for another format tells of its request. */
 /** A request to one of OpenAI's routes beside chat. */
 export interface ForwardRequest {
   route: ApiRoute;
@@ -48,6 +47,7 @@ export interface ForwardRequest {
   reply?(text: string): { contentType: string; body: string };
 }
 
+/** What a route for another format tells of its request. */
 export interface OpenOptions {
   stream: boolean;
   /** The caller's body as it was parsed: its members are checked like those of a chat request, and its `models` heeded. */
@@ -62,7 +62,8 @@ export interface OpenOptions {
 export type OpenedChat =
   | {
       kind: "whole";
-      completion: ChatCompletion /** The same as the upstream sent it, in the native form. */;
+      completion: ChatCompletion;
+      /** The same as the upstream sent it, in the native form. */
       native?: Buffer;
     }
   | {
@@ -74,6 +75,8 @@ export type OpenedChat =
 /** Chunks of an OpenAI stream in, text of an event stream out. */
 export interface StreamTranslator {
   chunk(chunk: ChatChunk): string;
+  /** In place of a chunk that says nothing but some more text of the first choice; without it, that comes as a chunk too. */
+  text?(text: string): string;
   end(): string | Promise<string>;
   /** The last event of a stream that broke off. */
   fail(error: PorticoError): string;

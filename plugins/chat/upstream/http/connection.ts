@@ -67,11 +67,10 @@ export class Connection implements ResponseEvents {
       return;
     }
     if (isSource(body)) {
-      socket.write(`${head}content-length: ${body.length}\r\n\r\n`, "latin1");
       this.#pouring = true;
-      pour(body, socket).then(
-        () => {
-          this.#pouring = false;
+      pour(`${head}content-length: ${body.length}\r\n\r\n`, body, socket).then(
+        (whole) => {
+          this.#pouring = !whole;
         },
         (error: Error) => this.destroy(error),
       );
@@ -155,13 +154,28 @@ function isSource(body: string | Buffer | BodySource): body is BodySource {
   return typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
-/** As fast as the other side reads, a chunk at a time. Resolves early where it has closed. */
-async function pour(source: BodySource, socket: Socket): Promise<void> {
-  for await (const bytes of source.open()) {
-    if (socket.destroyed) return;
-    // Called with an error where the socket closes meanwhile: whoever waits for the response hears of that.
-    await new Promise((resolve) => socket.write(bytes, resolve));
-  }
+interface BelowStream {
+  /** "buffer" is what a stream says itself, and is missing in the types. */
+  _write(bytes: Buffer, encoding: "buffer" | BufferEncoding, done: (error?: Error | null) => void): void;
+}
+
+/** As fast as the other side reads, a chunk at a time. Resolves to false where it has closed before the end. */
+async function pour(head: string, source: BodySource, socket: Socket): Promise<boolean> {
+  if (!(await written(Buffer.from(head, "latin1"), socket))) return false;
+  for await (const bytes of source.open()) if (!(await written(bytes, socket))) return false;
+  return true;
+}
+
+/**
+ * Past the stream, which destroys a socket with the first write that fails. Who refuses a body before it is whole closes
+ * right behind the response: that would be thrown away unread. The socket reads on to its end, of which whoever waits for
+ * the response hears.
+ */
+function written(bytes: Buffer, socket: Socket): Promise<boolean> {
+  const below: BelowStream = socket;
+  return new Promise((resolve) => {
+    below._write(bytes, "buffer", (error) => resolve(error == null && !socket.destroyed));
+  });
 }
 
 function closedError(): Error {

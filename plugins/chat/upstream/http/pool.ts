@@ -27,7 +27,11 @@ export class Pool implements ConnectionEvents {
   readonly #idle: Connection[] = [];
   #session: Buffer | undefined;
   #sweeper: NodeJS.Timeout | undefined;
-  #sweptAt = 0;
+  /**
+   * Not 0: a field that was a small integer and becomes another number gives the object another shape. Where a cache took it in
+   * its first one (`heads`, beside), V8 would compile the code for that again and again, and each time find it out of date.
+   */
+  #sweptAt = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   /** `origin`: scheme, host and port. */

@@ -27,11 +27,14 @@ export function gather(stream: ResponseStream, job: Job, defaults: CompletionDef
 /** Puts what the bytes of a stream say into the completion, which is whole after `end`. */
 export function gathering(completion: ChatCompletion) {
   const choices: Gathered[] = [];
-  const parser = readChunks((chunk) => {
-    const { id, created, model } = chunk;
-    Object.assign(completion, { id, created, model });
-    for (const choice of chunk.choices) (choices[choice.index] ??= new Gathered()).add(choice);
-  });
+  const parser = readChunks(
+    (chunk) => {
+      const { id, created, model } = chunk;
+      Object.assign(completion, { id, created, model });
+      for (const choice of chunk.choices) (choices[choice.index] ??= new Gathered()).add(choice);
+    },
+    (text) => choices[0]?.addText(text),
+  );
   return {
     push: (bytes: Buffer) => parser.push(bytes),
     end(usage: Usage | undefined) {
@@ -47,8 +50,12 @@ class Gathered {
   #calls: ToolCallPart[] = [];
   #reason: string | null = null;
 
+  addText(text: string): void {
+    this.#text += text;
+  }
+
   add({ delta, finish_reason }: ChatChunk["choices"][0]): void {
-    if (typeof delta.content === "string") this.#text += delta.content;
+    if (typeof delta.content === "string") this.addText(delta.content);
     if (typeof delta.reasoning_content === "string") this.#reasoning += delta.reasoning_content;
     for (const part of delta.tool_calls ?? []) {
       const call = (this.#calls[part.index ?? 0] ??= {

@@ -1,4 +1,4 @@
-/** One attempt at a provider that responses in this process (`echo`, `agent`, a plugin's own). */
+/** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
 import { isPorticoError } from "portico";
 import { type CallInfo, type ChatCompletion, type ChatRequest, type Target, upstreamError } from "portico/chat";
 import type { LocalAttempt } from "../attempt.ts";
@@ -7,6 +7,7 @@ import { gather } from "./gather.ts";
 import { type ChatResponse, clientDisconnected, type Job } from "../../job.ts";
 import { LocalStream, type Piece } from "./local-stream.ts";
 import { completionAsStream, completionBytes, textCompletion } from "../../openai/completion.ts";
+import { isObject } from "../../openai/fields.ts";
 import { providerFailure } from "./provider-failed.ts";
 import type { AttemptTarget } from "../target.ts";
 
@@ -22,7 +23,7 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
       if (job.stream) return { stream, streamType: "sse", firstByteMs };
       return whole(await gather(stream, job, target), firstByteMs);
     }
-    const given = target.mask.value(await inTime(attempt, provider.complete!(request, told)));
+    const given = target.mask.value(checked(await inTime(attempt, provider.complete!(request, told))));
     if (job.stream) {
       const pieces = typeof given === "string" ? words(given) : [completionAsStream(given, job.includeUsage)];
       return { stream: await begin(attempt, fromArray(pieces)), streamType: "sse", firstByteMs: since(job) };
@@ -33,6 +34,14 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
     attempt.watcher.closed();
     throw isPorticoError(error) || job.cancelled ? error : providerFailure(provider.name, target.hide(error));
   }
+}
+
+/** A plugin may be written without types. */
+function checked(given: ChatCompletion | string): ChatCompletion | string {
+  const choices: unknown = typeof given === "string" ? undefined : given?.choices;
+  const isCompletion = Array.isArray(choices) && choices.length > 0 && choices.every((one) => isObject(one?.message));
+  if (typeof given !== "string" && !isCompletion) throw new TypeError("it gave neither a text nor a chat completion");
+  return given;
 }
 
 function whole(completion: ChatCompletion, firstByteMs: number): ChatResponse {

@@ -5,6 +5,7 @@ import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
 import { type ResponseStream, clientDisconnected, type Sink } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
 import { MaskedStream } from "../../secrets/masked-stream.ts";
+import { isObject } from "../../openai/fields.ts";
 import { OpenAiStream } from "../../openai/stream.ts";
 import { providerFailure } from "./provider-failed.ts";
 
@@ -136,7 +137,9 @@ export class LocalStream implements ResponseStream, Waiting {
 
   #bytesOf(piece: Piece): Buffer {
     if (Buffer.isBuffer(piece)) return piece;
-    if (typeof piece !== "string") return Buffer.from(`data: ${JSON.stringify(piece)}\n\n`);
+    if (isObject(piece)) return Buffer.from(`data: ${JSON.stringify(piece)}\n\n`);
+    // A plugin may be written without types.
+    if (typeof piece !== "string") throw new TypeError("it gave neither a text nor a chunk");
     this.#writer.text(piece);
     return this.#writer.take()!;
   }

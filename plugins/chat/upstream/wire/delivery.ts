@@ -4,6 +4,7 @@
  */
 import type { PorticoError } from "portico";
 import type { ChatResponse, Sink } from "../../job.ts";
+import type { TextSpan } from "../../kit/stream/text-spans.ts";
 
 /** How much may wait for a caller who has not begun to read. */
 const EARLY_BYTES = 64 * 1024;
@@ -29,7 +30,7 @@ export class Delivery {
   #settle: Settle | undefined;
   #commentsTimer: NodeJS.Timeout | undefined;
   #sink: Sink | undefined;
-  #early: Buffer[] | undefined;
+  #early: Parameters<Sink["write"]>[] | undefined;
   #size = 0;
   #paused = false;
   /** What came to its end before the sink was there. */
@@ -46,12 +47,12 @@ export class Delivery {
   }
 
   /** Bytes of a stream. `onlyComments`: an error may still follow them as an HTTP error. */
-  write(bytes: Buffer, onlyComments: boolean): void {
+  write(bytes: Buffer, onlyComments: boolean, texts?: readonly TextSpan[]): void {
     if (this.#sink !== undefined) {
-      if (!this.#sink.write(bytes)) this.#pause();
+      if (!this.#sink.write(bytes, texts)) this.#pause();
       return;
     }
-    (this.#early ??= []).push(bytes);
+    (this.#early ??= []).push([bytes, texts]);
     this.#size += bytes.length;
     if (this.#size > EARLY_BYTES) this.#pause();
     if (this.#settle === undefined) return;
@@ -85,7 +86,7 @@ export class Delivery {
     const early = this.#early ?? [];
     this.#early = undefined;
     let open = true;
-    for (const bytes of early) open = sink.write(bytes) && open;
+    for (const [bytes, texts] of early) open = sink.write(bytes, texts) && open;
     if (this.#ended !== undefined) finish(sink, this.#ended.error);
     else if (!open) this.#pause();
     else this.resume();

@@ -1,6 +1,7 @@
 /** Reads an upstream's stream and gives it the form in which it goes on; keeps its text where somebody wants it. */
 import type { PorticoError } from "portico";
 import type { StreamDecoder, Usage, WireRequest } from "portico/chat";
+import type { TextSpan } from "../../kit/stream/text-spans.ts";
 import { MaskedStream } from "../../secrets/masked-stream.ts";
 import type { SecretMask } from "../../secrets/secret-mask.ts";
 import { OpenAiStream } from "../../openai/stream.ts";
@@ -11,24 +12,34 @@ export class StreamReading implements StreamDecoder {
   /** Undefined where there is no secret to hide, or the decoder hides them. */
   readonly #masked: MaskedStream | undefined;
   readonly #mask: SecretMask;
+  /** The decoder, where it tells of texts. */
+  readonly #telling: OpenAiStream | undefined;
   /** Reads along where the text is wanted and the decoder does not keep it. */
   #reader: OpenAiStream | undefined;
 
   constructor({ wire, native, target, job }: WireAttempt, call: WireRequest) {
-    const { created, model } = target;
-    const mender = (mask?: MaskedStream) =>
-      new OpenAiStream({ id: target.id, created, model, includeUsage: job.includeUsage, capture: job.capture }, mask);
+    const { id, created, model } = target;
+    const options = { id, created, model, includeUsage: job.includeUsage, capture: job.capture };
     const own = (native ?? wire).decoder?.(call, target);
     const masked = target.mask.watchesContent ? new MaskedStream(target.mask) : undefined;
-    this.#decoder = own ?? mender(masked);
     this.#mask = target.mask;
-    this.#masked = own === undefined ? undefined : masked;
-    if (own !== undefined && job.capture && native === undefined) this.#reader = mender();
+    if (own === undefined) {
+      this.#decoder = this.#telling = new OpenAiStream({ ...options, tellTexts: job.leaves }, masked);
+    } else {
+      this.#decoder = own;
+      this.#masked = masked;
+      if (job.capture && native === undefined) this.#reader = new OpenAiStream(options);
+    }
   }
 
   push(bytes: Buffer): Buffer | undefined {
     const out = this.#decoder.push(bytes);
     return this.#readAlong(out === undefined ? undefined : this.#hide(out));
+  }
+
+  /** See {@link OpenAiStream.takeTexts}. */
+  takeTexts(): readonly TextSpan[] | undefined {
+    return this.#telling?.takeTexts();
   }
 
   end(): Buffer | undefined {

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { upstreamError, type Usage, type WireRequest } from "portico/chat";
+import type { TextSpan } from "../../kit/stream/text-spans.ts";
 import { type ResponseKind, beginsAsError, kindOf, onlyComments, sniff } from "./response-kind.ts";
 import { type Delivered, Delivery, type Settle } from "./delivery.ts";
 import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
@@ -9,7 +10,8 @@ import { type ChatResponse, type ResponseStream, clientDisconnected, type Sink }
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, MAX_RESPONSE_BYTES, ResponseTail } from "./held-response.ts";
 import { StreamReading } from "./stream-reading.ts";
 import type { Receiver, Sending } from "../http/upstream-client.ts";
-import { connectionFailure, silence, unreadable } from "./wire-failures.ts";
+import { providerFailure } from "../local/provider-failed.ts";
+import { connectionFailure, silence } from "./wire-failures.ts";
 import { emptyResponse, mayPassRaw, readWhole, type Received, refusal } from "./whole-response.ts";
 import type { WireAttempt } from "../attempt.ts";
 
@@ -154,7 +156,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       this.#broken(error);
       return;
     }
-    if (out !== undefined && out.length > 0) this.#deliver(out);
+    if (out !== undefined && out.length > 0) this.#deliver(out, reading.takeTexts());
     if (reading.failure !== undefined) {
       this.#abort();
       this.#broken(reading.failure);
@@ -166,8 +168,8 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
     }
   }
 
-  #deliver(bytes: Buffer): void {
-    this.#delivery.write(bytes, this.#mode === "stream" && this.#delivery.open && onlyComments(bytes));
+  #deliver(bytes: Buffer, texts?: readonly TextSpan[]): void {
+    this.#delivery.write(bytes, this.#mode === "stream" && this.#delivery.open && onlyComments(bytes), texts);
   }
 
   beginning(): ChatResponse {
@@ -272,7 +274,7 @@ export class WireExchange implements Receiver, ResponseStream, Delivered, Waitin
       this.#delivery.reject(error);
       return;
     }
-    const known = isPorticoError(error) ? error : unreadable(error);
+    const known = isPorticoError(error) ? error : providerFailure(this.#a.job.trace.provider, error);
     this.#a.watcher.broken(known);
     this.#delivery.end(known);
   }

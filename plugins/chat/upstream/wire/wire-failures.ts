@@ -41,10 +41,3 @@ export function silence({ channel }: AttemptTarget, ms: number, begun: boolean):
   const what = begun ? `fell silent for ${ms} ms` : `did not begin to answer within ${ms} ms`;
   return upstreamError({ kind: "timeout", message: `The upstream of channel \`${channel}\` ${what}.` }, 0);
 }
-
-/** A bug of the provider's in a stream that has begun. */
-export function unreadable(cause: unknown): PorticoError {
-  const error = upstreamError({ kind: "upstream", message: "The upstream's stream could not be read." }, 200);
-  error.cause = cause;
-  return error;
-}

@@ -309,6 +309,9 @@ test("every model that chat takes can be looked up, and one that is not there ha
     assert.is(response.status, 404);
     assert.match(await response.text(), /Did you mean `cheap`\?/);
   }
+  // `main` takes more than it lists
+  const mistyped = await gateway.request("POST", "/v1/chat/completions", { model: "mian/whatever", messages });
+  assert.match(await mistyped.text(), /Did you mean `main\/whatever`\?/);
   assert.is((await gateway.request("GET", "/v1/models/%E0%A4%A")).status, 400);
 });
 

@@ -41,4 +41,13 @@ test("one byte beside the string that is another, wherever it stands, and the ev
     assert.equal(matched(pattern, Buffer.concat([first, second.subarray(0, length)])), ["one"], `${length} bytes`);
 });
 
+test("events of every length are told by the first one", () => {
+  for (let length = 1; length < 5000; length += length < 40 ? 1 : 617) {
+    const event = (text: string, end = "}") => `data: {"id":"${"i".repeat(length)}","content":"${text}"${end}\n\n`;
+    const pattern = EventPattern.of(Buffer.from(event("first")), KEY, "none")!;
+    const bytes = Buffer.from(event("a") + event("") + event("other text") + event("x", ' "a":1}'));
+    assert.equal(matched(pattern, bytes), ["a", "", "other text"], String(length));
+  }
+});
+
 test.run();

@@ -54,6 +54,24 @@ test("takes the text of events that are alike", () => {
   assert.equal(parsed, ["first"]);
 });
 
+test("hands on the events themselves, those in a row as one, where they came as they were written", () => {
+  const rows: string[] = [];
+  const parsed: string[] = [];
+  const lane = createFastPath({
+    key: "text",
+    events: "blocks",
+    parser: createSseParser((data) => {
+      parsed.push(data.toString());
+      lane.learn(Buffer.from(`event: x\ndata: ${data.toString()}\n\n`));
+    }),
+    onText() {},
+    onEvents: (bytes, start, end) => rows.push(bytes.toString("utf8", start, end)),
+  });
+  lane.push(Buffer.from(event("a").replace("event: x\n", "") + event("b") + event("c") + event("d", 77)));
+  assert.is(parsed.length, 2, "the first came otherwise than it is written");
+  assert.equal(rows, [event("c") + event("d", 77)]);
+});
+
 test("parses whatever else comes, and goes on after it", () => {
   const odd = [
     event("a").replace("delta", "other"),

@@ -35,6 +35,10 @@ export default definePlugin({
       if (request.model === "breaks") throw new Error("boom");
       yield "two";
     }
+    const values = { nothing: undefined, null: null, number: 42, list: [], object: {}, none: { choices: [] }, word: { choices: "x" }, mute: { choices: [{}] }, hollow: { choices: [null] } };
+    const given = async ({ model }) => values[model];
+    ctx.add("provider", { name: "strange", complete: given });
+    ctx.add("provider", { name: "strangestreams", async *stream(request) { yield await given(request); } });
     ctx.add("provider", { name: "whole", complete });
     ctx.add("provider", { name: "odd", complete, stream });
     ctx.add("provider", { name: "streams", stream });
@@ -72,6 +76,8 @@ test.before(async () => {
         quick: channel("odd", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
         quickstreams: channel("streams", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
         unlisted: { provider: "unlisted" },
+        strange: channel("strange", { maxRetries: 0 }),
+        strangestreams: channel("strangestreams", { maxRetries: 0 }),
       },
     },
     files: { "plugins/odd/plugin.ts": odd },
@@ -176,6 +182,24 @@ test("what only streams answers whole too, with what it thought", async () => {
     },
   ]);
   assert.is(contentOf(await (await ask("whole/x", { stream: true })).text()), "one two");
+});
+
+test("one that gives what is no response has failed", async () => {
+  const names = ["nothing", "null", "number", "list", "object", "none", "word", "mute", "hollow"];
+  for (const stream of [false, true])
+    for (const name of names) {
+      const response = await ask(`strange/${name}`, { stream });
+      assert.is(response.status, 502, name);
+      assert.match(
+        ((await response.json()) as { error: { message: string } }).error.message,
+        /^The provider `strange` failed: it gave neither a text nor a chat completion\.$/,
+      );
+    }
+  for (const name of ["nothing", "null", "number", "list"]) {
+    const response = await ask(`strangestreams/${name}`, { stream: true });
+    assert.is(response.status, 502, name);
+    assert.match(await response.text(), /`strangestreams` failed: it gave neither a text nor a chunk\./);
+  }
 });
 
 test("what told no usage is metered without, though clients find zeros", async () => {

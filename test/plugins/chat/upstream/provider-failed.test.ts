@@ -29,11 +29,50 @@ export default definePlugin({
   },
 });
 `;
+const wired = `
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { definePlugin } from "portico";
+import { createJsonDecoder, postJson } from "portico/chat";
+const wire = {
+  encode: ({ model }, target) => postJson(target.baseUrl, {}, { model }, {}),
+  error: () => ({ kind: "upstream", message: "no" }),
+  decoder: (_, target) => createJsonDecoder(target, {
+    form: "lines",
+    includeUsage: false,
+    read(said, out) {
+      if (said.text === "bug") said.x.y = 1;
+      out.text(said.text);
+    },
+  }),
+};
+export default definePlugin({
+  name: "wired",
+  async setup(ctx) {
+    const server = createServer(async (req, res) => {
+      let body = "";
+      for await (const part of req) body += part;
+      res.setHeader("content-type", "application/x-ndjson");
+      if (body.includes("later")) {
+        res.write('{"text":"one"}\\n');
+        await begun;
+      }
+      res.end('{"text":"bug"}\\n');
+    });
+    let begin;
+    const begun = new Promise((resolve) => (begin = resolve));
+    ctx.route("POST", "/t/begun", { access: "gateway" }, () => (begin(), {}));
+    ctx.defer(() => void server.close());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    ctx.add("provider", { name: "wired", builtinChannel: "wired", defaultBaseUrl: "http://127.0.0.1:" + server.address().port, wire });
+  },
+});
+`;
 const models = ["bug", "path", "network", "limited", "refused", "invalid", "overloaded", "late", "text", "nothing"];
 
 test.before(async () => {
   gateway = await startGateway({
-    files: { "plugins/throwing/plugin.ts": source },
+    files: { "plugins/throwing/plugin.ts": source, "plugins/wired/plugin.ts": wired },
     config: {
       channels: Object.fromEntries(
         models.map((name) => [name, { provider: "throwing", models: [name], maxRetries: 0 }]),
@@ -71,6 +110,25 @@ for (const model of models) {
     if (model !== "invalid") assert.is(lastError, expected[model]![2]);
   });
 }
+
+test("a bug in the decoder of a wire provider is told as one, before the first text and after", async () => {
+  for (const [model, status] of [
+    ["early", 502],
+    ["later", 200],
+  ] as const) {
+    const body = { model: `wired/${model}`, messages: [{ role: "user", content: "Hi" }], stream: true };
+    const response = await gateway.request("POST", "/v1/chat/completions", body);
+    assert.is(response.status, status);
+    if (model === "later") await gateway.request("POST", "/t/begun");
+    const text = await response.text();
+    assert.match(text, /The provider `wired` failed: Cannot set properties of undefined \(setting 'y'\)\./);
+    assert.is(text.includes('"content":"one"'), model === "later");
+    const { runs } = await gateway.json("GET", "/kernel/plugins/wired");
+    const { lastError } = runs["provider wired"];
+    assert.equal([lastError.file, lastError.line], ["plugin.ts", 13]);
+    assert.match(lastError.message, /setting 'y'/);
+  }
+});
 
 test("plugins info has how often it was asked and failed, and the last failure with its place", async () => {
   await gateway.request("POST", "/v1/chat/completions", {

@@ -1,0 +1,130 @@
+/** `POST /v1/completions` (with `suffix`, as editors ask) by Mistral's fill-in-the-middle route. */
+import type { PorticoError } from "portico";
+import {
+  bearerHeaders,
+  createDecoder,
+  createSseParser,
+  errorInResponse,
+  parseResponse,
+  postJson,
+  type RouteForm,
+  type StreamDecoder,
+  type Target,
+  toldIndex,
+  toldText,
+  upstreamError,
+  type Usage,
+  wantsUsage,
+} from "portico/chat";
+import { readProblem } from "./problem.ts";
+import { type ChatResponse, finishReason, readContent, readUsage } from "./response.ts";
+
+/** A whole one, or an event of a stream. */
+type Response = ChatResponse & Required<Pick<ChatResponse, "choices">>;
+
+export const completions: RouteForm = {
+  encode(
+    { model, prompt, suffix, max_tokens, temperature, top_p, stop, seed, stream, stream_options, ...rest },
+    target,
+  ) {
+    const body = { model, prompt, suffix, max_tokens, temperature, top_p, stop, random_seed: seed, stream };
+    const dropped = Object.keys(rest).filter((name) => rest[name] != null);
+    const state = wantsUsage({ stream_options });
+    return postJson(`${target.baseUrl}/v1/fim/completions`, bearerHeaders(target), body, { dropped, state });
+  },
+  decode(body, _sent, target) {
+    const response = readResponse(body, 200);
+    return {
+      ...headOf(response, target),
+      choices: choicesOf(response).map(({ index, text, finish = "stop" }) => choiceOf(index, text, finish)),
+      usage: response.usage,
+    };
+  },
+  decoder: (sent, target) => decodeStream(sent.state === true, target),
+};
+
+/** Each event of the upstream is one of ours. */
+function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
+  let out = "";
+  let head: object | undefined;
+  let usage: Usage | undefined;
+  let finish: string | undefined;
+  let done = false;
+  let failure: PorticoError | undefined;
+  const open = new Set<number>();
+
+  function write(members: object): void {
+    out += `data: ${JSON.stringify({ ...head, ...members })}\n\n`;
+  }
+
+  function onEvent(data: Buffer): void {
+    if (failure !== undefined || done) return;
+    try {
+      if (data.toString("latin1").trim() === "[DONE]") close();
+      else onChunk(readResponse(data, 0));
+    } catch (error) {
+      failure = error as PorticoError;
+    }
+  }
+
+  function onChunk(response: Response): void {
+    head ??= headOf(response, target);
+    if (response.usage) usage = readUsage(response.usage);
+    const choices = choicesOf(response);
+    for (const { index, finish: reason } of choices) {
+      if (reason === undefined) open.add(index);
+      else open.delete(index);
+      finish ??= reason;
+    }
+    if (choices.length > 0) write({ choices: choices.map((one) => choiceOf(one.index, one.text, one.finish)) });
+  }
+
+  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
+  function close(): void {
+    if (head === undefined) throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
+    for (const index of open) write({ choices: [choiceOf(index, "", "stop")] });
+    finish ??= "stop";
+    if (includeUsage && usage !== undefined) write({ choices: [], usage });
+    out += "data: [DONE]\n\n";
+    done = true;
+  }
+
+  const parser = createSseParser(onEvent);
+  return createDecoder({
+    push: parser.push,
+    flush: parser.end,
+    close,
+    take() {
+      const bytes = out === "" ? undefined : Buffer.from(out);
+      out = "";
+      return bytes;
+    },
+    usage: () => usage,
+    finishReason: () => finish,
+    failure: () => failure,
+    done: () => done,
+  });
+}
+
+/** Throws where it is an error dressed as a response. */
+function readResponse(body: Buffer, status: number): Response {
+  const response = parseResponse(body) as ChatResponse | undefined;
+  if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(status, body));
+  return response as Response;
+}
+
+function headOf({ model }: Response, { id, created, model: asked }: Target) {
+  return { id: id.replace(/^chatcmpl-/, "cmpl-"), object: "text_completion", created, model: toldText(model, asked) };
+}
+
+function choicesOf({ choices }: Response) {
+  return choices.map(({ index, message, delta, finish_reason }, i) => ({
+    text: readContent((message ?? delta)?.content).text,
+    index: toldIndex(index, i),
+    finish: finish_reason ? finishReason(finish_reason, false) : undefined,
+  }));
+}
+
+function choiceOf(index: number, text: string, finish: string | undefined) {
+  return { text, index, logprobs: null, finish_reason: finish ?? null };
+}
