@@ -1,4 +1,4 @@
-/** An answer in OpenAI's form as a Message. */
+/** A completion as a Message. */
 import { type ChatCompletion, sealExtras, type Usage } from "portico/chat";
 
 export interface MessageUsage {
@@ -17,7 +17,7 @@ export function messageOf(completion: ChatCompletion): Record<string, unknown> {
   if (sealed !== undefined) content.push({ type: "redacted_thinking", data: sealed });
   if (message.reasoning_content) content.push({ type: "thinking", thinking: message.reasoning_content, signature: "" });
   const text = typeof message.content === "string" && message.content !== "" ? message.content : message["refusal"];
-  if (typeof text === "string" && text !== "") content.push({ type: "text", text, citations: null });
+  if (typeof text === "string" && text !== "") content.push({ type: "text", text });
   for (const call of calls) {
     content.push({
       type: "tool_use",

@@ -10,7 +10,7 @@ interface Call extends ToolCallPart {
   args: string;
 }
 
-/** `model` is what the caller asked for, until the answer names its own. */
+/** `model` is what the caller asked for, until the response names its own. */
 export function createTranslator(model: string, requestId: string): StreamTranslator {
   let out = "";
   let started = false;
@@ -26,6 +26,12 @@ export function createTranslator(model: string, requestId: string): StreamTransl
 
   function event(type: string, fields: object): void {
     out += `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+  }
+
+  /** As `event` would write it, without an object for each: nearly all events are deltas. `key`: the member with the text. */
+  function deltaEvent(index: number, type: string, key: string, text: string): void {
+    const delta = `{"type":"${type}","${key}":${JSON.stringify(text)}}`;
+    out += `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${delta}}\n\n`;
   }
 
   function start(chunk?: ChatChunk): void {
@@ -64,8 +70,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
       open = { type, index: openBlock(empty) };
     }
-    const delta = type === "text" ? { type: "text_delta", text } : { type: "thinking_delta", thinking: text };
-    event("content_block_delta", { index: open.index, delta });
+    deltaEvent(open.index, `${type}_delta`, type, text);
   }
 
   function callPart(part: ToolCallPart): void {
@@ -90,7 +95,7 @@ export function createTranslator(model: string, requestId: string): StreamTransl
 
   function argumentsDelta(call: Call, delta: string): void {
     call.args += delta;
-    event("content_block_delta", { index: call.block, delta: { type: "input_json_delta", partial_json: delta } });
+    deltaEvent(call.block, "input_json_delta", "partial_json", delta);
   }
 
   function closeCall(call: Call): void {
@@ -122,6 +127,11 @@ export function createTranslator(model: string, requestId: string): StreamTransl
       for (const part of delta.tool_calls ?? []) callPart(part);
       if (delta["extra_content"] != null) extra = delta["extra_content"];
       finish = choice.finish_reason ?? finish;
+      return take();
+    },
+
+    text(text) {
+      write("text", text);
       return take();
     },
 

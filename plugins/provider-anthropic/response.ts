@@ -69,8 +69,6 @@ export function finishReason(reason: string | null | undefined, called: boolean)
     case "max_tokens":
     case "model_context_window_exceeded":
       return "length";
-    case "tool_use":
-      return called ? "tool_calls" : "stop";
     case "refusal":
       return "content_filter";
     case "end_turn":

@@ -5,6 +5,7 @@ import {
   createRenewed,
   type Expiring,
   fetchAccessToken,
+  packageReason,
   optionalPackage,
   type Target,
   type WireProvider,
@@ -93,7 +94,7 @@ async function federatedToken(target: Target, path: string): Promise<string> {
 }
 
 function noCredentials({ channel }: Target, cause?: unknown): PorticoError {
-  const why = cause instanceof Error ? `: ${cause.message.split("\n")[0]?.slice(0, 300)}` : "";
+  const why = cause === undefined ? "" : `: ${packageReason(cause)}`;
   const message = `The channel ${channel} has no credentials, and Azure's chain of them gives none${why}`;
   return new PorticoError("upstream_auth", message, { type: "api_error", cause });
 }

@@ -1,6 +1,13 @@
 /** AWS's credentials: the environment's, else those of AWS's default chain (profiles, SSO, roles), which expire. */
 import { PorticoError } from "portico";
-import { createRenewed, type Credential, optionalPackage, type Target, type WireProvider } from "portico/chat";
+import {
+  createRenewed,
+  type Credential,
+  packageReason,
+  optionalPackage,
+  type Target,
+  type WireProvider,
+} from "portico/chat";
 
 const PACKAGE = "@aws-sdk/credential-provider-node";
 
@@ -53,7 +60,6 @@ function environmentKeys(env: ChainOptions["env"]): Credential {
 }
 
 function refuse(channel: string, cause: unknown): never {
-  const why = cause instanceof Error ? cause.message.split("\n")[0]?.slice(0, 300) : "";
-  const message = `The channel ${channel} has no credentials, and AWS's default chain gives none: ${why}`;
+  const message = `The channel ${channel} has no credentials, and AWS's default chain gives none: ${packageReason(cause)}`;
   throw new PorticoError("upstream_auth", message, { type: "api_error", cause });
 }

@@ -1,10 +1,16 @@
 /** What echo refuses, as the models do that it stands for. */
-import { type ChatRequest, refused } from "portico/chat";
+import { type ChatRequest, readTools, refused } from "portico/chat";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 
 /** Throws 400 with `param`. */
-export function checkMessages({ messages }: ChatRequest): void {
+export function checkRequest(request: ChatRequest): void {
+  // for what it refuses
+  if (request.tools != null || request["tool_choice"] != null) readTools(request);
+  checkMessages(request);
+}
+
+function checkMessages({ messages }: ChatRequest): void {
   for (const [i, { role, content, tool_call_id: callId }] of messages.entries()) {
     const path = `messages[${i}]`;
     if (role === "tool" && (typeof callId !== "string" || callId === ""))

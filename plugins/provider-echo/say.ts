@@ -1,6 +1,6 @@
 /** What echo says to a request. */
 import { type ChatMessage, type ChatRequest, refused, type Target, type ToolCallPart } from "portico/chat";
-import { checkMessages } from "./check.ts";
+import { checkRequest } from "./check.ts";
 
 /** The smallest value that a schema accepts; `param` is where the schema stands. */
 export type MakeValue = (schema: unknown, param: string) => unknown;
@@ -12,7 +12,7 @@ export interface Said {
 
 /** The result of a tool; else a call where one is forced or asked for by name; else JSON where a schema is given; else the message. */
 export function say(request: ChatRequest, target: Target, makeValue: MakeValue): Said {
-  checkMessages(request);
+  checkRequest(request);
   const last = request.messages[request.messages.length - 1];
   if (last?.role === "tool" || last?.role === "function") return { text: repeatable(textOf(last), request) };
   const text = textOf(request.messages.findLast((message) => message.role === "user") ?? last);

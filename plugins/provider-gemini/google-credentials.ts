@@ -1,12 +1,13 @@
 /** Vertex AI's access tokens: by a service account's or a user's file, else of the machine's metadata server. */
 import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PorticoError } from "portico";
 import {
   createRenewed,
   type Expiring,
   fetchAccessToken,
+  packageReason,
   optionalPackage,
   readAccessToken,
   type Target,
@@ -21,16 +22,18 @@ const METADATA_TIMEOUT_MS = 3_000;
 /** The library renews by itself, and does not say when. */
 const LIBRARY_FRESH_MS = 60_000;
 
-/** What the process gives. */
+/** What the process gives. `library` is the package for the types of files that are rare. */
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => number;
+  library?: (missing: string) => Promise<GoogleLibrary>;
 }
 
 type File = Record<string, unknown>;
 
 /** For channels with a `project` and without a key. One token for each channel and file. */
-export function createGoogleCredential({ env, now }: Surroundings): NonNullable<WireProvider["credential"]> {
+export function createGoogleCredential({ env, now, library }: Surroundings): NonNullable<WireProvider["credential"]> {
+  const load = library ?? ((missing: string) => optionalPackage<GoogleLibrary>("google-auth-library", missing));
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
@@ -110,10 +113,15 @@ export function createGoogleCredential({ env, now }: Surroundings): NonNullable<
 
   async function fromLibrary(target: Target, file: File): Promise<Expiring<string>> {
     const missing = `The channel ${target.channel} has a keyFile of type ${String(file.type)}, which needs a package`;
-    const { GoogleAuth } = await optionalPackage<GoogleLibrary>("google-auth-library", missing);
-    const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
-    if (typeof value !== "string") throw misconfigured(target, "its keyFile gives no token");
-    return { value, expiresAt: now() + LIBRARY_FRESH_MS };
+    const { GoogleAuth } = await load(missing);
+    try {
+      const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
+      if (typeof value === "string") return { value, expiresAt: now() + LIBRARY_FRESH_MS };
+    } catch (error) {
+      // with the status of the token server, which is nobody's request here
+      throw misconfigured(target, `its keyFile gives no token: ${packageReason(error)}`, error);
+    }
+    throw misconfigured(target, "its keyFile gives no token");
   }
 }
 
@@ -129,10 +137,10 @@ async function readKeyFile(target: Target, path: string): Promise<File> {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw misconfigured(target, `its keyFile ${path} cannot be read`, error);
+    throw misconfigured(target, `its keyFile ${basename(path)} cannot be read`, error);
   }
   const file = parsed(text);
-  if (file === undefined) throw misconfigured(target, `its keyFile ${path} is no JSON`);
+  if (file === undefined) throw misconfigured(target, `its keyFile ${basename(path)} is no JSON`);
   return file;
 }
 

@@ -26,9 +26,9 @@ export interface Archive {
   /** False where it is too large to be kept. */
   put(client: Client, kept: Kept): Promise<boolean>;
   delete(client: Client, id: string): Promise<boolean>;
-  /** All items up to and with the answer of this response, in order. Throws 400 where one of them is gone. */
+  /** All items up to and with the output of this response, in order. Throws 400 where one of them is gone. */
   conversation(client: Client, id: string): Promise<JsonObject[]>;
-  /** The item of that id among the answers that are kept. */
+  /** The item of that id among the responses that are kept. */
   item(client: Client, id: string): Promise<JsonObject | undefined>;
 }
 

@@ -39,7 +39,7 @@ export async function createResponse(
       const kept = await archive.put(call.client, { response: ended, input, previous: settings.previous });
       if (!kept) log.warn({ id: call.id }, "a response was not stored: it is larger than all that its key may keep");
     } catch (error) {
-      // The answer is there; only going on from it by its id will not be possible.
+      // The response is there; only going on from it by its id will not be possible.
       log.warn({ id: call.id, err: error }, "a response could not be stored");
     }
   }

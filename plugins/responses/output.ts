@@ -1,13 +1,23 @@
-/** Builds the items of an answer delta by delta, and tells each step as an event of the stream. */
+/** Builds the items of a response delta by delta, and tells each step as an event of the stream. */
 import { isJson, type JsonObject, sealExtras, type ToolCallPart } from "portico/chat";
 import { type ItemKind, itemId } from "./archive.ts";
 
-export type Emit = (type: string, fields: JsonObject) => void;
+/** Takes the steps. */
+export interface OutputEvents {
+  tell(type: string, fields: JsonObject): void;
+  /** One of many that are alike but for their delta. `at`: the members before it, as `membersOf` writes them; `more`: behind it. */
+  delta(type: string, at: string, delta: string, more?: string): void;
+}
+
+/** For a response that is there as a whole. */
+export const NO_EVENTS: OutputEvents = { tell() {}, delta() {} };
 
 interface Call extends ToolCallPart {
   item: JsonObject;
   index: number;
   args: string;
+  /** Of its deltas. */
+  at: string;
 }
 
 export interface Output {
@@ -24,12 +34,13 @@ export interface Output {
 }
 
 /** The part or text of an item that is being written. */
-type Open =
-  | { kind: "reasoning"; item: JsonObject; index: number; text: string }
-  | { kind: "text" | "refusal"; item: JsonObject; index: number; text: string; logprobs: unknown[] };
+type Open = { item: JsonObject; index: number; text: string; place: JsonObject; at: string } & (
+  | { kind: "reasoning" }
+  | { kind: "text" | "refusal"; logprobs: unknown[] }
+);
 
 /** Calls of the `custom` tools become `custom_tool_call` items. */
-export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet<string>): Output {
+export function createOutput(responseId: string, events: OutputEvents, custom: ReadonlySet<string>): Output {
   const items: JsonObject[] = [];
   const calls = new Map<number, Call>();
   const openCalls = new Set<Call>();
@@ -41,12 +52,12 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     const index = items.length;
     const item = { id: itemId(kind, responseId, index), ...fields };
     items.push(item);
-    emit("response.output_item.added", { output_index: index, item: { ...item } });
+    events.tell("response.output_item.added", { output_index: index, item: { ...item } });
     return { item, index };
   }
 
   function done(index: number, item: JsonObject): void {
-    emit("response.output_item.done", { output_index: index, item: { ...item } });
+    events.tell("response.output_item.done", { output_index: index, item: { ...item } });
   }
 
   function openReasoning(): Open {
@@ -54,8 +65,9 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     closeCalls();
     const { item, index } = add("rs", { type: "reasoning", summary: [] });
     const part = { type: "summary_text", text: "" };
-    emit("response.reasoning_summary_part.added", { item_id: item.id, output_index: index, summary_index: 0, part });
-    return { kind: "reasoning", item, index, text: "" };
+    const place = { item_id: item.id, output_index: index, summary_index: 0 };
+    events.tell("response.reasoning_summary_part.added", { ...place, part });
+    return { kind: "reasoning", item, index, text: "", place, at: membersOf(place) };
   }
 
   function openPart(kind: "text" | "refusal"): Open {
@@ -68,37 +80,29 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     const { item, index } = same
       ? last
       : add("msg", { type: "message", status: "in_progress", role: "assistant", content: [] });
-    const content_index = (item.content as unknown[]).length;
-    emit("response.content_part.added", {
-      item_id: item.id,
-      output_index: index,
-      content_index,
-      part: emptyPart(kind),
-    });
-    return { kind, item, index, text: "", logprobs: [] };
+    const place = { item_id: item.id, output_index: index, content_index: (item.content as unknown[]).length };
+    events.tell("response.content_part.added", { ...place, part: emptyPart(kind) });
+    return { kind, item, index, text: "", logprobs: [], place, at: membersOf(place) };
   }
 
   function closePart(part: Exclude<Open, { kind: "reasoning" }>): void {
-    const { kind, item, index, text, logprobs } = part;
-    const content = item.content as JsonObject[];
-    const at = { item_id: item.id, output_index: index, content_index: content.length };
+    const { kind, item, text, logprobs, place } = part;
     const whole = kind === "text" ? { ...emptyPart(kind), text, logprobs } : { type: "refusal", refusal: text };
-    if (kind === "text") emit("response.output_text.done", { ...at, text, logprobs });
-    else emit("response.refusal.done", { ...at, refusal: text });
-    emit("response.content_part.done", { ...at, part: whole });
-    content.push(whole);
+    if (kind === "text") events.tell("response.output_text.done", { ...place, text, logprobs });
+    else events.tell("response.refusal.done", { ...place, refusal: text });
+    events.tell("response.content_part.done", { ...place, part: whole });
+    (item.content as JsonObject[]).push(whole);
   }
 
   function close(status: "completed" | "incomplete"): void {
     const last = open;
     open = undefined;
     if (last === undefined) return;
-    const { item, index } = last;
+    const { item, index, text, place } = last;
     if (last.kind === "reasoning") {
-      const at = { item_id: item.id, output_index: index, summary_index: 0 };
-      const part = { type: "summary_text", text: last.text };
-      emit("response.reasoning_summary_text.done", { ...at, text: last.text });
-      emit("response.reasoning_summary_part.done", { ...at, part });
+      const part = { type: "summary_text", text };
+      events.tell("response.reasoning_summary_text.done", { ...place, text });
+      events.tell("response.reasoning_summary_part.done", { ...place, part });
       item.summary = [part];
     } else {
       closePart(last);
@@ -124,7 +128,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
   function endFunction({ item, index, args }: Call): void {
     item.arguments = args;
     const at = { item_id: item.id, output_index: index, name: item.name };
-    emit("response.function_call_arguments.done", { ...at, arguments: args });
+    events.tell("response.function_call_arguments.done", { ...at, arguments: args });
   }
 
   /** The text stands in a JSON object, so it is known at the end only. */
@@ -132,8 +136,8 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     const input = inputOf(args);
     item.input = input;
     const at = { item_id: item.id, output_index: index };
-    emit("response.custom_tool_call_input.delta", { ...at, delta: input });
-    emit("response.custom_tool_call_input.done", { ...at, input });
+    events.tell("response.custom_tool_call_input.delta", { ...at, delta: input });
+    events.tell("response.custom_tool_call_input.done", { ...at, input });
   }
 
   function write(kind: "text" | "refusal", delta: string, logprobs: unknown[]): void {
@@ -141,10 +145,8 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     const part = open as Exclude<Open, { kind: "reasoning" }>;
     part.text += delta;
     for (const one of logprobs) part.logprobs.push(one);
-    const content_index = (part.item.content as unknown[]).length;
-    const at = { item_id: part.item.id, output_index: part.index, content_index, delta };
-    if (kind === "text") emit("response.output_text.delta", { ...at, logprobs });
-    else emit("response.refusal.delta", at);
+    if (kind === "refusal") events.delta("response.refusal.delta", part.at, delta);
+    else events.delta("response.output_text.delta", part.at, delta, `,"logprobs":${JSON.stringify(logprobs)}`);
   }
 
   return {
@@ -152,8 +154,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
     reasoning(delta) {
       if (open?.kind !== "reasoning") open = openReasoning();
       open.text += delta;
-      const at = { item_id: open.item.id, output_index: open.index, summary_index: 0 };
-      emit("response.reasoning_summary_text.delta", { ...at, delta });
+      events.delta("response.reasoning_summary_text.delta", open.at, delta);
     },
     text: (delta, logprobs = []) => write("text", delta, logprobs),
     refusal: (delta) => write("refusal", delta, []),
@@ -170,7 +171,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
         const added = custom.has(name)
           ? add("ctc", { type: "custom_tool_call", ...fields, input: "" })
           : add("fc", { type: "function_call", ...fields, arguments: "" });
-        call = { ...part, ...added, args: "" };
+        call = { ...part, ...added, args: "", at: membersOf({ item_id: added.item.id, output_index: added.index }) };
         calls.set(key, call);
         openCalls.add(call);
         latest = call;
@@ -179,7 +180,7 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
       if (delta === "" || !openCalls.has(call)) return;
       call.args += delta;
       if (call.item.type === "custom_tool_call") return;
-      emit("response.function_call_arguments.delta", { item_id: call.item.id, output_index: call.index, delta });
+      events.delta("response.function_call_arguments.delta", call.at, delta);
     },
     extra(value) {
       extra = value;
@@ -193,6 +194,11 @@ export function createOutput(responseId: string, emit: Emit, custom: ReadonlySet
       done(index, item);
     },
   };
+}
+
+/** The members of an object in JSON, to be written into another. */
+function membersOf(object: JsonObject): string {
+  return JSON.stringify(object).slice(1, -1);
 }
 
 function emptyPart(kind: "text" | "refusal"): JsonObject {

@@ -1,8 +1,8 @@
-/** The response object, and what a whole answer becomes. */
+/** The response object, and what a whole completion becomes. */
 import type { ChatCompletion, JsonObject, Usage } from "portico/chat";
-import { createOutput, type Output } from "./output.ts";
+import { createOutput, NO_EVENTS, type Output } from "./output.ts";
 
-/** A response as it is before anything was answered. `body` is the request. */
+/** A response as it is before the model has said anything. `body` is the request. */
 export function newResponse(id: string, body: JsonObject, stored: boolean): JsonObject {
   const reasoning = body.reasoning as { effort?: unknown; summary?: unknown } | null | undefined;
   const text = body.text as JsonObject | null | undefined;
@@ -60,20 +60,20 @@ export function endResponse(response: JsonObject, { model, items, finish, usage 
   };
 }
 
-/** Why the answer is not complete, by the finish reason; undefined where it is. */
+/** Why the response is not complete, by the finish reason; undefined where it is. */
 export function cutReason(finish: string | null | undefined): string | undefined {
   if (finish === "length") return "max_output_tokens";
   return finish === "content_filter" ? "content_filter" : undefined;
 }
 
-/** A whole answer in OpenAI's chat form as the response's end. */
+/** A whole completion as the response's end. */
 export function responseOf(
   response: JsonObject,
   completion: ChatCompletion,
   custom: ReadonlySet<string> = new Set(),
 ): JsonObject {
   const choice = completion.choices[0];
-  const output = createOutput(String(response.id), () => {}, custom);
+  const output = createOutput(String(response.id), NO_EVENTS, custom);
   const finish = choice?.finish_reason;
   if (choice !== undefined) {
     writeMessage(output, choice.message, choice.logprobs);

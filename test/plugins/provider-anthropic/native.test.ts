@@ -73,4 +73,52 @@ test("half a last event is made whole", () => {
   }
 });
 
+test("texts pass as they came, also those that are not parsed, wherever they are cut", () => {
+  const target = makeTarget({});
+  const named = (event: { type: string }, pad = "") => `event: ${event.type}\ndata: ${JSON.stringify(event)}${pad}\n\n`;
+  const texts = [
+    "first",
+    " second",
+    'a "quoted" \\ one',
+    "",
+    "é日本語😀",
+    "\ud83d",
+    "\n\n",
+    "data: x",
+    '{"text":"x"}',
+    "last",
+  ];
+  const delta = (text: string, i: number) =>
+    named({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } } as never, " ".repeat(i % 3));
+  const stream = [
+    named({ type: "message_start", message: { id: "msg_1", content: [], usage: { input_tokens: 3 } } } as never),
+    ...texts.map(delta),
+    named({ type: "content_block_delta", index: 1, delta: { type: "thinking_delta", thinking: "hm" } } as never),
+    ...texts.map(delta),
+    named({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } } as never),
+    named({ type: "message_stop" }),
+  ].join("");
+  const bytes = Buffer.from(stream);
+  for (const cut of [bytes.length, 1, 5, 64, 333]) {
+    const passing = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+    let out = "";
+    for (let at = 0; at < bytes.length; at += cut) out += passing.push(bytes.subarray(at, at + cut))?.toString() ?? "";
+    assert.is(out, stream, `cut at ${cut}`);
+    assert.is(passing.text, texts.join("").repeat(2));
+    assert.is(passing.usage?.completion_tokens, 9);
+    assert.is(passing.finishReason, "stop");
+  }
+});
+
+test("a text delta in other line ends is written as the others are, each time", () => {
+  const target = makeTarget({});
+  const passing = decoder(encode({ form: "anthropic", body, headers: {} }, target)!, target);
+  const data = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}';
+  const came = `data: ${data}\r\n\r\n`;
+  assert.is(
+    String(passing.push(Buffer.from(came.repeat(3)))),
+    `event: content_block_delta\ndata: ${data}\n\n`.repeat(3),
+  );
+});
+
 test.run();

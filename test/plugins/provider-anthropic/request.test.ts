@@ -174,6 +174,21 @@ test("orphan and missing results are refused with their path", async () => {
   assert.is(await refusal({ messages: [user, asked] }), "messages[1].tool_calls[0]");
 });
 
+test("the address of an image on a private network is refused, though Claude would fetch it", async () => {
+  for (const url of [
+    "http://127.0.0.1/a.png",
+    "http://localhost/a",
+    "http://10.0.0.1/a",
+    "http://[::1]/a",
+    "http://0x7f.1/",
+  ]) {
+    const messages = [{ role: "user" as const, content: [{ type: "image_url" as const, image_url: { url } }] }];
+    assert.is(await refusal({ messages }), "messages[0].content[0].image_url.url", url);
+    const sent = await encode({ messages }, { options: { allowPrivateImages: true } });
+    assert.equal(sent.json.messages[0].content, [{ type: "image", source: { type: "url", url } }]);
+  }
+});
+
 test("images and files", async () => {
   const parts = [
     { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },

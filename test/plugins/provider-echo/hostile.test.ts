@@ -26,6 +26,21 @@ const withSchema = (schema: object) =>
   });
 const property = (a: object) => withSchema({ properties: { a } });
 
+test("tools and choices that name nothing to call are refused with their place", async () => {
+  const tools = [{ type: "function", function: { name: "t" } }];
+  const rows: [body: object, param: string][] = [
+    [{ tools: [{ type: "gadget", function: { name: "t" } }] }, "tools[0].type"],
+    [{ tools: [...tools, { function: { name: "u" } }] }, "tools[1].type"],
+    [{ tools, tool_choice: { type: "function", function: { name: "u" } } }, "tool_choice.function.name"],
+    [{ tools, tool_choice: "sometimes" }, "tool_choice"],
+    [{ tool_choice: "required" }, "tool_choice"],
+  ];
+  for (const [body, param] of rows) {
+    const { status, json } = await ask(body);
+    assert.equal([status, json.error.param], [400, param], JSON.stringify(body));
+  }
+});
+
 test("a caller's pattern meets no backtracking engine", async () => {
   const patterns = [
     "^(a+)+b$",
